@@ -1,0 +1,14 @@
+# How C of this repository is compiled.
+
+set(MODC_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla)
+set(MODC_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+
+# modc_compile(TARGET [FURTHER WARNINGS...])
+function(modc_compile target)
+    target_compile_options(${target} PRIVATE ${MODC_WARNINGS} ${ARGN} $<$<BOOL:${MODC_WERROR}>:-Werror>)
+    if(MODC_SANITIZE)
+        set(sanitize -fsanitize=${MODC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_compile_options(${target} PRIVATE ${sanitize})
+        target_link_options(${target} PUBLIC ${sanitize})
+    endif()
+endfunction()

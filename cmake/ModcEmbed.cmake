@@ -1,0 +1,14 @@
+# modc_embed(OUT): a C file with templates/ and runtime/ as text (generator/embedded.h).
+function(modc_embed out)
+    file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+         templates/*.c templates/*.cu templates/*.h templates/*.S templates/*.cmake)
+    file(GLOB runtime CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} runtime/*.c runtime/*.h)
+    list(APPEND names ${runtime})
+    list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+
+    add_executable(modc_embed cmake/embed.c)
+    modc_compile(modc_embed)
+    add_custom_command(OUTPUT ${out} DEPENDS modc_embed ${paths} VERBATIM
+                       COMMAND modc_embed ${out} ${PROJECT_SOURCE_DIR} ${names}
+                       COMMENT "Embedding templates and runtime")
+endfunction()

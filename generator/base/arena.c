@@ -1,0 +1,148 @@
+/* arena.c - the bump allocator. Apart, since it is the only place of the generator that calls calloc and free: a room
+ * that fails halfway leaves nothing to clean up, and tests see leaks and out-of-memory in one file. */
+#include "arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_block {
+    struct arena_block *next;
+    size_t used, size;
+    max_align_t data[]; /* aligned for any type; zeroed by calloc */
+};
+
+static const size_t block_bytes = 64 * 1024;
+
+void arena_out_of_memory(void)
+{
+    fputs("modc: error: out of memory\n", stderr);
+    exit(6);
+}
+
+static struct arena_block *block_new(size_t size)
+{
+    if (size > SIZE_MAX - sizeof(struct arena_block))
+        arena_out_of_memory();
+
+    struct arena_block *block = calloc(1, sizeof *block + size);
+
+    if (!block)
+        arena_out_of_memory();
+    block->size = size;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    const size_t align = _Alignof(max_align_t);
+
+    if (bytes == 0)
+        bytes = 1;
+    if (bytes > SIZE_MAX - align)
+        arena_out_of_memory();
+    bytes = (bytes + align - 1) / align * align;
+    arena->used += bytes;
+
+    if (bytes > block_bytes / 4) { /* a block of its own, behind the head, which stays in use */
+        struct arena_block *block = block_new(bytes);
+
+        block->used = bytes;
+        if (arena->head) {
+            block->next = arena->head->next;
+            arena->head->next = block;
+        } else {
+            arena->head = block;
+        }
+        return block->data;
+    }
+    if (!arena->head || arena->head->size - arena->head->used < bytes) {
+        struct arena_block *block = block_new(block_bytes);
+
+        block->next = arena->head;
+        arena->head = block;
+    }
+
+    void *result = (char *)arena->head->data + arena->head->used;
+
+    arena->head->used += bytes;
+    return result;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    if (size > 0 && count > SIZE_MAX / size)
+        arena_out_of_memory();
+    return arena_alloc(arena, count * size);
+}
+
+void *arena_grow(struct arena *arena, const void *old, size_t count, size_t new_count, size_t size)
+{
+    void *result = arena_array(arena, new_count < count ? count : new_count, size);
+
+    if (count > 0)
+        memcpy(result, old, count * size);
+    return result;
+}
+
+char *arena_copy(struct arena *arena, const char *text, size_t length)
+{
+    if (length == SIZE_MAX)
+        arena_out_of_memory();
+
+    char *copy = arena_alloc(arena, length + 1);
+
+    if (length > 0)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_string(struct arena *arena, const char *text)
+{
+    return arena_copy(arena, text, strlen(text));
+}
+
+char *arena_vformat(struct arena *arena, const char *format, va_list args)
+{
+    va_list again;
+
+    va_copy(again, args);
+
+    int length = vsnprintf(NULL, 0, format, again);
+
+    va_end(again);
+    if (length < 0) /* an encoding error: only %ls could give one, and nobody here writes it */
+        return arena_string(arena, format);
+
+    char *result = arena_alloc(arena, (size_t)length + 1);
+
+    vsnprintf(result, (size_t)length + 1, format, args);
+    return result;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+
+    char *result = arena_vformat(arena, format, args);
+
+    va_end(args);
+    return result;
+}
+
+void arena_free(struct arena *arena)
+{
+    struct arena_block *block = arena->head;
+
+    while (block) {
+        struct arena_block *next = block->next;
+
+        free(block);
+        block = next;
+    }
+    arena->head = NULL;
+    arena->used = 0;
+}

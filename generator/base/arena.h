@@ -1,0 +1,46 @@
+/* arena.h - the one allocator of the generator. Memory is zeroed and freed once, by main. */
+#ifndef MODC_ARENA_H
+#define MODC_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *head;
+    size_t used; /* bytes handed out, for tests and --explain */
+};
+
+/* Zeroed memory, aligned for any type. Never NULL: when memory ends, `arena_out_of_memory` is called. */
+void *arena_alloc(struct arena *arena, size_t bytes);
+
+/* count * size bytes, checked for overflow. */
+void *arena_array(struct arena *arena, size_t count, size_t size);
+
+/* A larger copy of an array: `count` elements stay, the rest is zero. */
+void *arena_grow(struct arena *arena, const void *old, size_t count, size_t new_count, size_t size);
+
+char *arena_copy(struct arena *arena, const char *text, size_t length); /* adds the terminating 0 */
+char *arena_string(struct arena *arena, const char *text);
+char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vformat(struct arena *arena, const char *format, va_list args);
+
+void arena_free(struct arena *arena);
+
+/* Says so on stderr and exits with status 6: no room can go on without memory. */
+_Noreturn void arena_out_of_memory(void);
+
+#define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
+#define ARENA_ARRAY(arena, count, type) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))
+
+/* Appends `item` to `list` of `count` elements, growing by powers of two (capacity is derived from count). */
+#define ARENA_PUSH(arena, list, count, item)                                                                 \
+    do {                                                                                                     \
+        if (((count) & ((count)-1)) == 0)                                                                    \
+            (list) = arena_grow(arena, list, (size_t)(count), (count) ? 2 * (size_t)(count) : 1,             \
+                                sizeof *(list));                                                             \
+        (list)[(count)++] = (item);                                                                          \
+    } while (0)
+
+#endif

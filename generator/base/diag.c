@@ -1,0 +1,492 @@
+/* diag.c - collects what is wrong and prints it for people or for editors. Apart, since every room says faults but
+ * none prints: the order, the limit of 20 and the two formats are decided here alone. */
+#include "diag.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+/* Places ---------------------------------------------------------------------------------------------------------- */
+
+static bool has_bom(const struct source *source)
+{
+    return source->length >= 3 && memcmp(source->text, "\xef\xbb\xbf", 3) == 0;
+}
+
+/* Lines end with \n, \r\n or a lone \r. text[at + 1] may be read, since a source ends with 0. */
+static bool ends_line(const char *text, size_t at)
+{
+    return text[at] == '\n' || (text[at] == '\r' && text[at + 1] != '\n');
+}
+
+static bool starts_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+/* Moves `loc` forward to `offset`. A byte order mark takes no column. */
+static void advance(struct loc *loc, size_t offset)
+{
+    const char *text = loc->source->text;
+    size_t at = loc->offset;
+
+    if (at == 0 && offset > 0 && has_bom(loc->source))
+        at = offset < 3 ? offset : 3;
+    for (; at < offset; at++) {
+        if (ends_line(text, at)) {
+            loc->line++;
+            loc->column = 1;
+        } else if (text[at] != '\r' && starts_character(text[at])) {
+            loc->column++;
+        }
+    }
+    loc->offset = offset;
+}
+
+static void measure(struct loc *loc, size_t bytes)
+{
+    const char *text = loc->source->text;
+
+    loc->length = 0;
+    for (size_t at = loc->offset; at < loc->offset + bytes; at++) {
+        if (text[at] == '\n' || text[at] == '\r')
+            break;
+        if (starts_character(text[at]))
+            loc->length++;
+    }
+    if (loc->length < 1)
+        loc->length = 1;
+}
+
+static void clip(const struct source *source, size_t *offset, size_t *bytes)
+{
+    if (*offset > source->length)
+        *offset = source->length;
+    if (*bytes > source->length - *offset)
+        *bytes = source->length - *offset;
+}
+
+struct loc loc_at(const struct source *source, size_t offset, size_t bytes)
+{
+    struct loc loc = {.source = source, .line = 1, .column = 1};
+
+    clip(source, &offset, &bytes);
+    advance(&loc, offset);
+    measure(&loc, bytes);
+    return loc;
+}
+
+struct loc diag_loc(struct cx *cx, const struct source *source, size_t offset, size_t bytes)
+{
+    struct loc loc = {.source = source, .line = 1, .column = 1};
+
+    clip(source, &offset, &bytes);
+    if (cx->place.source == source && cx->place.offset <= offset) {
+        loc.line = cx->place.line;
+        loc.column = cx->place.column;
+        loc.offset = cx->place.offset;
+    } else if (cx->place.source == source && cx->place.offset - offset < offset) { /* back by less than from 0 */
+        size_t start = offset;
+
+        loc.line = cx->place.line;
+        for (size_t at = cx->place.offset; at > offset; at--)
+            loc.line -= ends_line(source->text, at - 1);
+        while (start > 0 && !ends_line(source->text, start - 1))
+            start--;
+        loc.offset = start;
+    }
+    advance(&loc, offset);
+    cx->place.source = source;
+    cx->place.offset = offset;
+    cx->place.line = loc.line;
+    cx->place.column = loc.column;
+    measure(&loc, bytes);
+    return loc;
+}
+
+struct loc loc_part(struct loc loc, int skip, int length)
+{
+    loc.column += skip;
+    loc.offset += (size_t)skip;
+    loc.length = length < 1 ? 1 : length;
+    return loc;
+}
+
+struct loc loc_join(struct loc first, struct loc last)
+{
+    if (!first.source || first.source != last.source || first.line != last.line || last.column < first.column)
+        return first;
+    if (last.column + last.length > first.column + first.length)
+        first.length = last.column + last.length - first.column;
+    return first;
+}
+
+/* Saying ---------------------------------------------------------------------------------------------------------- */
+
+static bool same_place(struct loc a, struct loc b)
+{
+    return a.source == b.source && a.offset == b.offset && a.line == b.line && a.column == b.column;
+}
+
+static void add(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
+{
+    struct diag_item item = {level, loc, text};
+
+    ARENA_PUSH(&cx->arena, cx->items, cx->item_count, item);
+}
+
+/* Errors and warnings. Decides whether this one, with the notes and hints behind it, is kept. */
+static void say(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
+{
+    cx->dropping = true;
+    for (int i = 0; i < cx->item_count; i++) {
+        const struct diag_item *item = &cx->items[i];
+
+        if (item->level == level && same_place(item->loc, loc) && strcmp(item->text, text) == 0)
+            return;
+    }
+    if (level == DIAG_ERROR) {
+        if (cx->errors < INT32_MAX)
+            cx->errors++;
+        if (cx->errors > DIAG_MAX_ERRORS)
+            return;
+    } else {
+        cx->warnings++;
+    }
+    cx->dropping = false;
+    add(cx, level, loc, text);
+}
+
+void diag_error(struct cx *cx, struct loc loc, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(cx, DIAG_ERROR, loc, arena_vformat(&cx->arena, format, args));
+    va_end(args);
+}
+
+void diag_warning(struct cx *cx, struct loc loc, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(cx, DIAG_WARNING, loc, arena_vformat(&cx->arena, format, args));
+    va_end(args);
+}
+
+void diag_note(struct cx *cx, struct loc loc, const char *format, ...)
+{
+    va_list args;
+
+    if (cx->dropping)
+        return;
+    va_start(args, format);
+    add(cx, DIAG_NOTE, loc, arena_vformat(&cx->arena, format, args));
+    va_end(args);
+}
+
+void diag_hint(struct cx *cx, const char *format, ...)
+{
+    va_list args;
+
+    if (cx->dropping)
+        return;
+    va_start(args, format);
+    add(cx, DIAG_HINT, (struct loc){0}, arena_vformat(&cx->arena, format, args));
+    va_end(args);
+}
+
+int diag_errors(const struct cx *cx)
+{
+    return cx->errors;
+}
+
+/* Near spellings -------------------------------------------------------------------------------------------------- */
+
+enum { near_limit = 64 }; /* longer names get no suggestion */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Edit distance where swapping two neighbours counts once; letters that differ in case cost `case_cost`. */
+static int distance(const char *a, const char *b, int case_cost)
+{
+    int rows[3][near_limit + 1];
+    int a_length = (int)strlen(a), b_length = (int)strlen(b);
+
+    for (int j = 0; j <= b_length; j++)
+        rows[0][j] = j;
+    for (int i = 1; i <= a_length; i++) {
+        int *row = rows[i % 3];
+        const int *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+
+        row[0] = i;
+        for (int j = 1; j <= b_length; j++) {
+            char ca = a[i - 1], cb = b[j - 1];
+            int cost = ca == cb ? 0 : lower(ca) == lower(cb) ? case_cost : 1;
+            int best = above[j - 1] + cost;
+
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && ca == b[j - 2] && a[i - 2] == cb && above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+const char *diag_nearest(const char *name, const char *const *known, int count)
+{
+    size_t length = strlen(name);
+    const char *nearest = NULL;
+    int nearest_distance = 0, nearest_exact = 0;
+
+    if (length == 0 || length > near_limit)
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        if (!known[i] || strlen(known[i]) > near_limit || strcmp(known[i], name) == 0)
+            continue;
+
+        int loose = distance(name, known[i], 0), exact = distance(name, known[i], 1);
+
+        if (loose > (int)length / 3)
+            continue;
+        if (!nearest || loose < nearest_distance || (loose == nearest_distance && exact < nearest_exact)) {
+            nearest = known[i];
+            nearest_distance = loose;
+            nearest_exact = exact;
+        }
+    }
+    return nearest;
+}
+
+void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known, int count)
+{
+    const char *nearest = diag_nearest(name, known, count);
+
+    if (nearest)
+        diag_hint(cx, "did you mean '%s'?", nearest);
+}
+
+/* Printing -------------------------------------------------------------------------------------------------------- */
+
+static const char *level_name(enum diag_level level)
+{
+    static const char *const names[] = {
+        [DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note", [DIAG_HINT] = "hint"};
+
+    return names[level];
+}
+
+/* Text of a user may hold control characters, which a terminal would obey. */
+static void add_printable(struct text *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            text_add(out, "?");
+        else
+            text_add_bytes(out, &text[i], 1);
+    }
+}
+
+static size_t next_character(const char *text, size_t at, size_t end)
+{
+    for (at++; at < end && !starts_character(text[at]);)
+        at++;
+    return at;
+}
+
+/* The line of `loc` and the caret under it. Of a very long line only the part around the caret is shown. */
+static void add_snippet(struct text *out, struct loc loc)
+{
+    enum { before_limit = 120, after_limit = 120 };
+    const char *text = loc.source->text;
+    size_t begin = loc.offset, end = loc.offset;
+    int before = 0, after = 0;
+
+    while (begin > 0 && !ends_line(text, begin - 1) && before < before_limit) {
+        begin--;
+        before += starts_character(text[begin]);
+    }
+    while (end < loc.source->length && text[end] != '\n' && text[end] != '\r' && after < after_limit) {
+        end = next_character(text, end, loc.source->length);
+        after++;
+    }
+    if (begin == 0 && has_bom(loc.source) && end >= 3)
+        begin = 3;
+
+    bool cut_before = begin > 0 && !ends_line(text, begin - 1) && !(begin == 3 && has_bom(loc.source));
+    bool cut_after = end < loc.source->length && text[end] != '\n' && text[end] != '\r';
+
+    if (cut_before)
+        text_add(out, "...");
+    add_printable(out, text + begin, end - begin);
+    text_add(out, cut_after ? "...\n" : "\n");
+    if (cut_before)
+        text_add(out, "   ");
+    for (size_t at = begin; at < loc.offset; at++) {
+        if (starts_character(text[at]))
+            text_add(out, text[at] == '\t' ? "\t" : " ");
+    }
+    text_add(out, "^");
+    for (int i = 1; i < loc.length && i < after; i++)
+        text_add(out, "~");
+    text_add(out, "\n");
+}
+
+static void add_header(struct text *out, const struct diag_item *item)
+{
+    if (item->loc.source) {
+        add_printable(out, item->loc.source->name, strlen(item->loc.source->name));
+        text_printf(out, ":%d:%d: ", item->loc.line, item->loc.column);
+    } else {
+        text_add(out, "modc: ");
+    }
+    text_printf(out, "%s: ", level_name(item->level));
+    add_printable(out, item->text, strlen(item->text));
+    text_add(out, "\n");
+}
+
+/* An error or warning with the notes and hints that belong to it: items[first .. first + count). */
+struct group {
+    const struct cx *cx;
+    int first, count;
+    int source; /* sources in the order in which they were first named */
+};
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct group *a = left, *b = right;
+    struct loc loc_a = a->cx->items[a->first].loc, loc_b = b->cx->items[b->first].loc;
+
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    if (loc_a.offset != loc_b.offset)
+        return loc_a.offset < loc_b.offset ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Two sources of one name are one file: spec.c keeps a second copy in which quoted text is unescaped. */
+static bool same_source(const struct source *a, const struct source *b)
+{
+    return a == b || (a && b && strcmp(a->name, b->name) == 0);
+}
+
+static struct group *make_groups(struct arena *arena, const struct cx *cx, int *count)
+{
+    struct group *groups = NULL;
+    const struct source **sources = NULL;
+    int source_count = 0;
+
+    *count = 0;
+    for (int i = 0; i < cx->item_count; i++) {
+        bool starts = cx->items[i].level == DIAG_ERROR || cx->items[i].level == DIAG_WARNING;
+
+        if (!starts && *count > 0) {
+            groups[*count - 1].count++;
+            continue;
+        }
+
+        struct group group = {.cx = cx, .first = i, .count = 1};
+
+        while (group.source < source_count && !same_source(sources[group.source], cx->items[i].loc.source))
+            group.source++;
+        if (group.source == source_count)
+            ARENA_PUSH(arena, sources, source_count, cx->items[i].loc.source);
+        ARENA_PUSH(arena, groups, *count, group);
+    }
+    if (*count > 1)
+        qsort(groups, (size_t)*count, sizeof *groups, compare_groups);
+    return groups;
+}
+
+static void add_json_place(struct text *out, struct loc loc)
+{
+    text_add(out, "\"file\":");
+    if (loc.source)
+        text_json_string(out, loc.source->name);
+    else
+        text_add(out, "null");
+    text_printf(out, ",\"line\":%d,\"column\":%d,\"length\":%d,\"message\":", loc.line, loc.column, loc.length);
+}
+
+static void add_json_group(struct text *out, const struct diag_item *items, int count)
+{
+    const char *separator = "";
+
+    text_printf(out, "{\"level\":\"%s\",", level_name(items[0].level));
+    add_json_place(out, items[0].loc);
+    text_json_string(out, items[0].text);
+    text_add(out, ",\"hints\":[");
+    for (int i = 1; i < count; i++) {
+        if (items[i].level != DIAG_HINT)
+            continue;
+        text_add(out, separator);
+        text_json_string(out, items[i].text);
+        separator = ",";
+    }
+    text_add(out, "],\"notes\":[");
+    separator = "";
+    for (int i = 1; i < count; i++) {
+        if (items[i].level != DIAG_NOTE)
+            continue;
+        text_printf(out, "%s{", separator);
+        add_json_place(out, items[i].loc);
+        text_json_string(out, items[i].text);
+        text_add(out, "}");
+        separator = ",";
+    }
+    text_add(out, "]}\n");
+}
+
+static void add_group(struct text *out, const struct diag_item *items, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (items[i].level == DIAG_HINT) {
+            text_add(out, "hint: ");
+            add_printable(out, items[i].text, strlen(items[i].text));
+            text_add(out, "\n");
+            continue;
+        }
+        add_header(out, &items[i]);
+        if (i == 0 && items[i].loc.source)
+            add_snippet(out, items[i].loc);
+    }
+}
+
+void diag_print(const struct cx *cx, FILE *file, bool json)
+{
+    struct arena arena = {0};
+    struct text out = text_new(&arena);
+    int count;
+    struct group *groups = make_groups(&arena, cx, &count);
+
+    for (int i = 0; i < count; i++) {
+        if (json)
+            add_json_group(&out, &cx->items[groups[i].first], groups[i].count);
+        else
+            add_group(&out, &cx->items[groups[i].first], groups[i].count);
+    }
+    if (cx->errors > DIAG_MAX_ERRORS) {
+        int more = cx->errors - DIAG_MAX_ERRORS;
+        struct diag_item item = {.level = DIAG_NOTE};
+
+        item.text = arena_format(&arena, "%d more error%s not shown", more, more == 1 ? " was" : "s were");
+        if (json)
+            add_json_group(&out, &item, 1);
+        else
+            text_printf(&out, "%s\n", item.text);
+    }
+    fwrite(out.data, 1, out.length, file);
+    arena_free(&arena);
+}

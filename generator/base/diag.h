@@ -1,0 +1,81 @@
+/* diag.h - what is wrong with a spec, said with place, caret and hint; and struct cx, which every room gets. */
+#ifndef MODC_DIAG_H
+#define MODC_DIAG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "arena.h"
+
+/* A text that places point into: a spec file, or the body of a row of the layer table. */
+struct source {
+    const char *name; /* as the user gave it */
+    const char *text; /* ends with 0 */
+    size_t length;
+};
+
+/* line and column count from 1, columns in characters (not bytes); length in characters, at least 1. */
+struct loc {
+    const struct source *source; /* NULL: no place */
+    int line, column, length;
+    size_t offset; /* in bytes, in source->text */
+};
+
+enum diag_level { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_HINT };
+
+struct diag_item {
+    enum diag_level level;
+    struct loc loc;
+    const char *text;
+};
+
+struct options; /* options.h: what the command line asked for */
+
+/* The compilation: arena, diagnostics, options. There are no other globals. */
+struct cx {
+    struct arena arena;
+    struct diag_item *items; /* in the order they were said */
+    int item_count, errors, warnings;
+    bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
+    const struct options *options;
+    struct {
+        const struct source *source;
+        size_t offset;
+        int line, column;
+    } place; /* where diag_loc looked last: counting lines goes on from there */
+};
+
+#define DIAG_MAX_ERRORS 20 /* further errors are counted, not kept */
+
+/* An error or warning; notes and hints that follow belong to it. The same text at the same place is said once
+ * (and its notes and hints are dropped with it). */
+void diag_error(struct cx *cx, struct loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diag_warning(struct cx *cx, struct loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diag_note(struct cx *cx, struct loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diag_hint(struct cx *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+int diag_errors(const struct cx *cx);
+
+/* The known spelling nearest to `name` (edit distance at most a third of its length), or NULL. */
+const char *diag_nearest(const char *name, const char *const *known, int count);
+
+/* Adds the hint "did you mean '...'?" if there is a near spelling; else nothing. */
+void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known, int count);
+
+/* Prints everything said so far: `file:line:col: error: ...`, the line, a caret with tildes, hints; or one JSON
+ * object a line. Errors are sorted by place within one source, keeping the order of equal places. */
+void diag_print(const struct cx *cx, FILE *file, bool json);
+
+/* Part of a place: `length` characters from `skip` bytes behind its start (ASCII only). */
+struct loc loc_part(struct loc loc, int skip, int length);
+
+/* The place from the first to the last, where both are in one line of one source; else the first. */
+struct loc loc_join(struct loc first, struct loc last);
+
+/* Line, column for a byte range of a source. */
+struct loc loc_at(const struct source *source, size_t offset, size_t bytes);
+
+/* The same as loc_at, but counts lines from the place asked for last, so that reading a long file stays linear. */
+struct loc diag_loc(struct cx *cx, const struct source *source, size_t offset, size_t bytes);
+
+#endif

@@ -1,0 +1,64 @@
+/* dim.h - dimensions: integer polynomials over the model's sizes, with floor-division and remainder atoms.
+ *
+ * A dimension is kept in one canonical form, so that equal means equal form: a sum of terms, each an integer
+ * coefficient times a product of atoms; atoms are sizes, floor_div(p, q), mod(p, q), max(p, q), min(p, q) of canonical
+ * operands. Division and remainder that come out even are simplified: (4 * n) // 4 is n, (4 * n + 3) // 4 is n,
+ * (4 * n + 6) % 4 is 2, for divisors that are positive constants; n * m // m is n (sizes are at least 0; a quotient by
+ * a size has that size at least 1). */
+#ifndef MODC_DIM_H
+#define MODC_DIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "text.h"
+
+/* One of the model's sizes. Its value at run time lies between 0 and `max`. */
+struct size {
+    const char *name;
+    int64_t max;
+    int index; /* in the order of the spec */
+};
+
+/* Immutable; NULL never occurs. Two dims are equal exactly when dim_equal says so. */
+struct dim;
+
+const struct dim *dim_const(struct arena *arena, int64_t value);
+const struct dim *dim_size(struct arena *arena, const struct size *size);
+const struct dim *dim_add(struct arena *arena, const struct dim *a, const struct dim *b);
+const struct dim *dim_sub(struct arena *arena, const struct dim *a, const struct dim *b);
+const struct dim *dim_mul(struct arena *arena, const struct dim *a, const struct dim *b);
+const struct dim *dim_floordiv(struct arena *arena, const struct dim *a, const struct dim *b); /* b not const 0 */
+const struct dim *dim_mod(struct arena *arena, const struct dim *a, const struct dim *b);
+const struct dim *dim_max(struct arena *arena, const struct dim *a, const struct dim *b);
+const struct dim *dim_min(struct arena *arena, const struct dim *a, const struct dim *b);
+
+bool dim_is_const(const struct dim *dim, int64_t *value); /* value may be NULL */
+bool dim_equal(const struct dim *a, const struct dim *b);
+bool dim_equals(const struct dim *a, int64_t value);
+
+/* a == b * q for a dim q: true, with *quotient set. Used by reshape, which needs exact division. */
+bool dim_divides(struct arena *arena, const struct dim *a, const struct dim *b, const struct dim **quotient);
+
+/* Bounds by interval arithmetic over 0..max of each size; saturates at INT64_MIN/MAX (then an overflow). */
+int64_t dim_lower(const struct dim *dim);
+int64_t dim_upper(const struct dim *dim);
+
+/* The value for sizes given by index. Floor division and remainder as in Python; a divisor of 0 gives 0. */
+int64_t dim_eval(const struct dim *dim, const int64_t *sizes);
+
+/* True where the dim is exactly one size, which is returned in *size (may be NULL). */
+bool dim_is_size(const struct dim *dim, const struct size **size);
+
+/* As the spec would write it: `batch * tokens + 1`, `(tokens - 3) // 2 + 1`. */
+void dim_print(struct text *text, const struct dim *dim);
+
+/* As a C expression over `int` identifiers named like the sizes (through `name`, which may add an underscore), with
+ * floor division written as calls of modc_floordiv(a, b) and modc_mod(a, b) where an operand may be negative and as
+ * plain / and % where neither can. Parenthesised only where `tight` asks for an operand of * / %. */
+void dim_print_c(struct text *text, const struct dim *dim, bool tight, const char *(*name)(const struct size *));
+
+const char *dim_text(struct arena *arena, const struct dim *dim); /* dim_print into the arena */
+
+#endif

@@ -1,0 +1,26 @@
+/* names.h - a set of names, each with the place where it was first seen: finds duplicates in linear time. */
+#ifndef MODC_NAMES_H
+#define MODC_NAMES_H
+
+#include "arena.h"
+#include "diag.h"
+
+struct name_entry {
+    const char *key;  /* what must be unique: the name itself, or its form in C */
+    const char *name; /* as the user wrote it */
+    struct loc loc;
+};
+
+/* Start with {0}. */
+struct names {
+    struct name_entry *slots; /* open addressing; a slot without key is free */
+    int count, capacity;
+};
+
+/* The entry that has this key already, which stays as it is; NULL where the key is new and was added. */
+const struct name_entry *names_add(struct arena *arena, struct names *names, const char *key, const char *name,
+                                   struct loc loc);
+
+const struct name_entry *names_find(const struct names *names, const char *key);
+
+#endif

@@ -1,0 +1,436 @@
+/* text.c - growing texts, JSON strings, numbers as Python prints them, and files read and written whole. Apart, since
+ * it is the one place of the generator that touches the file system: what is half written never shows. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Texts ----------------------------------------------------------------------------------------------------------- */
+
+struct text text_new(struct arena *arena)
+{
+    struct text text = {.arena = arena, .capacity = 64};
+
+    text.data = arena_alloc(arena, text.capacity);
+    return text;
+}
+
+/* Leaves room for `more` bytes and the 0 behind them. */
+static void reserve(struct text *text, size_t more)
+{
+    if (more > SIZE_MAX / 4 || text->length > SIZE_MAX / 4)
+        arena_out_of_memory();
+
+    size_t needed = text->length + more + 1;
+
+    if (needed <= text->capacity)
+        return;
+
+    size_t capacity = text->capacity ? text->capacity : 64;
+
+    while (capacity < needed)
+        capacity *= 2;
+    text->data = arena_grow(text->arena, text->data, text->length, capacity, 1);
+    text->capacity = capacity;
+}
+
+void text_add_bytes(struct text *text, const void *bytes, size_t count)
+{
+    reserve(text, count);
+    if (count > 0)
+        memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = 0;
+}
+
+void text_add(struct text *text, const char *string)
+{
+    text_add_bytes(text, string, strlen(string));
+}
+
+void text_printf(struct text *text, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+
+    int length = vsnprintf(NULL, 0, format, args);
+
+    va_end(args);
+    if (length < 0)
+        return;
+    reserve(text, (size_t)length);
+    va_start(args, format);
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+    va_end(args);
+    text->length += (size_t)length;
+}
+
+/* Never reads behind the terminating 0: each byte is looked at only after the one before was in range. */
+int text_utf8_length(const char *string)
+{
+    const unsigned char *s = (const unsigned char *)string;
+
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || (s[1] & 0xc0) != 0x80)
+        return 0;
+    if (s[0] < 0xe0)
+        return 2;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[2] & 0xc0) != 0x80)
+        return 0;
+    if (s[0] < 0xf0)
+        return 3;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f) || (s[3] & 0xc0) != 0x80)
+        return 0;
+    return 4;
+}
+
+void text_json_string(struct text *text, const char *string)
+{
+    static const char *const shorts[32] = {
+        ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
+
+    text_add(text, "\"");
+    for (const unsigned char *s = (const unsigned char *)string; *s;) {
+        int length = text_utf8_length((const char *)s);
+
+        if (length == 0) { /* file names need not be UTF-8, JSON must be */
+            text_add(text, "\\ufffd");
+            length = 1;
+        } else if (*s < 0x20 && shorts[*s]) {
+            text_add(text, shorts[*s]);
+        } else if (*s < 0x20 || *s == 0x7f) {
+            text_printf(text, "\\u%04x", (unsigned)*s);
+        } else {
+            if (*s == '"' || *s == '\\')
+                text_add(text, "\\");
+            text_add_bytes(text, s, (size_t)length);
+        }
+        s += length;
+    }
+    text_add(text, "\"");
+}
+
+void text_double(struct text *text, double value)
+{
+    char digits[32];
+
+    if (isnan(value) || isinf(value)) {
+        text_add(text, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
+    for (int precision = 0; precision < 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*e", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+
+    char *e = strchr(digits, 'e');
+    int exponent = (int)strtol(e + 1, NULL, 10);
+
+    if (exponent < -4 || exponent >= 16) {
+        text_add_bytes(text, digits, (size_t)(e - digits));
+        text_printf(text, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+        return;
+    }
+
+    /* The digits without sign and point, at most 17 of them, laid out around the point. */
+    char plain[24] = {0};
+    int count = 0;
+
+    for (const char *d = digits; d < e; d++) {
+        if (*d >= '0' && *d <= '9')
+            plain[count++] = *d;
+    }
+    if (digits[0] == '-')
+        text_add(text, "-");
+    if (exponent < 0) {
+        text_add(text, "0.");
+        for (int i = -1; i > exponent; i--)
+            text_add(text, "0");
+        text_add(text, plain);
+        return;
+    }
+    for (int i = 0; i <= exponent; i++)
+        text_printf(text, "%c", i < count ? plain[i] : '0');
+    text_printf(text, ".%s", count > exponent + 1 ? plain + exponent + 1 : "0");
+}
+
+uint64_t text_hash(const void *bytes, size_t count)
+{
+    const unsigned char *s = bytes;
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ s[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Reading --------------------------------------------------------------------------------------------------------- */
+
+struct source *source_read(struct cx *cx, const char *path, size_t limit, const char **error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    struct stat info;
+
+    if (!file) {
+        *error = arena_format(&cx->arena, "cannot read '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) {
+        *error = arena_format(&cx->arena, "cannot read '%s': it is a folder", path);
+        if (!standard)
+            fclose(file);
+        return NULL;
+    }
+
+    struct text text = text_new(&cx->arena);
+    size_t got = 0;
+
+    do {
+        reserve(&text, 64 * 1024);
+        got = fread(text.data + text.length, 1, 64 * 1024, file);
+        text.length += got;
+    } while (got > 0 && text.length <= limit);
+    text.data[text.length] = 0; /* reserve left room for it */
+
+    int fault = ferror(file) ? (errno ? errno : EIO) : 0;
+
+    if (!standard)
+        fclose(file);
+    if (fault || text.length > limit) {
+        *error = fault ? arena_format(&cx->arena, "cannot read '%s': %s", path, strerror(fault))
+                       : arena_format(&cx->arena, "'%s' is larger than %zu bytes", path, limit);
+        return NULL;
+    }
+
+    struct source *source = ARENA_NEW(&cx->arena, struct source);
+
+    source->name = arena_string(&cx->arena, path);
+    source->text = text.data;
+    source->length = text.length;
+    return source;
+}
+
+/* Writing --------------------------------------------------------------------------------------------------------- */
+
+/* One file on its way. Names are NULL where there is no such file (any more). */
+struct pending {
+    const char *path;
+    const char *temporary; /* the new bytes */
+    const char *backup;    /* the old file, from the first rename on until all are done */
+    bool placed;           /* the new bytes lie at `path` */
+};
+
+struct output {
+    struct cx *cx;
+    struct pending *files;
+    int count;
+    const char **folders; /* those that were made, outer before inner */
+    int folder_count;
+    const char **error;
+};
+
+static bool fault(struct output *out, const char *what, const char *path)
+{
+    *out->error = arena_format(&out->cx->arena, "cannot %s '%s': %s", what, path, strerror(errno));
+    return false;
+}
+
+static bool make_folders(struct output *out, const char *path)
+{
+    char *part = arena_string(&out->cx->arena, path);
+
+    for (char *s = part;; s++) {
+        if ((*s != '/' && *s != 0) || s == part)
+            continue;
+
+        char end = *s;
+        struct stat info;
+
+        *s = 0;
+        if (stat(part, &info) == 0) {
+            if (!S_ISDIR(info.st_mode)) {
+                *out->error = arena_format(&out->cx->arena, "cannot write into '%s': it is a file, not a folder", part);
+                return false;
+            }
+        } else if (mkdir(part, 0777) == 0) {
+            const char *made = arena_string(&out->cx->arena, part);
+
+            ARENA_PUSH(&out->cx->arena, out->folders, out->folder_count, made);
+        } else if (errno != EEXIST) { /* another run may have made it just now */
+            return fault(out, "make the folder", part);
+        }
+        if (end == 0)
+            return true;
+        *s = end;
+    }
+}
+
+/* Whether the file at `path` holds exactly these bytes. */
+static bool holds(const char *path, const void *bytes, size_t length)
+{
+    FILE *file = fopen(path, "rb");
+    const unsigned char *expected = bytes;
+    unsigned char chunk[16 * 1024];
+    size_t at = 0, got;
+    bool same = file != NULL;
+
+    while (same && (got = fread(chunk, 1, sizeof chunk, file)) > 0) {
+        same = got <= length - at && memcmp(chunk, expected + at, got) == 0;
+        at += got;
+    }
+    same = same && !ferror(file) && at == length;
+    if (file)
+        fclose(file);
+    return same;
+}
+
+/* A name in the folder of `path` that no file has. The process id keeps two runs of modc apart. */
+static const char *free_name(struct output *out, const char *path, const char *kind, int attempt)
+{
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0;
+
+    return arena_format(&out->cx->arena, "%.*s.%s.%s-%ld-%d", folder, path, path + folder, kind, (long)getpid(),
+                        attempt);
+}
+
+static bool write_temporary(struct output *out, struct pending *pending, const void *bytes, size_t length, mode_t mode)
+{
+    const char *name = NULL;
+    int handle = -1;
+
+    for (int attempt = 0; handle < 0 && attempt < 100; attempt++) {
+        name = free_name(out, pending->path, "new", attempt);
+        handle = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (handle < 0 && errno != EEXIST)
+            break;
+    }
+    if (handle < 0)
+        return fault(out, "write", pending->path);
+    pending->temporary = name;
+
+    const char *data = bytes;
+    bool good = mode == 0 || fchmod(handle, mode) == 0;
+
+    while (good && length > 0) {
+        ssize_t wrote = write(handle, data, length);
+
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        good = wrote > 0;
+        if (good) {
+            data += wrote;
+            length -= (size_t)wrote;
+        }
+    }
+
+    int reason = errno;
+
+    if (close(handle) != 0 && good) {
+        good = false;
+        reason = errno;
+    }
+    errno = reason;
+    return good ? true : fault(out, "write", pending->path);
+}
+
+/* Puts the new bytes in place; the old file keeps its contents and times under the backup's name. */
+static bool place(struct output *out, struct pending *pending)
+{
+    struct stat info;
+
+    if (lstat(pending->path, &info) == 0) {
+        const char *backup = free_name(out, pending->path, "old", 0);
+
+        unlink(backup); /* of a run that was killed and had the same process id */
+        if (link(pending->path, backup) != 0 && rename(pending->path, backup) != 0)
+            return fault(out, "replace", pending->path);
+        pending->backup = backup;
+    }
+    if (rename(pending->temporary, pending->path) != 0)
+        return fault(out, "write", pending->path);
+    pending->temporary = NULL;
+    pending->placed = true;
+    return true;
+}
+
+/* After a fault: everything as it was. */
+static void undo(struct output *out)
+{
+    for (int i = out->count - 1; i >= 0; i--) {
+        struct pending *pending = &out->files[i];
+
+        if (pending->temporary)
+            unlink(pending->temporary);
+        if (pending->backup) {
+            rename(pending->backup, pending->path);
+            unlink(pending->backup); /* rename leaves both where both name one file */
+        } else if (pending->placed) {
+            unlink(pending->path);
+        }
+    }
+    for (int i = out->folder_count - 1; i >= 0; i--)
+        rmdir(out->folders[i]);
+}
+
+static bool write_all(struct output *out, const char *folder, const struct output_file *files, int count)
+{
+    struct arena *arena = &out->cx->arena;
+
+    if (!make_folders(out, folder))
+        return false;
+    for (int i = 0; i < count; i++) {
+        struct pending pending = {.path = arena_format(arena, "%s/%s", folder, files[i].path)};
+        const char *slash = strrchr(pending.path, '/');
+        struct stat info;
+        bool exists;
+
+        if (!make_folders(out, arena_copy(arena, pending.path, (size_t)(slash - pending.path))))
+            return false;
+        exists = stat(pending.path, &info) == 0;
+        if (exists && S_ISDIR(info.st_mode)) {
+            *out->error = arena_format(arena, "cannot write '%s': it is a folder", pending.path);
+            return false;
+        }
+        if (exists && holds(pending.path, files[i].bytes, files[i].length))
+            continue;
+        ARENA_PUSH(arena, out->files, out->count, pending);
+        if (!write_temporary(out, &out->files[out->count - 1], files[i].bytes, files[i].length,
+                             exists ? info.st_mode & 0777 : 0))
+            return false;
+    }
+    for (int i = 0; i < out->count; i++) {
+        if (!place(out, &out->files[i]))
+            return false;
+    }
+    return true;
+}
+
+bool output_write(struct cx *cx, const char *folder, const struct output_file *files, int count, const char **error)
+{
+    struct output out = {.cx = cx, .error = error};
+
+    assert(folder[0] != 0);
+    if (!write_all(&out, folder, files, count)) {
+        undo(&out);
+        return false;
+    }
+    for (int i = 0; i < out.count; i++) {
+        if (out.files[i].backup)
+            unlink(out.files[i].backup);
+    }
+    return true;
+}

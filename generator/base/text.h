@@ -1,0 +1,49 @@
+/* text.h - a growing text; JSON strings; files that appear by rename, and only when they changed. */
+#ifndef MODC_TEXT_H
+#define MODC_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "diag.h"
+
+struct text {
+    struct arena *arena;
+    char *data; /* always ends with 0 */
+    size_t length, capacity;
+};
+
+struct text text_new(struct arena *arena);
+void text_add(struct text *text, const char *string);
+void text_add_bytes(struct text *text, const void *bytes, size_t count);
+void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_json_string(struct text *text, const char *string); /* with quotes and escapes */
+
+/* The shortest decimal that reads back as the same double, in C's locale whatever LC_ALL says, as Python's
+ * repr prints it: 0.1, 1e-05, 1.0, inf, nan. */
+void text_double(struct text *text, double value);
+
+/* Bytes of the UTF-8 character at `s` (which ends with 0), or 0 where the bytes are none. */
+int text_utf8_length(const char *s);
+
+/* FNV-1a, for schema hashes. */
+uint64_t text_hash(const void *bytes, size_t count);
+
+/* Reads a whole file or, for "-", stdin. NULL and an error text in *error (arena) when that fails:
+ * directories, unreadable files and files over `limit` bytes among the causes. */
+struct source *source_read(struct cx *cx, const char *path, size_t limit, const char **error);
+
+/* Files to write, all or nothing: each goes to a temporary name in its folder; when all are there, those that
+ * differ from the old file are renamed over it, equal ones are left alone. Paths are below `folder`. */
+struct output_file {
+    const char *path;
+    const void *bytes;
+    size_t length;
+};
+
+/* True, or false with *error set and every old file as it was. Creates `folder` (with parents) if needed. */
+bool output_write(struct cx *cx, const char *folder, const struct output_file *files, int count,
+                  const char **error);
+
+#endif

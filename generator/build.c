@@ -1,0 +1,547 @@
+/* build.c - appends ops to the graph that is being lowered: shapes are inferred at once, and what has only constant
+ * inputs is computed at once. Apart from eval.c, which knows the spec's language; this file knows ops. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "eval.h"
+#include "graph.h"
+
+struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs, int count)
+{
+    struct op *op = ARENA_NEW(&eval->cx->arena, struct op);
+
+    op->code = code;
+    op->label = label;
+    op->inputs = ARENA_ARRAY(&eval->cx->arena, count + 1, struct value *);
+    for (int i = 0; i < count; i++)
+        op->inputs[i] = inputs[i];
+    op->input_count = op->tail_first = count;
+    op->call = eval->call;
+    op->outputs = ARENA_ARRAY(&eval->cx->arena, 1, struct value *);
+    return op;
+}
+
+static struct value *new_value(struct eval *eval, struct op *op, struct loc loc)
+{
+    struct value *value = ARENA_NEW(&eval->cx->arena, struct value);
+
+    value->id = eval->graph ? eval->graph->value_count++ : 0;
+    value->op = op;
+    value->loc = loc;
+    return value;
+}
+
+struct value *build_const(struct eval *eval, struct loc loc, const struct tensor *tensor)
+{
+    struct op *op = op_new(eval, GRAPH_OP_CONST, "const", NULL, 0);
+    struct value *value = new_value(eval, op, loc);
+
+    op->loc = loc;
+    op->outputs[0] = value;
+    op->output_count = 1;
+    value->dtype = tensor->dtype;
+    value->ndim = tensor->ndim;
+    for (int i = 0; i < tensor->ndim; i++)
+        value->dims[i] = dim_const(&eval->cx->arena, tensor->dims[i]);
+    value->constant = tensor;
+    if (eval->graph)
+        ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return value;
+}
+
+struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
+{
+    bool constant = op->input_count > 0 || op->code == GRAPH_OP_MAP;
+    const char *fault;
+
+    op->loc = loc;
+    op->outputs[0] = new_value(eval, op, loc);
+    op->output_count = 1;
+    fault = op_rows[op->code].infer(eval->cx, op);
+    if (fault) {
+        diag_error(eval->cx, loc, "%s", fault);
+        return NULL;
+    }
+    for (int i = 0; i < op->input_count; i++)
+        constant &= op->inputs[i]->constant != NULL;
+    for (int i = 0; op->dag && i < op->dag->count; i++)
+        if (op->dag->nodes[i].prim == PRIM_DIM)
+            constant = false;
+    for (int i = 0; i < op->outputs[0]->ndim; i++)
+        constant &= dim_is_const(op->outputs[0]->dims[i], NULL);
+    if (constant) {
+        struct tensor *result = op_interpret(eval->cx, op);
+
+        if (result)
+            return build_const(eval, loc, result);
+    }
+    if (!eval->graph) {
+        diag_error(eval->cx, loc, "this must be known while generating");
+        return NULL;
+    }
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return op->outputs[0];
+}
+
+/* A constant of one element reads as a number inside a dag. */
+static bool single(const struct value *value, union scalar *out)
+{
+    if (!value->constant || tensor_count(value->constant) != 1)
+        return false;
+    *out = value->constant->data[0];
+    return true;
+}
+
+struct value *build_map(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
+                        struct value *const *tensors, int count)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct dag *own = dag_new(arena, count);
+    struct value **inputs = ARENA_ARRAY(arena, count + 1, struct value *);
+    int *nodes = ARENA_ARRAY(arena, count + 1, int);
+    int used = 0, ndim = 0;
+
+    for (int i = 0; i < count; i++)
+        ndim = tensors[i]->ndim > ndim ? tensors[i]->ndim : ndim;
+    for (int i = 0; i < count; i++) {
+        union scalar number;
+        enum dtype dtype = tensors[i]->dtype;
+
+        /* a one-element constant that does not shape the result is a number */
+        if (tensors[i]->ndim < ndim && single(tensors[i], &number)) {
+            struct dag_node node = {.prim = PRIM_CONST, .dtype = dtype, .args = {-1, -1, -1}};
+
+            if (dtype_is_float(dtype))
+                node.number = number.f;
+            else
+                node.integer = number.i;
+            nodes[i] = dag_add(arena, own, node);
+        } else {
+            int at = 0;
+
+            while (at < used && inputs[at] != tensors[i])
+                at++;
+            if (at == used)
+                inputs[used++] = tensors[i];
+            nodes[i] = dag_load(arena, own, at, dtype);
+        }
+    }
+    own->input_count = used;
+    own->result = dag_inline(arena, own, dag, nodes);
+
+    struct op *op = op_new(eval, GRAPH_OP_MAP, label, inputs, used);
+
+    op->dag = own;
+    return build_op(eval, loc, op);
+}
+
+struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype)
+{
+    struct dag *dag = dag_new(&eval->cx->arena, 1);
+
+    if (value->dtype == dtype)
+        return value;
+    dag->result = dag_cast(&eval->cx->arena, dag, dag_load(&eval->cx->arena, dag, 0, value->dtype), dtype);
+    return build_map(eval, loc, dtype_rows[dtype].name, dag, &value, 1);
+}
+
+struct value *build_copy(struct eval *eval, struct loc loc, struct value *value)
+{
+    return build_map(eval, loc, "copy", dag_identity(&eval->cx->arena, value->dtype), &value, 1);
+}
+
+struct value *build_scalar(struct eval *eval, struct loc loc, const struct ev *number)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct tensor *tensor;
+    int64_t integer = 0;
+
+    if (number->kind == EV_TENSOR)
+        return number->tensor;
+    if (number->kind == EV_INT && !dim_is_const(number->dim, &integer)) {
+        struct dag *dag = dag_new(arena, 0);
+        struct dag_node node = {.prim = PRIM_DIM, .dtype = DTYPE_INT64, .args = {-1, -1, -1}, .dim = number->dim};
+
+        dag->result = dag_add(arena, dag, node);
+        return build_map(eval, loc, "size", dag, NULL, 0);
+    }
+    tensor = ARENA_NEW(arena, struct tensor);
+    tensor->data = ARENA_NEW(arena, union scalar);
+    if (number->kind == EV_FLOAT) {
+        tensor->dtype = eval->default_dtype;
+        tensor->data[0].f = dtype_round(tensor->dtype, number->number);
+    } else {
+        tensor->dtype = number->kind == EV_BOOL ? DTYPE_BOOL : DTYPE_INT64;
+        tensor->data[0].i = number->kind == EV_BOOL ? number->integer : integer;
+    }
+    return build_const(eval, loc, tensor);
+}
+
+/* The dtype in which operands meet: PyTorch's rule of categories (dtype.h). */
+static enum dtype result_dtype(struct eval *eval, const struct ev *const *operands, int count)
+{
+    int best[3] = {-1, -1, -1}; /* tensors with dimensions, 0-dim tensors, numbers */
+
+    for (int i = 0; i < count; i++) {
+        const struct ev *x = operands[i];
+        int kind = x->kind == EV_TENSOR ? (x->tensor->ndim > 0 ? 0 : 1) : 2;
+        enum dtype dtype = x->kind == EV_TENSOR ? x->tensor->dtype
+                           : x->kind == EV_FLOAT ? eval->default_dtype
+                           : x->kind == EV_BOOL  ? DTYPE_BOOL
+                                                 : DTYPE_INT64;
+
+        best[kind] = best[kind] < 0 ? (int)dtype : (int)dtype_promote((enum dtype)best[kind], dtype);
+    }
+    int dtype = best[0];
+
+    for (int kind = 1; kind < 3; kind++) {
+        if (best[kind] < 0)
+            continue;
+        if (dtype < 0)
+            dtype = best[kind];
+        else if (dtype_category((enum dtype)best[kind]) > dtype_category((enum dtype)dtype))
+            dtype = dtype_category((enum dtype)best[kind]) == 2 && kind == 2
+                        ? (int)eval->default_dtype
+                        : (int)dtype_promote((enum dtype)dtype, (enum dtype)best[kind]);
+    }
+    return (enum dtype)dtype;
+}
+
+/* The node of one operand, cast to `dtype`; tensors are gathered in `tensors`. */
+static int operand_node(struct eval *eval, struct dag *dag, const struct ev *x, enum dtype dtype,
+                        struct value **tensors, int *count)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct dag_node node = {.args = {-1, -1, -1}, .dtype = DTYPE_INT64};
+    int64_t integer;
+
+    if (x->kind == EV_TENSOR) {
+        tensors[*count] = x->tensor;
+        dag->input_count = *count + 1;
+        (*count)++;
+        return dag_cast(arena, dag, dag_load(arena, dag, *count - 1, x->tensor->dtype), dtype);
+    }
+    if (x->kind == EV_INT && !dim_is_const(x->dim, &integer)) {
+        node.prim = PRIM_DIM;
+        node.dim = x->dim;
+        return dag_cast(arena, dag, dag_add(arena, dag, node), dtype);
+    }
+    node.prim = PRIM_CONST;
+    node.dtype = dtype;
+    if (x->kind == EV_FLOAT)
+        node.number = x->number;
+    else
+        node.number = (double)(x->kind == EV_BOOL ? x->integer : integer);
+    node.integer = x->kind == EV_FLOAT ? (int64_t)x->number : x->kind == EV_BOOL ? x->integer : integer;
+    if (dtype_is_float(dtype)) {
+        node.number = dtype_round(dtype, node.number);
+        node.integer = 0;
+    } else {
+        node.number = 0;
+        if (dtype == DTYPE_BOOL)
+            node.integer = node.integer != 0;
+    }
+    return dag_add(arena, dag, node);
+}
+
+/* x ** 2 and its like as products and roots, as PyTorch computes them. -1: not one of these. */
+static int power_node(struct eval *eval, struct dag *dag, int base, enum dtype dtype, double exponent)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    if (exponent == 1.0)
+        return base;
+    if (exponent == 2.0)
+        return dag_prim(arena, dag, PRIM_MUL, dtype, base, base, -1);
+    if (exponent == 3.0)
+        return dag_prim(arena, dag, PRIM_MUL, dtype, dag_prim(arena, dag, PRIM_MUL, dtype, base, base, -1), base, -1);
+    if (!dtype_is_float(dtype))
+        return -1;
+    if (exponent == 0.5)
+        return dag_prim(arena, dag, PRIM_SQRT, dtype, base, -1, -1);
+    if (exponent == -0.5)
+        return dag_prim(arena, dag, PRIM_RSQRT, dtype, base, -1, -1);
+    if (exponent == -1.0)
+        return dag_prim(arena, dag, PRIM_DIV, dtype, dag_const(arena, dag, dtype, 1.0), base, -1);
+    return -1;
+}
+
+struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label, const struct ev *a,
+                       const struct ev *b)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct ev *operands[2] = {a, b};
+    enum dtype dtype = result_dtype(eval, operands, 2);
+    struct dag *dag = dag_new(arena, 0);
+    struct value *tensors[2];
+    bool compare = prim >= PRIM_EQ && prim <= PRIM_GE, logic = prim >= PRIM_AND && prim <= PRIM_XOR;
+    int count = 0, x, y, result = -1;
+    double exponent;
+
+    if (logic && !dtype_is_int(dtype) && dtype != DTYPE_BOOL) {
+        diag_error(eval->cx, loc, "'%s' takes bool or integer tensors, not %s", label, dtype_rows[dtype].name);
+        return ev_bad(loc);
+    }
+    if (dtype == DTYPE_BOOL && prim == PRIM_SUB) {
+        diag_error(eval->cx, loc, "'-' does not take two bool tensors");
+        diag_hint(eval->cx, "use '^' or logical_xor");
+        return ev_bad(loc);
+    }
+    if (prim == PRIM_DIV && !dtype_is_float(dtype))
+        dtype = eval->default_dtype;
+    if (dtype == DTYPE_BOOL && (prim == PRIM_FLOORDIV || prim == PRIM_MOD || prim == PRIM_POW))
+        dtype = DTYPE_INT64;
+    if ((prim == PRIM_FLOORDIV || prim == PRIM_MOD) && !dtype_is_float(dtype)) {
+        union scalar divisor;
+        int64_t integer;
+
+        if (b->kind == EV_TENSOR ? single(b->tensor, &divisor) && divisor.i == 0
+                                 : ev_get_int(b, &integer) && integer == 0) {
+            diag_error(eval->cx, b->loc, "integer division by zero");
+            return ev_bad(loc);
+        }
+        if (b->kind == EV_TENSOR && !b->tensor->constant) {
+            diag_error(eval->cx, b->loc, "integer division by a tensor is not supported yet by this version of modc");
+            diag_hint(eval->cx, "divide by a number, or convert with .float() first");
+            return ev_bad(loc);
+        }
+    }
+    x = operand_node(eval, dag, a, dtype, tensors, &count);
+    if (prim == PRIM_POW && b->kind != EV_TENSOR && ev_get_number(b, &exponent))
+        result = power_node(eval, dag, x, dtype, exponent);
+    if (result < 0) {
+        if (prim == PRIM_POW && !dtype_is_float(dtype)) {
+            diag_error(eval->cx, loc, "integer tensors can be raised to 1, 2 and 3 alone");
+            diag_hint(eval->cx, "convert with .float() first");
+            return ev_bad(loc);
+        }
+        y = operand_node(eval, dag, b, dtype, tensors, &count);
+        if (dtype == DTYPE_BOOL && (prim == PRIM_ADD || prim == PRIM_MUL)) /* or, and */
+            prim = prim == PRIM_ADD ? PRIM_OR : PRIM_AND;
+        result = dag_prim(arena, dag, prim, compare ? DTYPE_BOOL : dtype, x, y, -1);
+    }
+    dag->result = result;
+    return ev_tensor(loc, build_map(eval, loc, label, dag, tensors, count));
+}
+
+struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
+                            int count)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct ev *operands[4];
+    struct value *tensors[4];
+    double numbers[8] = {0};
+    enum dtype dtype;
+    int used = 0, nodes[4];
+
+    assert(row->tensors <= 4 && count <= 8);
+    for (int i = 0; i < row->tensors; i++) {
+        if (args[i].kind != EV_TENSOR && args[i].kind != EV_INT && args[i].kind != EV_FLOAT && args[i].kind != EV_BOOL) {
+            diag_error(eval->cx, args[i].loc, "%s takes a tensor, found %s", row->name, ev_kind_text(&args[i]));
+            return ev_bad(loc);
+        }
+        operands[i] = &args[i];
+    }
+    for (int i = row->tensors; i < count; i++) {
+        if (!ev_get_number(&args[i], &numbers[i - row->tensors])) {
+            diag_error(eval->cx, args[i].loc, "%s takes a number that is known while generating here, found %s", row->name,
+                       ev_kind_text(&args[i]));
+            return ev_bad(loc);
+        }
+    }
+    dtype = result_dtype(eval, operands, row->tensors);
+    if ((row->flags & ELEMENTWISE_FLOAT) && !dtype_is_float(dtype))
+        dtype = eval->default_dtype;
+
+    struct dag *dag = dag_new(arena, 0);
+
+    for (int i = 0; i < row->tensors; i++)
+        nodes[i] = operand_node(eval, dag, &args[i], dtype, tensors, &used);
+    dag->result = dag_inline(arena, dag, elementwise_dag(eval->cx, row, dtype, numbers), nodes);
+    return ev_tensor(loc, build_map(eval, loc, row->name, dag, tensors, used));
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------ */
+
+static struct op *view_op(struct eval *eval, enum view_kind kind, struct value *value)
+{
+    static const char *const labels[] = {"permute", "slice", "expand", "reshape"};
+    struct op *op = op_new(eval, GRAPH_OP_VIEW, labels[kind], &value, 1);
+
+    op->view.kind = kind;
+    return op;
+}
+
+/* Views have the dims that they are given, so infer only checks them. */
+static struct value *build_view(struct eval *eval, struct loc loc, struct op *op, int ndim,
+                                const struct dim *const *dims)
+{
+    struct value *input = op->inputs[0];
+
+    op->loc = loc;
+    op->outputs[0] = new_value(eval, op, loc);
+    op->output_count = 1;
+    op->outputs[0]->dtype = input->dtype;
+    op->outputs[0]->ndim = ndim;
+    memcpy(op->outputs[0]->dims, dims, (size_t)ndim * sizeof *dims);
+
+    const char *fault = op_rows[GRAPH_OP_VIEW].infer(eval->cx, op);
+
+    if (fault) {
+        diag_error(eval->cx, loc, "%s", fault);
+        return NULL;
+    }
+    if (input->constant) {
+        bool known = true;
+
+        for (int i = 0; i < ndim; i++)
+            known &= dim_is_const(dims[i], NULL);
+        if (known) {
+            struct tensor *result = op_interpret(eval->cx, op);
+
+            if (result)
+                return build_const(eval, loc, result);
+        }
+    }
+    if (!eval->graph) {
+        diag_error(eval->cx, loc, "this must be known while generating");
+        return NULL;
+    }
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return op->outputs[0];
+}
+
+struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm)
+{
+    const struct dim *dims[MAX_DIMS];
+    struct op *op = view_op(eval, VIEW_PERMUTE, value);
+    bool same = true;
+
+    for (int i = 0; i < value->ndim; i++) {
+        op->view.perm[i] = perm[i];
+        dims[i] = value->dims[perm[i]];
+        same &= perm[i] == i;
+    }
+    return same ? value : build_view(eval, loc, op, value->ndim, dims);
+}
+
+struct value *build_slice(struct eval *eval, struct loc loc, struct value *value, int axis, const struct dim *start,
+                          const struct dim *step, const struct dim *length)
+{
+    const struct dim *dims[MAX_DIMS];
+    struct op *op = view_op(eval, VIEW_SLICE, value);
+
+    if (dim_equals(start, 0) && dim_equals(step, 1) && dim_equal(length, value->dims[axis]))
+        return value;
+    memcpy(dims, value->dims, sizeof dims);
+    dims[axis] = length;
+    op->view.axis = axis;
+    op->view.start = start;
+    op->view.step = step;
+    return build_view(eval, loc, op, value->ndim, dims);
+}
+
+static bool same_dims(const struct value *value, int ndim, const struct dim *const *dims)
+{
+    bool same = value->ndim == ndim;
+
+    for (int i = 0; same && i < ndim; i++)
+        same = dim_equal(value->dims[i], dims[i]);
+    return same;
+}
+
+struct value *build_reshape(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                            const struct dim *const *dims)
+{
+    if (same_dims(value, ndim, dims))
+        return value;
+    return build_view(eval, loc, view_op(eval, VIEW_RESHAPE, value), ndim, dims);
+}
+
+struct value *build_expand(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                           const struct dim *const *dims)
+{
+    if (same_dims(value, ndim, dims))
+        return value;
+    return build_view(eval, loc, view_op(eval, VIEW_EXPAND, value), ndim, dims);
+}
+
+/* ---- reductions and products ------------------------------------------------------------------------------ */
+
+struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,
+                           const bool *axes, bool keepdim)
+{
+    static const char *const labels[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
+    struct op *op;
+
+    if (kind == REDUCE_SUM || kind == REDUCE_PROD)
+        value = dtype_is_float(value->dtype) ? value : build_cast(eval, loc, value, DTYPE_INT64);
+    if (kind == REDUCE_ANY || kind == REDUCE_ALL)
+        value = build_cast(eval, loc, value, DTYPE_BOOL);
+    if (!value)
+        return NULL;
+    op = op_new(eval, GRAPH_OP_REDUCE, labels[kind], &value, 1);
+    op->reduce.kind = kind;
+    op->reduce.keepdim = keepdim;
+    memcpy(op->reduce.axes, axes, sizeof op->reduce.axes);
+    return build_op(eval, loc, op);
+}
+
+static struct value *drop_axis(struct eval *eval, struct loc loc, struct value *value, int axis)
+{
+    const struct dim *dims[MAX_DIMS];
+    int n = 0;
+
+    for (int i = 0; i < value->ndim; i++)
+        if (i != axis)
+            dims[n++] = value->dims[i];
+    return build_reshape(eval, loc, value, n, dims);
+}
+
+struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS];
+    bool a_vector = a->ndim == 1, b_vector = b->ndim == 1;
+
+    if (a->ndim == 0 || b->ndim == 0) {
+        diag_error(eval->cx, loc, "matmul takes tensors of at least one dimension, found %s and %s",
+                   shape_text(arena, a->ndim, a->dims), shape_text(arena, b->ndim, b->dims));
+        return NULL;
+    }
+    if (a->dtype != b->dtype) {
+        diag_error(eval->cx, loc, "matmul takes tensors of one dtype, found %s and %s", dtype_rows[a->dtype].name,
+                   dtype_rows[b->dtype].name);
+        return NULL;
+    }
+    if (!dtype_is_float(a->dtype)) {
+        diag_error(eval->cx, loc, "matmul of %s is not supported yet by this version of modc",
+                   dtype_rows[a->dtype].name);
+        return NULL;
+    }
+    if (a_vector) {
+        dims[0] = dim_const(arena, 1);
+        dims[1] = a->dims[0];
+        a = build_reshape(eval, loc, a, 2, dims);
+    }
+    if (b_vector) {
+        dims[0] = b->dims[0];
+        dims[1] = dim_const(arena, 1);
+        b = build_reshape(eval, loc, b, 2, dims);
+    }
+    if (!a || !b)
+        return NULL;
+
+    struct value *inputs[3] = {a, b, bias};
+    struct op *op = op_new(eval, GRAPH_OP_CONTRACT, bias ? "linear" : "matmul", inputs, bias ? 3 : 2);
+    struct value *out;
+
+    op->contract.bias = bias != NULL;
+    out = build_op(eval, loc, op);
+    if (out && b_vector)
+        out = drop_axis(eval, loc, out, out->ndim - 1);
+    if (out && a_vector)
+        out = drop_axis(eval, loc, out, out->ndim - (b_vector ? 1 : 2));
+    return out;
+}

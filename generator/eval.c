@@ -1,0 +1,1551 @@
+/* eval.c - runs expressions and statements over known and unknown values. Building ops is in build.c.
+ *
+ * Apart from the parser, because the same trees run twice: while the module tree is built (constants, arguments, shapes)
+ * and while graphs are lowered. */
+#include "eval.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "layers.h"
+#include "module.h"
+
+#define EVAL_MAX_DEPTH 64
+
+/* ---- making values ---------------------------------------------------------------------------------------- */
+
+struct ev ev_bad(struct loc loc)
+{
+    return (struct ev){.kind = EV_BAD, .loc = loc};
+}
+
+struct ev ev_none(struct loc loc)
+{
+    return (struct ev){.kind = EV_NONE, .loc = loc};
+}
+
+struct ev ev_bool(struct loc loc, bool value)
+{
+    return (struct ev){.kind = EV_BOOL, .loc = loc, .integer = value};
+}
+
+struct ev ev_int(struct eval *eval, struct loc loc, int64_t value)
+{
+    return ev_dim(loc, dim_const(&eval->cx->arena, value));
+}
+
+struct ev ev_dim(struct loc loc, const struct dim *dim)
+{
+    return (struct ev){.kind = EV_INT, .loc = loc, .dim = dim};
+}
+
+struct ev ev_float(struct loc loc, double value)
+{
+    return (struct ev){.kind = EV_FLOAT, .loc = loc, .number = value};
+}
+
+struct ev ev_string(struct loc loc, const char *text)
+{
+    return (struct ev){.kind = EV_STRING, .loc = loc, .text = text};
+}
+
+struct ev ev_dtype(struct loc loc, enum dtype dtype)
+{
+    return (struct ev){.kind = EV_DTYPE, .loc = loc, .dtype = dtype, .text = dtype_rows[dtype].name};
+}
+
+struct ev ev_tensor(struct loc loc, struct value *value)
+{
+    return value ? (struct ev){.kind = EV_TENSOR, .loc = loc, .tensor = value} : ev_bad(loc);
+}
+
+struct ev ev_module(struct loc loc, struct module *module)
+{
+    return (struct ev){.kind = EV_MODULE, .loc = loc, .module = module};
+}
+
+struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count)
+{
+    struct ev tuple = {.kind = EV_TUPLE, .loc = loc, .count = count};
+
+    tuple.items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
+    for (int i = 0; i < count; i++) {
+        tuple.items[i] = items[i];
+        if (items[i].kind == EV_BAD)
+            return ev_bad(loc);
+    }
+    return tuple;
+}
+
+const char *ev_kind_text(const struct ev *value)
+{
+    static const char *const names[] = {
+        [EV_BAD] = "nothing",       [EV_NONE] = "None",     [EV_BOOL] = "a bool",         [EV_INT] = "an integer",
+        [EV_FLOAT] = "a number",    [EV_STRING] = "a string", [EV_DTYPE] = "a dtype",     [EV_TUPLE] = "a tuple",
+        [EV_SLICE] = "a slice",     [EV_ELLIPSIS] = "...",  [EV_MODULE] = "a module",     [EV_TENSOR] = "a tensor",
+        [EV_FUNCTION] = "a function", [EV_METHOD] = "a method", [EV_SPACE] = "a name space",
+    };
+
+    return names[value->kind];
+}
+
+static void ev_print(struct eval *eval, struct text *text, const struct ev *value)
+{
+    switch (value->kind) {
+    case EV_NONE:
+        text_add(text, "None");
+        break;
+    case EV_BOOL:
+        text_add(text, value->integer ? "True" : "False");
+        break;
+    case EV_INT:
+        dim_print(text, value->dim);
+        break;
+    case EV_FLOAT:
+        text_double(text, value->number);
+        break;
+    case EV_STRING:
+        text_printf(text, "'%s'", value->text);
+        break;
+    case EV_DTYPE:
+        text_printf(text, "torch.%s", dtype_rows[value->dtype].name);
+        break;
+    case EV_TUPLE:
+        text_add(text, value->list ? "[" : "(");
+        for (int i = 0; i < value->count; i++) {
+            if (i > 0)
+                text_add(text, ", ");
+            ev_print(eval, text, &value->items[i]);
+        }
+        text_add(text, value->list ? "]" : value->count == 1 ? ",)" : ")");
+        break;
+    case EV_MODULE:
+        text_add(text, value->module->class_name);
+        break;
+    case EV_TENSOR:
+        text_printf(text, "tensor%s", shape_text(&eval->cx->arena, value->tensor->ndim, value->tensor->dims));
+        break;
+    default:
+        text_add(text, ev_kind_text(value));
+    }
+}
+
+const char *ev_text(struct eval *eval, const struct ev *value)
+{
+    struct text text = text_new(&eval->cx->arena);
+
+    ev_print(eval, &text, value);
+    return text.data;
+}
+
+bool ev_get_int(const struct ev *value, int64_t *out)
+{
+    if (value->kind == EV_BOOL) {
+        *out = value->integer;
+        return true;
+    }
+    return value->kind == EV_INT && dim_is_const(value->dim, out);
+}
+
+bool ev_get_number(const struct ev *value, double *out)
+{
+    int64_t integer;
+
+    if (value->kind == EV_FLOAT) {
+        *out = value->number;
+        return true;
+    }
+    if (!ev_get_int(value, &integer))
+        return false;
+    *out = (double)integer;
+    return true;
+}
+
+bool ev_get_bool(const struct ev *value, bool *out)
+{
+    int64_t integer;
+
+    switch (value->kind) {
+    case EV_NONE:
+        *out = false;
+        return true;
+    case EV_STRING:
+        *out = value->text[0] != 0;
+        return true;
+    case EV_TUPLE:
+        *out = value->count > 0;
+        return true;
+    case EV_FLOAT:
+        *out = value->number != 0;
+        return true;
+    case EV_DTYPE:
+    case EV_MODULE:
+    case EV_FUNCTION:
+        *out = true;
+        return true;
+    default:
+        if (!ev_get_int(value, &integer))
+            return false;
+        *out = integer != 0;
+        return true;
+    }
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value)
+{
+    for (int i = 0; i < scope->count; i++) {
+        if (strcmp(scope->items[i].name, name) == 0) {
+            scope->items[i].value = value;
+            return;
+        }
+    }
+    ARENA_PUSH(&eval->cx->arena, scope->items, scope->count, ((struct binding){name, value}));
+}
+
+static struct ev ev_function(struct loc loc, const struct function_row *row, const struct elementwise_row *line)
+{
+    return (struct ev){.kind = EV_FUNCTION, .loc = loc, .function = row, .elementwise = line,
+                       .text = line ? line->name : NULL};
+}
+
+/* A function of PyTorch by its name in one of the name spaces. */
+static bool find_function(const char *name, unsigned flags, struct loc loc, struct ev *out)
+{
+    const struct function_row *row = function_find(name, flags);
+    const struct elementwise_row *line = row ? NULL : elementwise_find(name);
+
+    if (line) {
+        unsigned has = (line->flags & ELEMENTWISE_TORCH ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL) |
+                       (line->flags & ELEMENTWISE_METHOD ? FUNCTION_METHOD : 0);
+
+        if (!(has & flags))
+            line = NULL;
+    }
+    if (!row && !line)
+        return false;
+    *out = ev_function(loc, row, line);
+    out->text = name;
+    return true;
+}
+
+static bool find_global(const char *name, struct loc loc, struct ev *out)
+{
+    enum dtype dtype;
+
+    if (find_function(name, FUNCTION_FUNCTIONAL | FUNCTION_HIDDEN, loc, out) ||
+        find_function(name, FUNCTION_TORCH, loc, out))
+        return true;
+    if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) {
+        *out = ev_float(loc, name[0] == 'i' ? INFINITY : name[0] == 'n' ? (double)NAN : 3.14159265358979323846);
+        return true;
+    }
+    if (strcmp(name, "torch") == 0 || strcmp(name, "nn") == 0 || strcmp(name, "F") == 0) {
+        *out = (struct ev){.kind = EV_SPACE, .loc = loc};
+        out->text = name[0] == 't' ? "torch" : name[0] == 'n' ? "torch.nn" : "torch.nn.functional";
+        return true;
+    }
+    if (dtype_find(name, &dtype)) {
+        *out = ev_dtype(loc, dtype);
+        out->text = name;
+        return true;
+    }
+    return false;
+}
+
+static struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev out;
+    const char **known = NULL;
+    int known_count = 0, count;
+
+    for (struct scope *s = scope; s; s = s->outer) {
+        for (int i = 0; i < s->count; i++) {
+            if (strcmp(s->items[i].name, expr->text) == 0) {
+                out = s->items[i].value;
+                out.loc = expr->loc;
+                if (out.kind == EV_TENSOR && eval->refresh)
+                    out.tensor = eval->refresh(eval, out.tensor);
+                return out;
+            }
+            ARENA_PUSH(&eval->cx->arena, known, known_count, s->items[i].name);
+        }
+        if (strcmp(expr->text, "self") == 0 && s->self)
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};
+        if (s->find && s->find(eval, s, expr->text, expr->loc, &out))
+            return out;
+    }
+    if (find_global(expr->text, expr->loc, &out))
+        return out;
+
+    const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
+
+    diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
+    for (struct scope *s = scope; s; s = s->outer) {
+        if (!s->self)
+            continue;
+        for (int i = 0; i < s->self->child_count; i++)
+            ARENA_PUSH(&eval->cx->arena, known, known_count, s->self->children[i]->name);
+        for (int i = 0; i < s->self->tensor_count; i++)
+            ARENA_PUSH(&eval->cx->arena, known, known_count, s->self->tensors[i]->name);
+        break;
+    }
+    diag_hint_nearest(eval->cx, expr->text, known, known_count);
+    return ev_bad(expr->loc);
+}
+
+/* ---- operators -------------------------------------------------------------------------------------------- */
+
+static const struct {
+    enum prim prim;
+    const char *label;
+} op_prims[] = {
+    [OP_ADD] = {PRIM_ADD, "add"},       [OP_SUB] = {PRIM_SUB, "sub"},   [OP_MUL] = {PRIM_MUL, "mul"},
+    [OP_DIV] = {PRIM_DIV, "div"},       [OP_FLOORDIV] = {PRIM_FLOORDIV, "floor_divide"},
+    [OP_MOD] = {PRIM_MOD, "remainder"}, [OP_POW] = {PRIM_POW, "pow"},   [OP_EQ] = {PRIM_EQ, "eq"},
+    [OP_NE] = {PRIM_NE, "ne"},          [OP_LT] = {PRIM_LT, "lt"},      [OP_LE] = {PRIM_LE, "le"},
+    [OP_GT] = {PRIM_GT, "gt"},          [OP_GE] = {PRIM_GE, "ge"},      [OP_BITAND] = {PRIM_AND, "and"},
+    [OP_BITOR] = {PRIM_OR, "or"},       [OP_BITXOR] = {PRIM_XOR, "xor"},
+};
+
+static bool ev_equal(const struct ev *a, const struct ev *b)
+{
+    double x, y;
+
+    if (a->kind == EV_INT && b->kind == EV_INT)
+        return dim_equal(a->dim, b->dim);
+    if (ev_get_number(a, &x) && ev_get_number(b, &y))
+        return x == y;
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case EV_STRING:
+        return strcmp(a->text, b->text) == 0;
+    case EV_DTYPE:
+        return a->dtype == b->dtype;
+    case EV_TUPLE:
+        if (a->count != b->count)
+            return false;
+        for (int i = 0; i < a->count; i++)
+            if (!ev_equal(&a->items[i], &b->items[i]))
+                return false;
+        return true;
+    case EV_MODULE:
+        return a->module == b->module;
+    default:
+        return a->kind == EV_NONE;
+    }
+}
+
+static struct ev operand_fault(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                               const struct ev *b)
+{
+    diag_error(eval->cx, loc, "'%s' does not take %s and %s", expr_op_text(op), ev_kind_text(a), ev_kind_text(b));
+    return ev_bad(loc);
+}
+
+static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                            const struct ev *b)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *x = a->kind == EV_BOOL ? dim_const(arena, a->integer) : a->dim;
+    const struct dim *y = b->kind == EV_BOOL ? dim_const(arena, b->integer) : b->dim;
+    int64_t i = 0, j = 0;
+    bool known = dim_is_const(x, &i) & dim_is_const(y, &j);
+
+    if ((op == OP_DIV || op == OP_FLOORDIV || op == OP_MOD) && dim_equals(y, 0)) {
+        diag_error(eval->cx, loc, "division by zero");
+        return ev_bad(loc);
+    }
+    switch (op) {
+    case OP_ADD:
+        return ev_dim(loc, dim_add(arena, x, y));
+    case OP_SUB:
+        return ev_dim(loc, dim_sub(arena, x, y));
+    case OP_MUL:
+        return ev_dim(loc, dim_mul(arena, x, y));
+    case OP_FLOORDIV:
+        return ev_dim(loc, dim_floordiv(arena, x, y));
+    case OP_MOD:
+        return ev_dim(loc, dim_mod(arena, x, y));
+    case OP_EQ:
+    case OP_NE: {
+        bool same = dim_equal(x, y), apart;
+        const struct dim *gap = dim_sub(arena, x, y);
+
+        apart = dim_lower(gap) > 0 || dim_upper(gap) < 0;
+        if (known || same || apart)
+            return ev_bool(loc, same == (op == OP_EQ));
+        break;
+    }
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE: {
+        const struct dim *gap = dim_sub(arena, x, y); /* x op y  <=>  gap op 0 */
+        int64_t low = dim_lower(gap), high = dim_upper(gap);
+
+        if (op == OP_LT && (high < 0 || low >= 0))
+            return ev_bool(loc, high < 0);
+        if (op == OP_LE && (high <= 0 || low > 0))
+            return ev_bool(loc, high <= 0);
+        if (op == OP_GT && (low > 0 || high <= 0))
+            return ev_bool(loc, low > 0);
+        if (op == OP_GE && (low >= 0 || high < 0))
+            return ev_bool(loc, low >= 0);
+        break;
+    }
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+        if (known) {
+            int64_t bits = op == OP_BITAND ? i & j : op == OP_BITOR ? i | j : i ^ j;
+
+            return a->kind == EV_BOOL && b->kind == EV_BOOL ? ev_bool(loc, bits != 0) : ev_int(eval, loc, bits);
+        }
+        break;
+    case OP_POW:
+        if (known && j >= 0) {
+            int64_t power = 1;
+
+            for (int64_t k = 0; k < j; k++) {
+                if (__builtin_mul_overflow(power, i, &power)) {
+                    diag_error(eval->cx, loc, "%lld ** %lld does not fit 64 bits", (long long)i, (long long)j);
+                    return ev_bad(loc);
+                }
+                if (power == 0 || power == 1)
+                    break;
+            }
+            if (i == -1)
+                power = j % 2 ? -1 : 1;
+            return ev_int(eval, loc, power);
+        }
+        if (known)
+            return ev_float(loc, pow((double)i, (double)j));
+        break;
+    case OP_DIV:
+        if (known)
+            return ev_float(loc, (double)i / (double)j);
+        return build_binary(eval, loc, PRIM_DIV, "div", a, b); /* a run-time number */
+    default:
+        break;
+    }
+    if (known)
+        return operand_fault(eval, loc, op, a, b);
+    diag_error(eval->cx, loc, "'%s %s %s' depends on sizes that are only known at run time", dim_text(arena, x),
+               expr_op_text(op), dim_text(arena, y));
+    diag_hint(eval->cx, "conditions must be known while generating; make the size a constant");
+    return ev_bad(loc);
+}
+
+static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op op, double x, double y)
+{
+    switch (op) {
+    case OP_ADD:
+        return ev_float(loc, x + y);
+    case OP_SUB:
+        return ev_float(loc, x - y);
+    case OP_MUL:
+        return ev_float(loc, x * y);
+    case OP_DIV:
+    case OP_FLOORDIV:
+    case OP_MOD:
+        if (y == 0) {
+            diag_error(eval->cx, loc, "division by zero");
+            return ev_bad(loc);
+        }
+        if (op == OP_MOD) {
+            double rest = fmod(x, y);
+
+            return ev_float(loc, rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+        }
+        return ev_float(loc, op == OP_DIV ? x / y : floor(x / y));
+    case OP_POW:
+        return ev_float(loc, pow(x, y));
+    case OP_EQ:
+        return ev_bool(loc, x == y);
+    case OP_NE:
+        return ev_bool(loc, x != y);
+    case OP_LT:
+        return ev_bool(loc, x < y);
+    case OP_LE:
+        return ev_bool(loc, x <= y);
+    case OP_GT:
+        return ev_bool(loc, x > y);
+    case OP_GE:
+        return ev_bool(loc, x >= y);
+    default:
+        return ev_bad(loc);
+    }
+}
+
+static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                                    const struct ev *b)
+{
+    bool a_int = a->kind == EV_INT || a->kind == EV_BOOL, b_int = b->kind == EV_INT || b->kind == EV_BOOL;
+    double x, y;
+    bool truth;
+
+    if (a->kind == EV_BAD || b->kind == EV_BAD)
+        return ev_bad(loc);
+    if (op == OP_AND || op == OP_OR) {
+        if (!ev_get_bool(a, &truth))
+            return operand_fault(eval, loc, op, a, b);
+        return truth == (op == OP_OR) ? *a : *b;
+    }
+    if (a->kind == EV_TENSOR || b->kind == EV_TENSOR) {
+        bool a_fits = a->kind == EV_TENSOR || a_int || a->kind == EV_FLOAT;
+        bool b_fits = b->kind == EV_TENSOR || b_int || b->kind == EV_FLOAT;
+
+        if (!a_fits || !b_fits) {
+            if (op == OP_EQ || op == OP_NE)
+                return ev_bool(loc, op == OP_NE);
+            return operand_fault(eval, loc, op, a, b);
+        }
+        if (op == OP_MATMUL) {
+            if (a->kind != EV_TENSOR || b->kind != EV_TENSOR)
+                return operand_fault(eval, loc, op, a, b);
+            return ev_tensor(loc, build_matmul(eval, loc, a->tensor, b->tensor, NULL));
+        }
+        return build_binary(eval, loc, op_prims[op].prim, op_prims[op].label, a, b);
+    }
+    if (a_int && b_int)
+        return dim_binary(eval, loc, op, a, b);
+    if (ev_get_number(a, &x) && ev_get_number(b, &y)) {
+        struct ev out = number_binary(eval, loc, op, x, y);
+
+        return out.kind == EV_BAD && diag_errors(eval->cx) == 0 ? operand_fault(eval, loc, op, a, b) : out;
+    }
+    if ((a_int || a->kind == EV_FLOAT) && (b_int || b->kind == EV_FLOAT))
+        return build_binary(eval, loc, op_prims[op].prim, op_prims[op].label, a, b); /* a size with a float */
+    if (op == OP_EQ || op == OP_NE)
+        return ev_bool(loc, ev_equal(a, b) == (op == OP_EQ));
+    if (op == OP_ADD && a->kind == EV_TUPLE && b->kind == EV_TUPLE) {
+        struct ev *items = ARENA_ARRAY(&eval->cx->arena, a->count + b->count + 1, struct ev);
+
+        memcpy(items, a->items, (size_t)a->count * sizeof *items);
+        memcpy(items + a->count, b->items, (size_t)b->count * sizeof *items);
+        return ev_tuple(eval, loc, items, a->count + b->count);
+    }
+    if (op == OP_MUL && a->kind == EV_TUPLE && b_int) {
+        int64_t times;
+
+        if (ev_get_int(b, &times) && times * a->count <= 4096) {
+            int count = times < 0 ? 0 : (int)times * a->count;
+            struct ev *items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
+
+            for (int i = 0; i < count; i++)
+                items[i] = a->items[i % a->count];
+            return ev_tuple(eval, loc, items, count);
+        }
+    }
+    if (op == OP_ADD && a->kind == EV_STRING && b->kind == EV_STRING)
+        return ev_string(loc, arena_format(&eval->cx->arena, "%s%s", a->text, b->text));
+    return operand_fault(eval, loc, op, a, b);
+}
+
+static struct ev eval_unary(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev a = eval_expr(eval, scope, expr->a);
+    bool truth;
+
+    if (a.kind == EV_BAD)
+        return a;
+    if (expr->op == OP_NOT) {
+        if (ev_get_bool(&a, &truth))
+            return ev_bool(expr->loc, !truth);
+    } else if (a.kind == EV_TENSOR) {
+        struct value *x = a.tensor;
+        struct dag *dag = dag_new(&eval->cx->arena, 1);
+        int load = dag_load(&eval->cx->arena, dag, 0, x->dtype);
+
+        if (expr->op == OP_POS)
+            return a;
+        if (expr->op == OP_NEG && x->dtype == DTYPE_BOOL) {
+            diag_error(eval->cx, expr->loc, "unary '-' does not take a bool tensor");
+            diag_hint(eval->cx, "use '~' or logical_not");
+            return ev_bad(expr->loc);
+        }
+        if (expr->op == OP_INVERT && dtype_is_float(x->dtype)) {
+            diag_error(eval->cx, expr->loc, "'~' takes bool or integer tensors, not %s", dtype_rows[x->dtype].name);
+            return ev_bad(expr->loc);
+        }
+        dag->result = dag_prim(&eval->cx->arena, dag, expr->op == OP_NEG ? PRIM_NEG : PRIM_NOT, x->dtype, load, -1, -1);
+        return ev_tensor(expr->loc,
+                         build_map(eval, expr->loc, expr->op == OP_NEG ? "neg" : "not", dag, &a.tensor, 1));
+    } else if (a.kind == EV_FLOAT && expr->op != OP_INVERT) {
+        return ev_float(expr->loc, expr->op == OP_NEG ? -a.number : a.number);
+    } else if (a.kind == EV_INT || a.kind == EV_BOOL) {
+        struct ev zero = ev_int(eval, expr->loc, expr->op == OP_INVERT ? -1 : 0);
+
+        return eval_binary_values(eval, expr->loc, expr->op == OP_POS ? OP_ADD : OP_SUB, &zero, &a);
+    }
+    diag_error(eval->cx, expr->loc, "'%s' does not take %s", expr_op_text(expr->op), ev_kind_text(&a));
+    return ev_bad(expr->loc);
+}
+
+/* ---- attributes and subscripts ---------------------------------------------------------------------------- */
+
+static struct ev tensor_shape(struct eval *eval, struct loc loc, const struct value *value)
+{
+    struct ev items[MAX_DIMS];
+
+    for (int i = 0; i < value->ndim; i++)
+        items[i] = ev_dim(loc, value->dims[i]);
+    return ev_tuple(eval, loc, items, value->ndim);
+}
+
+static struct ev tensor_transposed(struct eval *eval, struct loc loc, struct value *value, bool all)
+{
+    int perm[MAX_DIMS], n = value->ndim;
+
+    for (int i = 0; i < n; i++)
+        perm[i] = all ? n - 1 - i : i;
+    if (!all && n >= 2) {
+        perm[n - 2] = n - 1;
+        perm[n - 1] = n - 2;
+    }
+    return ev_tensor(loc, build_permute(eval, loc, value, perm));
+}
+
+static struct ev module_attribute(struct eval *eval, struct scope *scope, struct module *module, struct loc loc,
+                                  const char *name)
+{
+    struct module *child = module_child(module, name);
+    struct module_tensor *tensor = module_find_tensor(module, name);
+    struct ev out;
+
+    if (child)
+        return ev_module(loc, child);
+    if (tensor) {
+        struct scope own = {.self = module};
+
+        /* the scope's own finder knows how tensors become values */
+        for (struct scope *s = scope; s; s = s->outer)
+            if (s->find && s->self) {
+                own.find = s->find;
+                own.data = s->data;
+                break;
+            }
+        if (own.find && own.find(eval, &own, name, loc, &out))
+            return out;
+    }
+    for (int i = 0; i < module->arg_count; i++)
+        if (strcmp(module->args[i].name, name) == 0)
+            return module->args[i].value;
+    if (strcmp(name, "training") == 0)
+        return ev_bool(loc, eval->training);
+    diag_error(eval->cx, loc, "%s has no attribute '%s'", module->class_name, name);
+
+    const char **known = NULL;
+    int count = 0;
+
+    for (int i = 0; i < module->child_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->children[i]->name);
+    for (int i = 0; i < module->tensor_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->tensors[i]->name);
+    for (int i = 0; i < module->arg_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->args[i].name);
+    diag_hint_nearest(eval->cx, name, known, count);
+    return ev_bad(loc);
+}
+
+static struct ev space_attribute(struct eval *eval, struct scope *scope, const struct ev *space, const struct expr *expr)
+{
+    const char *name = expr->text;
+    struct ev out;
+    enum dtype dtype;
+
+    if (strcmp(space->text, "self") == 0)
+        return module_attribute(eval, scope, space->module, expr->loc, name);
+    if (strcmp(space->text, "torch") == 0) {
+        if (strcmp(name, "nn") == 0)
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
+        if (find_function(name, FUNCTION_TORCH, expr->loc, &out))
+            return out;
+        if (dtype_find(name, &dtype))
+            return ev_dtype(expr->loc, dtype);
+        if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
+            find_global(name, expr->loc, &out))
+            return out;
+    } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
+        return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
+    } else if (find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out)) {
+        return out;
+    }
+
+    int count;
+    unsigned flag = strcmp(space->text, "torch") == 0 ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL;
+    const char *const *known = function_names(eval->cx, flag, &count);
+
+    diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
+    diag_hint_nearest(eval->cx, name, known, count);
+    return ev_bad(expr->loc);
+}
+
+static struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev base = eval_expr(eval, scope, expr->a);
+    const char *name = expr->text;
+    struct ev out;
+
+    switch (base.kind) {
+    case EV_BAD:
+        return base;
+    case EV_SPACE:
+        return space_attribute(eval, scope, &base, expr);
+    case EV_MODULE:
+        return module_attribute(eval, scope, base.module, expr->loc, name);
+    case EV_TUPLE:
+        for (int i = 0; base.fields && i < base.count; i++)
+            if (strcmp(base.fields[i], name) == 0)
+                return base.items[i];
+        break;
+    case EV_TENSOR:
+        if (strcmp(name, "shape") == 0)
+            return tensor_shape(eval, expr->loc, base.tensor);
+        if (strcmp(name, "ndim") == 0)
+            return ev_int(eval, expr->loc, base.tensor->ndim);
+        if (strcmp(name, "dtype") == 0)
+            return ev_dtype(expr->loc, base.tensor->dtype);
+        if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
+            return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
+        if (find_function(name, FUNCTION_METHOD, expr->loc, &out)) {
+            struct ev *self = ARENA_NEW(&eval->cx->arena, struct ev);
+
+            *self = base;
+            out.kind = EV_METHOD;
+            out.items = self;
+            return out;
+        }
+        break;
+    default:
+        break;
+    }
+
+    int count = 0;
+    const char *const *known = base.kind == EV_TENSOR ? function_names(eval->cx, FUNCTION_METHOD, &count) : NULL;
+
+    diag_error(eval->cx, expr->name_loc, "%s has no attribute '%s'", ev_kind_text(&base), name);
+    diag_hint_nearest(eval->cx, name, known, count);
+    return ev_bad(expr->loc);
+}
+
+/* A bound of a slice, clamped into 0 .. extent as Python does. */
+static const struct dim *slice_bound(struct eval *eval, const struct ev *bound, const struct dim *extent,
+                                     const struct dim *absent)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *value = bound->dim, *zero = dim_const(arena, 0);
+
+    if (bound->kind == EV_NONE)
+        return absent;
+    if (dim_upper(value) < 0)
+        value = dim_add(arena, value, extent);
+    else if (dim_lower(value) < 0) {
+        diag_error(eval->cx, bound->loc, "the bound %s may be negative or not, depending on sizes",
+                   dim_text(arena, value));
+        return NULL;
+    }
+    return dim_min(arena, dim_max(arena, value, zero), extent);
+}
+
+static struct value *index_slice(struct eval *eval, struct value *value, int axis, const struct ev *slice)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *extent = value->dims[axis], *zero = dim_const(arena, 0), *length;
+    int64_t step = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (slice->items[i].kind != EV_NONE && slice->items[i].kind != EV_INT) {
+            diag_error(eval->cx, slice->items[i].loc, "a slice takes integers, not %s", ev_kind_text(&slice->items[i]));
+            return NULL;
+        }
+    }
+    if (slice->items[2].kind == EV_INT && !dim_is_const(slice->items[2].dim, &step)) {
+        diag_error(eval->cx, slice->items[2].loc, "the step of a slice must be known while generating");
+        return NULL;
+    }
+    if (step <= 0) {
+        diag_error(eval->cx, slice->items[2].loc, "the step of a slice must be positive, found %lld", (long long)step);
+        if (step < 0)
+            diag_hint(eval->cx, "PyTorch refuses negative steps too; use flip(x, dims)");
+        return NULL;
+    }
+
+    const struct dim *start = slice_bound(eval, &slice->items[0], extent, zero);
+    const struct dim *stop = slice_bound(eval, &slice->items[1], extent, extent);
+
+    if (!start || !stop)
+        return NULL;
+    length = dim_max(arena, dim_sub(arena, stop, start), zero);
+    if (step > 1)
+        length = dim_floordiv(arena, dim_add(arena, length, dim_const(arena, step - 1)), dim_const(arena, step));
+    return build_slice(eval, slice->loc, value, axis, start, dim_const(arena, step), length);
+}
+
+/* x[index] on one axis: the axis disappears. */
+static struct value *index_select(struct eval *eval, struct value *value, int axis, const struct ev *index)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *extent = value->dims[axis], *at = index->dim, *dims[MAX_DIMS];
+    struct loc loc = index->loc;
+    int64_t size, i;
+    int n = 0;
+
+    if (dim_upper(at) < 0)
+        at = dim_add(arena, at, extent);
+    if (dim_is_const(extent, &size) && dim_is_const(at, &i) && (i < 0 || i >= size)) {
+        diag_error(eval->cx, loc, "index %s is out of range for dimension %d of size %lld", dim_text(arena, index->dim),
+                   axis, (long long)size);
+        return NULL;
+    }
+    value = build_slice(eval, loc, value, axis, at, dim_const(arena, 1), dim_const(arena, 1));
+    if (!value)
+        return NULL;
+    for (int d = 0; d < value->ndim; d++)
+        if (d != axis)
+            dims[n++] = value->dims[d];
+    return build_reshape(eval, loc, value, n, dims);
+}
+
+static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items, int count)
+{
+    struct arena *arena = &eval->cx->arena;
+    int taken = 0, axis = 0;
+    bool ellipsis = false;
+
+    for (int i = 0; i < count; i++) {
+        if (items[i].kind == EV_BAD)
+            return ev_bad(loc);
+        taken += items[i].kind == EV_INT || items[i].kind == EV_SLICE;
+        if (items[i].kind == EV_ELLIPSIS && ellipsis) {
+            diag_error(eval->cx, items[i].loc, "an index can have only one '...'");
+            return ev_bad(loc);
+        }
+        ellipsis |= items[i].kind == EV_ELLIPSIS;
+    }
+    if (taken > value->ndim) {
+        diag_error(eval->cx, loc, "too many indices: %d for a tensor of shape %s", taken,
+                   shape_text(arena, value->ndim, value->dims));
+        return ev_bad(loc);
+    }
+    for (int i = 0; i < count && value; i++) {
+        const struct dim *dims[MAX_DIMS + 1];
+
+        switch (items[i].kind) {
+        case EV_INT:
+            value = index_select(eval, value, axis, &items[i]);
+            break;
+        case EV_SLICE:
+            value = index_slice(eval, value, axis++, &items[i]);
+            break;
+        case EV_ELLIPSIS: {
+            int rest = 0;
+
+            for (int j = i + 1; j < count; j++)
+                rest += items[j].kind == EV_INT || items[j].kind == EV_SLICE;
+            axis = value->ndim - rest;
+            break;
+        }
+        case EV_NONE:
+            if (value->ndim == MAX_DIMS) {
+                diag_error(eval->cx, items[i].loc, "a tensor has at most %d dimensions", MAX_DIMS);
+                return ev_bad(loc);
+            }
+            memcpy(dims, value->dims, sizeof(dims[0]) * (size_t)axis);
+            dims[axis] = dim_const(arena, 1);
+            memcpy(dims + axis + 1, value->dims + axis, sizeof(dims[0]) * (size_t)(value->ndim - axis));
+            value = build_reshape(eval, loc, value, value->ndim + 1, dims);
+            axis++;
+            break;
+        default:
+            diag_error(eval->cx, items[i].loc, "an index takes integers, slices, None and '...', not %s",
+                       ev_kind_text(&items[i]));
+            if (items[i].kind == EV_TENSOR)
+                diag_hint(eval->cx, "gather, index_select and where choose by tensors");
+            return ev_bad(loc);
+        }
+    }
+    return ev_tensor(loc, value);
+}
+
+static struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev base = eval_expr(eval, scope, expr->a);
+    struct ev items[2 * MAX_DIMS];
+    int64_t at;
+
+    if (expr->count > 2 * MAX_DIMS) {
+        diag_error(eval->cx, expr->loc, "too many indices");
+        return ev_bad(expr->loc);
+    }
+    for (int i = 0; i < expr->count; i++)
+        items[i] = eval_expr(eval, scope, expr->items[i]);
+    if (base.kind == EV_BAD)
+        return base;
+    if (base.kind == EV_TENSOR)
+        return index_tensor(eval, expr->loc, base.tensor, items, expr->count);
+    if (expr->count != 1)
+        goto fault;
+    if (items[0].kind == EV_BAD)
+        return items[0];
+    if (base.kind == EV_TUPLE && ev_get_int(&items[0], &at)) {
+        if (at < 0)
+            at += base.count;
+        if (at < 0 || at >= base.count) {
+            diag_error(eval->cx, items[0].loc, "index %s is out of range: there are %d", ev_text(eval, &items[0]),
+                       base.count);
+            return ev_bad(expr->loc);
+        }
+        base.items[at].loc = expr->loc;
+        return base.items[at];
+    }
+    if (base.kind == EV_TUPLE && items[0].kind == EV_SLICE) {
+        int64_t bound[3] = {0, base.count, 1};
+
+        for (int i = 0; i < 3; i++) {
+            const struct ev *b = &items[0].items[i];
+
+            if (b->kind == EV_NONE)
+                continue;
+            if (!ev_get_int(b, &bound[i]))
+                goto fault;
+            if (i < 2 && bound[i] < 0)
+                bound[i] += base.count;
+            if (i < 2)
+                bound[i] = bound[i] < 0 ? 0 : bound[i] > base.count ? base.count : bound[i];
+        }
+        if (bound[2] <= 0)
+            goto fault;
+
+        struct ev *part = ARENA_ARRAY(&eval->cx->arena, base.count + 1, struct ev);
+        int n = 0;
+
+        for (int64_t i = bound[0]; i < bound[1]; i += bound[2])
+            part[n++] = base.items[i];
+        return ev_tuple(eval, expr->loc, part, n);
+    }
+    if (base.kind == EV_MODULE) {
+        if (ev_get_int(&items[0], &at)) {
+            if (at < 0)
+                at += base.module->child_count;
+            if (at >= 0 && at < base.module->child_count)
+                return ev_module(expr->loc, base.module->children[at]);
+            diag_error(eval->cx, items[0].loc, "index %s is out of range: '%s' has %d children",
+                       ev_text(eval, &items[0]), base.module->path, base.module->child_count);
+            return ev_bad(expr->loc);
+        }
+        if (items[0].kind == EV_STRING)
+            return module_attribute(eval, scope, base.module, expr->loc, items[0].text);
+    }
+fault:
+    diag_error(eval->cx, expr->loc, "%s cannot be indexed like this", ev_kind_text(&base));
+    return ev_bad(expr->loc);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------ */
+
+const struct signature *eval_signature(struct eval *eval, const char *text)
+{
+    struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
+    struct signature *signature = ARENA_NEW(&eval->cx->arena, struct signature);
+
+    *source = (struct source){"modc's tables", text, strlen(text)};
+
+    bool fine = signature_parse(eval->cx, source, 0, source->length, signature);
+
+    assert(fine && "signature of a table");
+    (void)fine;
+    return signature;
+}
+
+bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args, int count,
+               bool varargs, const struct call *call)
+{
+    bool *given = ARENA_ARRAY(&eval->cx->arena, count + 1, bool);
+    bool fine = true;
+    int position = 0;
+
+    for (int i = 0; i < call->count; i++) {
+        int at = -1;
+
+        if (call->args[i].kind == EV_BAD)
+            fine = false;
+        if (!call->names[i]) {
+            if (varargs && position == 1 && call->args[i].kind != EV_TUPLE) { /* x.permute(0, 2, 1) */
+                int n = 0;
+
+                while (i + n < call->count && !call->names[i + n])
+                    n++;
+                scope_bind(eval, scope, args[1].name, ev_tuple(eval, call->loc, call->args + i, n));
+                given[1] = true;
+                position = count;
+                i += n - 1;
+                continue;
+            }
+            if (position >= count) {
+                diag_error(eval->cx, call->args[i].loc, "%s takes %d argument%s, found more", what, count,
+                           count == 1 ? "" : "s");
+                return false;
+            }
+            at = position++;
+        } else {
+            for (int j = 0; j < count; j++)
+                if (strcmp(args[j].name, call->names[i]) == 0)
+                    at = j;
+            if (at < 0) {
+                const char **known = ARENA_ARRAY(&eval->cx->arena, count + 1, const char *);
+
+                for (int j = 0; j < count; j++)
+                    known[j] = args[j].name;
+                diag_error(eval->cx, call->locs[i], "%s has no argument '%s'", what, call->names[i]);
+                diag_hint_nearest(eval->cx, call->names[i], known, count);
+                fine = false;
+                continue;
+            }
+        }
+        if (given[at]) {
+            diag_error(eval->cx, call->locs[i], "%s got argument '%s' twice", what, args[at].name);
+            fine = false;
+            continue;
+        }
+        given[at] = true;
+        scope_bind(eval, scope, args[at].name, call->args[i]);
+    }
+    for (int j = 0; j < count; j++) {
+        if (given[j])
+            continue;
+        if (!args[j].value) {
+            if (fine) {
+                diag_error(eval->cx, call->loc, "%s misses argument '%s'", what, args[j].name);
+            }
+            fine = false;
+            continue;
+        }
+        struct ev value = eval_expr(eval, scope, args[j].value);
+
+        fine &= value.kind != EV_BAD;
+        scope_bind(eval, scope, args[j].name, value);
+    }
+    return fine;
+}
+
+static struct ev call_function_row(struct eval *eval, const struct function_row *row, const char *name,
+                                   const struct call *call, bool method)
+{
+    const struct signature *signature = eval_signature(eval, row->signature);
+    struct scope scope = {0};
+    struct ev args[16];
+    bool varargs = method && (row->flags & FUNCTION_VARARGS);
+
+    if (!eval_bind(eval, &scope, name, signature->args, signature->count, varargs, call))
+        return ev_bad(call->loc);
+    assert(signature->count <= 16);
+    for (int i = 0; i < signature->count; i++)
+        for (int j = 0; j < scope.count; j++)
+            if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
+                args[i] = scope.items[j].value;
+    if (row->build)
+        return row->build(eval, args, signature->count, call->loc);
+    eval->at = call->loc;
+    return eval_body(eval, &scope, name, row->body);
+}
+
+static struct ev call_elementwise(struct eval *eval, const struct elementwise_row *row, const struct call *call)
+{
+    const struct signature *signature =
+        eval_signature(eval, arena_format(&eval->cx->arena, "%s(%s%s)", row->name, row->args,
+                                          row->flags & ELEMENTWISE_INPLACE ? ", inplace=False" : ""));
+    struct scope scope = {0};
+    struct ev args[8];
+    int count = signature->count;
+
+    if (!eval_bind(eval, &scope, row->name, signature->args, count, false, call))
+        return ev_bad(call->loc);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < scope.count; j++)
+            if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
+                args[i] = scope.items[j].value;
+    return build_elementwise(eval, call->loc, row, args, count - (row->flags & ELEMENTWISE_INPLACE ? 1 : 0));
+}
+
+static struct ev call_spec_function(struct eval *eval, struct scope *scope, const struct spec_function *function,
+                                    const struct call *call)
+{
+    struct scope *outer = scope, own = {0};
+
+    while (outer->outer) /* functions see constants, sizes and functions alone */
+        outer = outer->outer;
+    own.outer = outer;
+    if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, false, call))
+        return ev_bad(call->loc);
+    return eval_statements(eval, &own, function->statements, function->count);
+}
+
+/* float(x), int(x), bool(x) of numbers that are known while generating. */
+static struct ev call_dtype(struct eval *eval, const struct ev *callee, const struct call *call)
+{
+    double number;
+    int64_t integer;
+    const struct ev *x = call->args;
+
+    if (call->count != 1 || call->names[0])
+        goto fault;
+    if (x->kind == EV_BAD)
+        return *x;
+    if (strcmp(callee->text, "float") == 0) {
+        if (x->kind == EV_STRING) {
+            const char *s = x->text[0] == '-' ? x->text + 1 : x->text;
+
+            if (strcmp(s, "inf") == 0)
+                return ev_float(call->loc, s == x->text ? INFINITY : -INFINITY);
+            if (strcmp(s, "nan") == 0)
+                return ev_float(call->loc, NAN);
+        }
+        if (ev_get_number(x, &number))
+            return ev_float(call->loc, number);
+    } else if (strcmp(callee->text, "int") == 0) {
+        if (x->kind == EV_INT)
+            return *x;
+        if (ev_get_int(x, &integer))
+            return ev_int(eval, call->loc, integer);
+        if (ev_get_number(x, &number) && fabs(number) < 9e18)
+            return ev_int(eval, call->loc, (int64_t)number);
+    } else if (strcmp(callee->text, "bool") == 0) {
+        bool truth;
+
+        if (ev_get_bool(x, &truth))
+            return ev_bool(call->loc, truth);
+    }
+fault:
+    diag_error(eval->cx, call->loc, "%s() takes one value that is known while generating", callee->text);
+    diag_hint(eval->cx, "a tensor is converted by x.float(), x.long() or x.to(torch.%s)", dtype_rows[callee->dtype].name);
+    return ev_bad(call->loc);
+}
+
+/* min, max, len, sum, range, enumerate of known values: Python's own. NULL-kind result: not one of them. */
+static bool call_python(struct eval *eval, const char *name, const struct call *call, struct ev *out)
+{
+    const struct ev *first = call->count > 0 ? &call->args[0] : NULL;
+    bool all_int = call->count > 0;
+
+    for (int i = 0; i < call->count; i++)
+        all_int &= call->args[i].kind == EV_INT && !call->names[i];
+    if (strcmp(name, "len") == 0 && call->count == 1) {
+        if (first->kind == EV_TUPLE)
+            *out = ev_int(eval, call->loc, first->count);
+        else if (first->kind == EV_MODULE)
+            *out = ev_int(eval, call->loc, first->module->child_count);
+        else if (first->kind == EV_TENSOR && first->tensor->ndim > 0)
+            *out = ev_dim(call->loc, first->tensor->dims[0]);
+        else
+            return false;
+        return true;
+    }
+    if ((strcmp(name, "min") == 0 || strcmp(name, "max") == 0) && call->count >= 2) {
+        double best, other;
+
+        if (all_int) {
+            const struct dim *dim = first->dim;
+
+            for (int i = 1; i < call->count; i++)
+                dim = name[1] == 'i' ? dim_min(&eval->cx->arena, dim, call->args[i].dim)
+                                     : dim_max(&eval->cx->arena, dim, call->args[i].dim);
+            *out = ev_dim(call->loc, dim);
+            return true;
+        }
+        *out = *first;
+        if (!ev_get_number(first, &best))
+            return false;
+        for (int i = 1; i < call->count; i++) {
+            if (!ev_get_number(&call->args[i], &other))
+                return false;
+            if (name[1] == 'i' ? other < best : other > best) {
+                best = other;
+                *out = call->args[i];
+            }
+        }
+        return true;
+    }
+    if (strcmp(name, "range") == 0 && all_int && call->count <= 3) {
+        int64_t bound[3] = {0, 0, 1};
+        struct ev *items = NULL;
+        int n = 0;
+
+        for (int i = 0; i < call->count; i++)
+            if (!ev_get_int(&call->args[i], &bound[call->count == 1 ? 1 : i]))
+                return false;
+        if (bound[2] == 0)
+            return false;
+        for (int64_t i = bound[0]; bound[2] > 0 ? i < bound[1] : i > bound[1]; i += bound[2]) {
+            if (n == 65536)
+                return false;
+            ARENA_PUSH(&eval->cx->arena, items, n, ev_int(eval, call->loc, i));
+        }
+        *out = ev_tuple(eval, call->loc, items, n);
+        return true;
+    }
+    if (strcmp(name, "enumerate") == 0 && call->count == 1 && first->kind == EV_TUPLE) {
+        struct ev *items = ARENA_ARRAY(&eval->cx->arena, first->count + 1, struct ev);
+
+        for (int i = 0; i < first->count; i++) {
+            struct ev pair[2] = {ev_int(eval, call->loc, i), first->items[i]};
+
+            items[i] = ev_tuple(eval, call->loc, pair, 2);
+        }
+        *out = ev_tuple(eval, call->loc, items, first->count);
+        return true;
+    }
+    return false;
+}
+
+static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call)
+{
+    if (eval->depth >= EVAL_MAX_DEPTH) {
+        diag_error(eval->cx, call->loc, "calls are nested more than %d deep", EVAL_MAX_DEPTH);
+        diag_hint(eval->cx, "a function may not call itself");
+        return ev_bad(call->loc);
+    }
+    eval->depth++;
+
+    struct ev out;
+
+    switch (callee->kind) {
+    case EV_FUNCTION:
+        if (callee->spec_function)
+            out = call_spec_function(eval, scope, callee->spec_function, call);
+        else if (callee->function)
+            out = call_function_row(eval, callee->function, callee->text, call, false);
+        else
+            out = call_elementwise(eval, callee->elementwise, call);
+        break;
+    case EV_METHOD: {
+        struct call with_self = {.loc = call->loc, .count = call->count + 1};
+
+        with_self.args = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct ev);
+        with_self.names = ARENA_ARRAY(&eval->cx->arena, with_self.count, const char *);
+        with_self.locs = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct loc);
+        with_self.args[0] = callee->items[0];
+        with_self.locs[0] = callee->loc;
+        for (int i = 0; i < call->count; i++) {
+            with_self.args[i + 1] = call->args[i];
+            with_self.names[i + 1] = call->names[i];
+            with_self.locs[i + 1] = call->locs[i];
+        }
+        out = callee->function ? call_function_row(eval, callee->function, callee->text, &with_self, true)
+                               : call_elementwise(eval, callee->elementwise, &with_self);
+        break;
+    }
+    case EV_MODULE:
+        if (!eval->call_module) {
+            diag_error(eval->cx, call->loc, "a module cannot be called here");
+            out = ev_bad(call->loc);
+        } else {
+            out = eval->call_module(eval, callee->module, call);
+        }
+        break;
+    case EV_DTYPE:
+        out = call_dtype(eval, callee, call);
+        break;
+    default:
+        diag_error(eval->cx, call->loc, "%s cannot be called", ev_kind_text(callee));
+        out = ev_bad(call->loc);
+    }
+    eval->depth--;
+    if (out.kind != EV_BAD)
+        out.loc = call->loc;
+    return out;
+}
+
+static struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct call call = {.loc = expr->loc, .count = expr->count, .names = expr->names, .locs = expr->name_locs};
+    struct ev callee, python;
+    bool bad = false;
+
+    call.args = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
+    call.locs = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct loc);
+    for (int i = 0; i < expr->count; i++) {
+        call.args[i] = eval_expr(eval, scope, expr->items[i]);
+        call.locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+        bad |= call.args[i].kind == EV_BAD;
+    }
+    if (expr->a->kind == EXPR_NAME && !bad && call_python(eval, expr->a->text, &call, &python)) {
+        python.loc = expr->loc;
+        return python;
+    }
+    callee = eval_expr(eval, scope, expr->a);
+    if (callee.kind == EV_BAD || bad)
+        return ev_bad(expr->loc);
+    return call_value(eval, scope, &callee, &call);
+}
+
+/* ---- expressions ------------------------------------------------------------------------------------------ */
+
+static struct ev eval_if(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev condition = eval_expr(eval, scope, expr->b);
+    bool truth;
+
+    if (condition.kind == EV_BAD)
+        return condition;
+    if (!ev_get_bool(&condition, &truth)) {
+        diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
+                   ev_kind_text(&condition));
+        if (condition.kind == EV_TENSOR)
+            diag_hint(eval->cx, "where(condition, a, b) chooses by a tensor");
+        return ev_bad(expr->loc);
+    }
+    return eval_expr(eval, scope, truth ? expr->a : expr->c);
+}
+
+struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct ev a, b, out;
+
+    switch (expr->kind) {
+    case EXPR_NONE:
+        return ev_none(expr->loc);
+    case EXPR_BOOL:
+        return ev_bool(expr->loc, expr->integer != 0);
+    case EXPR_INT:
+        return ev_int(eval, expr->loc, expr->integer);
+    case EXPR_FLOAT:
+        return ev_float(expr->loc, expr->number);
+    case EXPR_STRING:
+        return ev_string(expr->loc, expr->text);
+    case EXPR_NAME:
+        return eval_name(eval, scope, expr);
+    case EXPR_TUPLE:
+    case EXPR_LIST: {
+        struct ev *items = ARENA_ARRAY(arena, expr->count + 1, struct ev);
+
+        for (int i = 0; i < expr->count; i++)
+            items[i] = eval_expr(eval, scope, expr->items[i]);
+        out = ev_tuple(eval, expr->loc, items, expr->count);
+        out.list = expr->kind == EXPR_LIST;
+        return out;
+    }
+    case EXPR_CALL:
+        return eval_call(eval, scope, expr);
+    case EXPR_ATTR:
+        return eval_attribute(eval, scope, expr);
+    case EXPR_INDEX:
+        return eval_index(eval, scope, expr);
+    case EXPR_SLICE: {
+        const struct expr *parts[3] = {expr->a, expr->b, expr->c};
+
+        out = (struct ev){.kind = EV_SLICE, .loc = expr->loc, .count = 3};
+        out.items = ARENA_ARRAY(arena, 3, struct ev);
+        for (int i = 0; i < 3; i++) {
+            out.items[i] = parts[i] ? eval_expr(eval, scope, parts[i]) : ev_none(expr->loc);
+            if (out.items[i].kind == EV_BAD)
+                return ev_bad(expr->loc);
+        }
+        return out;
+    }
+    case EXPR_ELLIPSIS:
+        return (struct ev){.kind = EV_ELLIPSIS, .loc = expr->loc};
+    case EXPR_UNARY:
+        return eval_unary(eval, scope, expr);
+    case EXPR_BINARY:
+        a = eval_expr(eval, scope, expr->a);
+        if ((expr->op == OP_AND || expr->op == OP_OR) && a.kind != EV_BAD) {
+            bool truth;
+
+            if (ev_get_bool(&a, &truth) && truth == (expr->op == OP_OR))
+                return a; /* the other side is not evaluated */
+        }
+        b = eval_expr(eval, scope, expr->b);
+        return eval_binary_values(eval, expr->loc, expr->op, &a, &b);
+    case EXPR_IF:
+        return eval_if(eval, scope, expr);
+    case EXPR_REPEAT:
+    case EXPR_FOR:
+        diag_error(eval->cx, expr->loc, "modules are repeated only where a list of modules is written");
+        return ev_bad(expr->loc);
+    case EXPR_BAD:
+        break;
+    }
+    return ev_bad(expr->loc);
+}
+
+/* ---- statements ------------------------------------------------------------------------------------------- */
+
+static bool is_self(const struct expr *expr)
+{
+    return expr->kind == EXPR_ATTR && expr->a->kind == EXPR_NAME && strcmp(expr->a->text, "self") == 0;
+}
+
+static struct scope *scope_self(struct scope *scope)
+{
+    while (scope && !scope->self)
+        scope = scope->outer;
+    return scope;
+}
+
+/* self.NAME = value, self.NAME[...] = value */
+static void assign_self(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
+{
+    const struct expr *attr = target->kind == EXPR_INDEX ? target->a : target;
+    struct scope *owner = scope_self(scope);
+    struct value *view = NULL;
+
+    if (!owner) {
+        diag_error(eval->cx, target->loc, "a function has no self to write to");
+        return;
+    }
+    if (value.kind == EV_BAD)
+        return;
+    if (value.kind == EV_NONE && eval->at.source && target->loc.offset == eval->at.offset)
+        return; /* a body of the tables that has nothing to write in this mode */
+    if (target->kind == EXPR_INDEX) {
+        struct ev part = eval_expr(eval, scope, target);
+
+        if (part.kind == EV_BAD)
+            return;
+        if (part.kind != EV_TENSOR) {
+            diag_error(eval->cx, target->loc, "only buffers and state can be written");
+            return;
+        }
+        view = part.tensor;
+    }
+    if (value.kind == EV_INT || value.kind == EV_FLOAT || value.kind == EV_BOOL)
+        value = ev_tensor(value.loc, build_scalar(eval, value.loc, &value));
+    if (value.kind != EV_TENSOR) {
+        if (value.kind != EV_BAD)
+            diag_error(eval->cx, value.loc, "a tensor is needed here, found %s", ev_kind_text(&value));
+        return;
+    }
+    if (eval->write)
+        eval->write(eval, owner->self, attr->text, target->loc, view, value.tensor);
+    else
+        diag_error(eval->cx, target->loc, "nothing can be written here");
+}
+
+static void assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
+{
+    if (is_self(target) || (target->kind == EXPR_INDEX && is_self(target->a))) {
+        assign_self(eval, scope, target, value);
+        return;
+    }
+    switch (target->kind) {
+    case EXPR_NAME:
+        if (value.kind == EV_TENSOR && !value.tensor->name && value.tensor->op->code != GRAPH_OP_TENSOR)
+            value.tensor->name = target->text;
+        scope_bind(eval, scope, target->text, value);
+        return;
+    case EXPR_TUPLE:
+    case EXPR_LIST:
+        if (value.kind != EV_BAD && value.kind != EV_TUPLE) {
+            diag_error(eval->cx, target->loc, "%s cannot be taken apart into %d names", ev_kind_text(&value),
+                       target->count);
+            value = ev_bad(target->loc);
+        } else if (value.kind == EV_TUPLE && value.count != target->count) {
+            diag_error(eval->cx, target->loc, "there are %d values for %d names", value.count, target->count);
+            value = ev_bad(target->loc);
+        }
+        for (int i = 0; i < target->count; i++)
+            assign(eval, scope, target->items[i], value.kind == EV_TUPLE ? value.items[i] : ev_bad(target->loc));
+        return;
+    case EXPR_INDEX:
+        diag_error(eval->cx, target->loc, "only parts of buffers and state can be written, as self.NAME[...]");
+        diag_hint(eval->cx, "build a new tensor with cat or where");
+        return;
+    default:
+        diag_error(eval->cx, target->loc, "this cannot be assigned to");
+        diag_hint(eval->cx, "a target is a name, self.NAME, self.NAME[...] or a tuple of these");
+    }
+}
+
+struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const struct stmt *stmt = statements[i];
+        struct ev value;
+
+        if (!stmt) /* its fault was said */
+            return ev_bad((struct loc){0});
+        value = stmt->value ? eval_expr(eval, scope, stmt->value) : ev_none(stmt->loc);
+        switch (stmt->kind) {
+        case STMT_ASSIGN:
+            assign(eval, scope, stmt->target, value);
+            break;
+        case STMT_AUGMENT: {
+            struct ev old = eval_expr(eval, scope, stmt->target);
+
+            assign(eval, scope, stmt->target, eval_binary_values(eval, stmt->loc, stmt->op, &old, &value));
+            break;
+        }
+        case STMT_RETURN:
+            if (i + 1 < count && statements[i + 1]) {
+                diag_error(eval->cx, statements[i + 1]->loc, "nothing can follow 'return'");
+                return ev_bad(stmt->loc);
+            }
+            return value;
+        case STMT_EXPR:
+            break;
+        }
+    }
+    return ev_none((struct loc){0});
+}
+
+/* ---- texts of the tables ---------------------------------------------------------------------------------- */
+
+/* note [places in tables]
+ * What goes wrong inside a body of the tables went wrong in the user's call, so every node of a parsed table text gets
+ * the place of that call (eval->at). */
+static void relocate(struct expr *expr, struct loc loc)
+{
+    if (!expr)
+        return;
+    expr->loc = expr->name_loc = loc;
+    relocate(expr->a, loc);
+    relocate(expr->b, loc);
+    relocate(expr->c, loc);
+    if (expr->kind == EXPR_FOR)
+        return;
+    for (int i = 0; i < expr->count; i++) {
+        relocate(expr->items[i], loc);
+        if (expr->name_locs)
+            expr->name_locs[i] = loc;
+    }
+}
+
+static struct source *table_source(struct eval *eval, const char *what, const char *text)
+{
+    struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
+
+    *source = (struct source){arena_format(&eval->cx->arena, "<%s>", what), text, strlen(text)};
+    return source;
+}
+
+struct ev eval_text(struct eval *eval, struct scope *scope, const char *what, const char *text)
+{
+    struct source *source = table_source(eval, what, text);
+    struct expr *expr = expr_parse(eval->cx, source, 0, source->length);
+
+    if (eval->at.source)
+        relocate(expr, eval->at);
+    return eval_expr(eval, scope, expr);
+}
+
+struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, const char *text)
+{
+    struct source *source = table_source(eval, what, text);
+    int count;
+    struct stmt **statements = stmt_parse_block(eval->cx, source, 0, source->length, &count);
+
+    for (int i = 0; eval->at.source && i < count; i++) {
+        statements[i]->loc = eval->at;
+        relocate(statements[i]->target, eval->at);
+        relocate(statements[i]->value, eval->at);
+    }
+    return eval_statements(eval, scope, statements, count);
+}

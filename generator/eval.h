@@ -1,0 +1,166 @@
+/* eval.h - the partial evaluator that the module tree and the graph share.
+ *
+ * It runs the spec's expressions and statements, and the bodies of layers and functions, over values that are known
+ * (numbers, strings, tuples, dtypes, size expressions, constant tensors) or not (graph values). Building an op infers
+ * its shape at once, so shapes are plain integers here and conditions on them are decided while lowering.
+ * A faulty value becomes EV_BAD, which silences what follows from it. */
+#ifndef MODC_EVAL_H
+#define MODC_EVAL_H
+
+#include "base/diag.h"
+#include "base/dim.h"
+#include "dtype.h"
+#include "expr.h"
+#include "ops.h"
+
+enum ev_kind {
+    EV_BAD,
+    EV_NONE,
+    EV_BOOL,     /* integer is 0 or 1 */
+    EV_INT,      /* dim: a constant or an expression over sizes */
+    EV_FLOAT,    /* number */
+    EV_STRING,   /* text */
+    EV_DTYPE,    /* dtype */
+    EV_TUPLE,    /* items, count; fields for named tuples; list for [..] */
+    EV_SLICE,    /* items[0..2]: start, stop, step */
+    EV_ELLIPSIS,
+    EV_MODULE,   /* module */
+    EV_TENSOR,   /* tensor: a graph value, constant or not */
+    EV_FUNCTION, /* function */
+    EV_METHOD,   /* text of items[0], a tensor */
+    EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
+};
+
+struct module;
+struct spec_function;
+struct function_row;
+struct eval;
+
+struct ev {
+    enum ev_kind kind;
+    struct loc loc;
+    bool list;
+    int64_t integer;
+    double number;
+    const char *text;
+    enum dtype dtype;
+    const struct dim *dim;
+    struct ev *items;
+    const char *const *fields;
+    int count;
+    struct module *module;
+    struct value *tensor;
+    const struct function_row *function;         /* FUNCTION: one of the three */
+    const struct elementwise_row *elementwise;
+    const struct spec_function *spec_function;
+};
+
+/* Arguments of a call, in the order written. */
+struct call {
+    struct loc loc; /* of the whole call */
+    struct ev *args;
+    const char **names; /* NULL: positional */
+    struct loc *locs;   /* of the keyword, or of the argument */
+    int count;
+};
+
+struct binding {
+    const char *name;
+    struct ev value;
+};
+
+/* Names, innermost first. `find` gives what has no binding: a module's children and tensors, the model's constants. */
+struct scope {
+    struct scope *outer;
+    struct binding *items;
+    int count;
+    bool (*find)(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out);
+    const void *data; /* for find */
+    struct module *self; /* whose statements run; NULL in functions of the spec */
+};
+
+struct eval {
+    struct cx *cx;
+    struct graph *graph; /* where ops go; NULL while the module tree is built: tensors are constants then */
+    enum dtype default_dtype;
+    bool training;
+    struct module_call *call; /* the module call whose statements run */
+    int depth;                /* of nested calls */
+    struct loc at;            /* the user's call, for faults inside bodies of the tables */
+    /* Supplied by graph.c: what a module does when it is called, and a write to self.NAME or a part of it. */
+    struct ev (*call_module)(struct eval *eval, struct module *module, const struct call *call);
+    bool (*write)(struct eval *eval, struct module *self, const char *name, struct loc loc, struct value *target,
+                  struct value *value);
+    struct ev (*read)(struct eval *eval, struct module_tensor *tensor, struct loc loc); /* a tensor of the tree */
+    struct value *(*refresh)(struct eval *eval, struct value *value); /* newest version of a slot's view */
+};
+
+struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* Runs statements; the value of `return`, or EV_NONE. */
+struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
+
+/* Runs text of the tables (a body, a shape, a default): names are those of the scope. */
+struct ev eval_text(struct eval *eval, struct scope *scope, const char *what, const char *text);
+struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, const char *text);
+
+void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
+
+/* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").
+ * `what` names the callee in messages. Defaults are evaluated in `scope`. False after a fault. */
+bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args, int count,
+               bool varargs, const struct call *call);
+
+/* Parses "name(arg, arg=default)" of a table once per compilation. */
+const struct signature *eval_signature(struct eval *eval, const char *text);
+
+struct ev ev_bad(struct loc loc);
+struct ev ev_none(struct loc loc);
+struct ev ev_bool(struct loc loc, bool value);
+struct ev ev_int(struct eval *eval, struct loc loc, int64_t value);
+struct ev ev_dim(struct loc loc, const struct dim *dim);
+struct ev ev_float(struct loc loc, double value);
+struct ev ev_string(struct loc loc, const char *text);
+struct ev ev_dtype(struct loc loc, enum dtype dtype);
+struct ev ev_tensor(struct loc loc, struct value *value);
+struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
+struct ev ev_module(struct loc loc, struct module *module);
+const char *ev_text(struct eval *eval, const struct ev *value); /* as Python's repr: for messages and extra_repr */
+const char *ev_kind_text(const struct ev *value);               /* "a tuple", "a tensor" */
+
+/* Known while generating, as the asked type; false otherwise, without a message. */
+bool ev_get_int(const struct ev *value, int64_t *out);
+bool ev_get_number(const struct ev *value, double *out);
+bool ev_get_bool(const struct ev *value, bool *out);
+
+/* ---- building ops (used by functions.c, layers and graph.c) ------------------------------------------------ */
+
+/* Appends an op with one output, infers it and, where all inputs are constant, computes it. NULL after a fault, which
+ * was said at `loc`. */
+struct value *build_op(struct eval *eval, struct loc loc, struct op *op);
+struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs, int count);
+
+struct value *build_const(struct eval *eval, struct loc loc, const struct tensor *tensor);
+struct value *build_scalar(struct eval *eval, struct loc loc, const struct ev *number); /* 0-dim constant or DIM map */
+/* A map over tensors that broadcast; dag input i is tensors[i]. */
+struct value *build_map(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
+                        struct value *const *tensors, int count);
+struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype);
+/* A binary primitive with PyTorch's promotion; either side may be a number. */
+struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label, const struct ev *a,
+                       const struct ev *b);
+struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
+                            int count);
+struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm);
+struct value *build_slice(struct eval *eval, struct loc loc, struct value *value, int axis, const struct dim *start,
+                          const struct dim *step, const struct dim *length);
+struct value *build_reshape(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                            const struct dim *const *dims);
+struct value *build_expand(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                           const struct dim *const *dims);
+struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,
+                           const bool *axes, bool keepdim);
+struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias);
+struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
+
+#endif

@@ -1,0 +1,1137 @@
+/* graph.c - lowers the entries of a model: runs their statements over graph values, in each mode, fused and fenced.
+ *
+ * Apart from eval.c, because this file knows what calling a module means: its body, its boundary, its region. */
+#include "graph.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+/* ---- editing ---------------------------------------------------------------------------------------------- */
+
+struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim, const struct dim *const *dims)
+{
+    struct value *value = ARENA_NEW(&graph->cx->arena, struct value);
+
+    value->id = graph->value_count++;
+    value->op = op;
+    value->dtype = dtype;
+    value->ndim = ndim;
+    memcpy(value->dims, dims, (size_t)ndim * sizeof *dims);
+    value->result = op->output_count;
+    value->loc = op->loc;
+    ARENA_PUSH(&graph->cx->arena, op->outputs, op->output_count, value);
+    return value;
+}
+
+void graph_replace(struct graph *graph, struct value *from, struct value *to)
+{
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->input_count; j++)
+            if (graph->ops[i]->inputs[j] == from)
+                graph->ops[i]->inputs[j] = to;
+    for (int i = 0; i < graph->output_count; i++)
+        if (graph->outputs[i] == from)
+            graph->outputs[i] = to;
+    if (!to->name)
+        to->name = from->name;
+}
+
+int graph_uses(const struct graph *graph, const struct value *value)
+{
+    int uses = 0;
+
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->input_count; j++)
+            uses += graph->ops[i]->inputs[j] == value;
+    for (int i = 0; i < graph->output_count; i++)
+        uses += graph->outputs[i] == value;
+    return uses;
+}
+
+int graph_position(const struct graph *graph, const struct op *op)
+{
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i] == op)
+            return i;
+    return -1;
+}
+
+void graph_insert(struct graph *graph, int position, struct op *op)
+{
+    ARENA_PUSH(&graph->cx->arena, graph->ops, graph->op_count, op);
+    memmove(graph->ops + position + 1, graph->ops + position,
+            (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
+    graph->ops[position] = op;
+}
+
+void graph_remove(struct graph *graph, int position)
+{
+    memmove(graph->ops + position, graph->ops + position + 1,
+            (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
+    graph->op_count--;
+}
+
+struct value *value_root(struct value *value)
+{
+    while (value->op->code == GRAPH_OP_VIEW)
+        value = value->op->inputs[0];
+    return value;
+}
+
+bool value_is_slot(const struct value *value)
+{
+    return value->op->code == GRAPH_OP_TENSOR || value->op->code == GRAPH_OP_WRITE;
+}
+
+void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data)
+{
+    for (int i = 0; i < program->region_count; i++)
+        visit(program->regions[i]->graph, data);
+    for (int i = 0; i < program->entry_count; i++)
+        for (int training = 0; training < 2; training++)
+            for (int fenced = 0; fenced < 2; fenced++)
+                if (program->entries[i].graphs[training][fenced])
+                    visit(program->entries[i].graphs[training][fenced], data);
+}
+
+/* ---- lowering --------------------------------------------------------------------------------------------- */
+
+struct lower {
+    struct eval eval; /* first: eval's callbacks find the rest */
+    struct program *program;
+    const struct entry *entry;
+    bool fenced;
+};
+
+static struct ev call_module(struct eval *eval, struct module *module, const struct call *call);
+
+static struct module_tensor *slot_tensor(const struct value *root)
+{
+    return root->op->code == GRAPH_OP_TENSOR ? root->op->tensor.tensor : root->op->write.tensor;
+}
+
+/* The newest version of a tensor of the tree. */
+static struct value *slot_value(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    struct graph *graph = eval->graph;
+    struct arena *arena = &eval->cx->arena;
+    struct op *op;
+    struct value *value;
+    int count = graph->slot_count;
+
+    for (int i = 0; i < graph->slot_count; i++)
+        if (graph->slot_tensors[i] == tensor)
+            return graph->slots[i];
+    op = op_new(eval, GRAPH_OP_TENSOR, tensor->name, NULL, 0);
+    op->tensor.tensor = tensor;
+    op->loc = loc;
+    value = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    value->name = tensor->name;
+    ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+    ARENA_PUSH(arena, graph->slots, graph->slot_count, value);
+    ARENA_PUSH(arena, graph->slot_tensors, count, tensor);
+    return value;
+}
+
+static struct ev read_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    tensor->owner->calls++;
+    if (tensor->is_constant)
+        return ev_tensor(loc, build_const(eval, loc, tensor->value));
+    return ev_tensor(loc, slot_value(eval, tensor, loc));
+}
+
+/* A view made before a write shows what was written, as in PyTorch: its chain is made again over the newest version. */
+static struct value *refresh(struct eval *eval, struct value *value)
+{
+    struct value *root = value_root(value);
+
+    if (!value_is_slot(root) || !root->newer)
+        return value;
+    if (value == root) {
+        while (value->newer)
+            value = value->newer;
+        return value;
+    }
+
+    struct op *old = value->op, *op;
+    struct value *base = refresh(eval, old->inputs[0]), *fresh;
+
+    op = op_new(eval, GRAPH_OP_VIEW, old->label, &base, 1);
+    op->view = old->view;
+    op->loc = old->loc;
+    fresh = graph_value(eval->graph, op, value->dtype, value->ndim, value->dims);
+    fresh->name = value->name;
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return fresh;
+}
+
+static bool same_view(const struct value *a, const struct value *b)
+{
+    if (a == b)
+        return true;
+    if (a->op->code != GRAPH_OP_VIEW || b->op->code != GRAPH_OP_VIEW || a->op->view.kind != b->op->view.kind ||
+        !dims_equal(a, b))
+        return false;
+    if (a->op->view.kind == VIEW_SLICE &&
+        (a->op->view.axis != b->op->view.axis || !dim_equal(a->op->view.start, b->op->view.start) ||
+         !dim_equal(a->op->view.step, b->op->view.step)))
+        return false;
+    if (a->op->view.kind == VIEW_PERMUTE && memcmp(a->op->view.perm, b->op->view.perm, sizeof a->op->view.perm) != 0)
+        return false;
+    return same_view(a->op->inputs[0], b->op->inputs[0]);
+}
+
+static bool write_tensor(struct eval *eval, struct module *self, const char *name, struct loc loc, struct value *target,
+                         struct value *value)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct module_tensor *tensor = module_find_tensor(self, name);
+    struct graph *graph = eval->graph;
+    const struct dim *dims[MAX_DIMS];
+    struct value *slot, *inputs[3];
+    struct op *op;
+    int ndim;
+
+    if (!tensor || tensor->none) {
+        const char **known = NULL;
+        int count = 0;
+
+        for (int i = 0; i < self->tensor_count; i++)
+            if (self->tensors[i]->kind != MODULE_PARAMETER)
+                ARENA_PUSH(arena, known, count, self->tensors[i]->name);
+        diag_error(eval->cx, loc, "there is no buffer or state '%s' to write", name);
+        if (diag_nearest(name, known, count))
+            diag_hint_nearest(eval->cx, name, known, count);
+        else
+            diag_hint(eval->cx, "declare it under 'state:' or 'buffers:'");
+        return false;
+    }
+    if (tensor->kind == MODULE_PARAMETER) {
+        diag_error(eval->cx, loc, "'%s' is a parameter; only buffers and state can be written", name);
+        return false;
+    }
+    slot = slot_value(eval, tensor, loc);
+    if (!target)
+        target = slot;
+    if (value_root(target) != slot) {
+        diag_error(eval->cx, loc, "'%s' cannot be written through this", name);
+        return false;
+    }
+    ndim = target->ndim;
+    memcpy(dims, target->dims, sizeof dims);
+    if (!dims_broadcast(eval->cx, dims, &ndim, value) || ndim != target->ndim) {
+        diag_error(eval->cx, loc, "a value of shape %s does not fit '%s' of shape %s",
+                   shape_text(arena, value->ndim, value->dims), name, shape_text(arena, target->ndim, target->dims));
+        return false;
+    }
+    for (int i = 0; i < ndim; i++) {
+        if (!dim_equal(dims[i], target->dims[i])) {
+            diag_error(eval->cx, loc, "a value of shape %s does not fit '%s' of shape %s",
+                       shape_text(arena, value->ndim, value->dims), name,
+                       shape_text(arena, target->ndim, target->dims));
+            return false;
+        }
+    }
+    if (dtype_category(value->dtype) > dtype_category(tensor->dtype) && dtype_category(tensor->dtype) < 2) {
+        diag_error(eval->cx, loc, "result type %s can't be cast to '%s' of type %s", dtype_rows[value->dtype].name, name,
+                   dtype_rows[tensor->dtype].name);
+        return false;
+    }
+    if (value_root(value) == slot) {
+        if (same_view(value, target))
+            return true;
+        diag_error(eval->cx, loc, "this reads from '%s' while it writes to it", name);
+        diag_hint(eval->cx, "make a copy first: ....clone()");
+        return false;
+    }
+    value = build_cast(eval, loc, value, tensor->dtype);
+    if (!value)
+        return false;
+    inputs[0] = slot;
+    inputs[1] = target;
+    inputs[2] = value;
+    op = op_new(eval, GRAPH_OP_WRITE, "write", inputs, 3);
+    op->loc = loc;
+    op->dag = dag_identity(arena, tensor->dtype);
+    op->write.tensor = tensor;
+
+    struct value *next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+
+    next->name = tensor->name;
+    slot->newer = next;
+    ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+    for (int i = 0; i < graph->slot_count; i++)
+        if (graph->slot_tensors[i] == tensor)
+            graph->slots[i] = next;
+    return true;
+}
+
+/* ---- tensors inside values -------------------------------------------------------------------------------- */
+
+static void gather_tensors(struct eval *eval, const struct ev *value, struct value ***list, int *count)
+{
+    if (value->kind == EV_TENSOR)
+        ARENA_PUSH(&eval->cx->arena, *list, *count, value->tensor);
+    for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++)
+        gather_tensors(eval, &value->items[i], list, count);
+}
+
+/* The same value with its tensors, in order, taken from `list`. */
+static struct ev scatter_tensors(struct eval *eval, const struct ev *value, struct value *const *list, int *at)
+{
+    struct ev out = *value;
+
+    if (value->kind == EV_TENSOR)
+        out.tensor = list[(*at)++];
+    if (value->kind == EV_TUPLE) {
+        out.items = ARENA_ARRAY(&eval->cx->arena, value->count + 1, struct ev);
+        for (int i = 0; i < value->count; i++)
+            out.items[i] = scatter_tensors(eval, &value->items[i], list, at);
+    }
+    return out;
+}
+
+/* A module boundary: `values` come back as what hooks may have made of them. */
+static void fence(struct eval *eval, struct module *module, bool post, struct value **values, int count, int inputs)
+{
+    struct op *op = op_new(eval, GRAPH_OP_FENCE, post ? "forward_hook" : "forward_pre_hook", values, count);
+
+    op->loc = module->loc;
+    op->fence.module = module;
+    op->fence.post = post;
+    op->fence.inputs = inputs;
+    for (int i = 0; i < count; i++) {
+        struct value *out = graph_value(eval->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
+
+        out->name = values[i]->name;
+        values[i] = out;
+    }
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+}
+
+/* ---- regions ---------------------------------------------------------------------------------------------- */
+
+static int count_instances(const struct module_tree *tree, const char *signature)
+{
+    int count = 0;
+
+    for (int i = 0; i < tree->module_count; i++)
+        count += tree->modules[i]->signature && tree->modules[i]->parent &&
+                 strcmp(tree->modules[i]->signature, signature) == 0;
+    return count;
+}
+
+static const char *region_name(struct eval *eval, const struct module *module)
+{
+    struct text text = text_new(&eval->cx->arena);
+
+    for (const char *c = module->class_name; *c; c++) {
+        if (isupper((unsigned char)*c) && c > module->class_name && !isupper((unsigned char)c[-1]))
+            text_add(&text, "_");
+        text_printf(&text, "%c", tolower((unsigned char)*c));
+    }
+    for (int i = 0; i < module->arg_count; i++) {
+        int64_t number;
+
+        if (module->args[i].value.kind == EV_INT && ev_get_int(&module->args[i].value, &number))
+            text_printf(&text, "_%lld", (long long)number);
+    }
+    return text.data;
+}
+
+static struct ev run_class(struct eval *eval, struct module *module, const struct call *call);
+
+/* The region of this class, arguments and shapes; lowered at its first call. NULL after a fault. */
+static struct region *find_region(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct lower *outer = (struct lower *)eval;
+    struct program *program = outer->program;
+    struct arena *arena = &eval->cx->arena;
+    struct text key = text_new(arena);
+    struct region *region;
+    struct call inner = *call;
+    struct lower lower = *outer;
+    struct graph *graph;
+    int errors = diag_errors(eval->cx);
+
+    text_printf(&key, "%s %d %d", module->signature, eval->training, outer->fenced);
+    for (int i = 0; i < call->count; i++)
+        text_printf(&key, " %s%s%s%s", call->names[i] ? call->names[i] : "", call->names[i] ? "=" : "",
+                    ev_text(eval, &call->args[i]),
+                    call->args[i].kind == EV_TENSOR ? dtype_rows[call->args[i].tensor->dtype].name : "");
+    text_printf(&key, " %s", outer->entry->name);
+    for (int i = 0; i < program->region_count; i++)
+        if (strcmp(program->regions[i]->key, key.data) == 0)
+            return program->regions[i]->graph ? program->regions[i] : NULL;
+
+    region = ARENA_NEW(arena, struct region);
+    region->key = key.data;
+    region->name = region_name(eval, module);
+    graph = ARENA_NEW(arena, struct graph);
+    *graph = (struct graph){.cx = eval->cx, .program = program, .name = region->name, .root = module, .region = region,
+                            .training = eval->training, .fenced = outer->fenced};
+    lower.eval.graph = graph;
+    lower.eval.call = NULL;
+    inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
+    for (int i = 0; i < call->count; i++) {
+        struct value **tensors = NULL, *input;
+        int count = 0, at = 0;
+
+        gather_tensors(eval, &call->args[i], &tensors, &count);
+        for (int j = 0; j < count; j++) {
+            struct op *op = op_new(&lower.eval, GRAPH_OP_INPUT, "input", NULL, 0);
+
+            op->input.index = graph->input_count;
+            op->loc = call->loc;
+            input = graph_value(graph, op, tensors[j]->dtype, tensors[j]->ndim, tensors[j]->dims);
+            if (module->spec_class->forward && i < module->spec_class->forward->arg_count)
+                input->name = module->spec_class->forward->args[i].name;
+            ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+            ARENA_PUSH(arena, graph->inputs, graph->input_count, input);
+            tensors[j] = input;
+        }
+        inner.args[i] = scatter_tensors(eval, &call->args[i], tensors, &at);
+    }
+    region->result = run_class(&lower.eval, module, &inner);
+    if (region->result.kind == EV_BAD || diag_errors(eval->cx) > errors) {
+        region->graph = NULL;
+        ARENA_PUSH(arena, program->regions, program->region_count, region);
+        return NULL;
+    }
+    gather_tensors(eval, &region->result, &graph->outputs, &graph->output_count);
+    graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
+    region->graph = graph;
+    ARENA_PUSH(arena, program->regions, program->region_count, region);
+    return region;
+}
+
+static void mark_called(struct module *module)
+{
+    module->calls++;
+    for (int i = 0; i < module->child_count; i++)
+        mark_called(module->children[i]);
+}
+
+static struct ev call_region(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct region *region = find_region(eval, module, call);
+    struct value **inputs = NULL, **outputs;
+    int count = 0, at = 0;
+    struct op *op;
+
+    mark_called(module);
+    if (!region)
+        return ev_bad(call->loc);
+    for (int i = 0; i < call->count; i++)
+        gather_tensors(eval, &call->args[i], &inputs, &count);
+    op = op_new(eval, GRAPH_OP_CALL, region->name, inputs, count);
+    op->loc = call->loc;
+    op->invoke.region = region;
+    op->invoke.instance = module;
+    op->invoke.count = 1;
+    outputs = ARENA_ARRAY(&eval->cx->arena, region->graph->output_count + 1, struct value *);
+    for (int i = 0; i < region->graph->output_count; i++) {
+        const struct value *out = region->graph->outputs[i];
+
+        outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
+    }
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return scatter_tensors(eval, &region->result, outputs, &at);
+}
+
+/* ---- calling modules -------------------------------------------------------------------------------------- */
+
+/* Threads the first argument through the children; the others go to every one. */
+static struct ev call_children(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct call next = *call;
+
+    if (call->count == 0 || call->names[0]) {
+        diag_error(eval->cx, call->loc, "'%s' takes an input", module->path);
+        return ev_bad(call->loc);
+    }
+    next.args = ARENA_ARRAY(&eval->cx->arena, call->count, struct ev);
+    memcpy(next.args, call->args, (size_t)call->count * sizeof *call->args);
+    for (int i = 0; i < module->child_count; i++) {
+        next.args[0] = call_module(eval, module->children[i], &next);
+        if (next.args[0].kind == EV_BAD)
+            return next.args[0];
+    }
+    return next.args[0];
+}
+
+static struct ev run_class(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct lower *lower = (struct lower *)eval;
+    const struct spec_class *class = module->spec_class;
+    struct scope *own;
+
+    if (!class->forward) {
+        if (!class->modules || class->modules->kind != SPEC_MODULE_LIST) {
+            diag_error(eval->cx, class->loc, "class '%s' has no forward and is not a list of modules", class->name);
+            return ev_bad(call->loc);
+        }
+        return call_children(eval, module, call);
+    }
+    own = ARENA_NEW(&eval->cx->arena, struct scope);
+    own->outer = module_scope(eval, lower->program->tree, module);
+    if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", class->name), class->forward->args,
+                   class->forward->arg_count, false, call))
+        return ev_bad(call->loc);
+    return eval_statements(eval, own, class->forward->statements, class->forward->count);
+}
+
+static struct ev run_layer(struct eval *eval, struct module *module, const struct call *call)
+{
+    const struct layer_row *row = module->layer;
+    struct lower *lower = (struct lower *)eval;
+    const char *colon;
+    const struct signature *signature;
+    struct scope *own;
+    struct ev out;
+
+    if (row->container == LAYER_SEQUENTIAL)
+        return call_children(eval, module, call);
+    if (!row->forward) {
+        diag_error(eval->cx, call->loc, "%s cannot be called", row->name);
+        if (row->container != LAYER_PLAIN)
+            diag_hint(eval->cx, "call its children: %s.NAME(x)", module->path);
+        return ev_bad(call->loc);
+    }
+    colon = strchr(row->forward, ':');
+    signature = eval_signature(eval, arena_copy(&eval->cx->arena, row->forward, (size_t)(colon - row->forward)));
+    own = ARENA_NEW(&eval->cx->arena, struct scope);
+    own->outer = module_scope(eval, lower->program->tree, module);
+    if (!eval_bind(eval, own, row->name, signature->args, signature->count, false, call))
+        return ev_bad(call->loc);
+    eval->at = call->loc;
+    out = eval_body(eval, own, row->name, colon + 1 + strspn(colon + 1, " "));
+    if (out.kind == EV_BAD && module->loc.line != call->loc.line)
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+    return out;
+}
+
+static struct ev run_activation(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct ev args[8];
+    int count = 1;
+
+    if (call->count != 1 || call->args[0].kind != EV_TENSOR) {
+        diag_error(eval->cx, call->loc, "%s takes one tensor", module->class_name);
+        return ev_bad(call->loc);
+    }
+    args[0] = call->args[0];
+    for (int i = 0; i < module->arg_count - ((module->elementwise->flags & ELEMENTWISE_INPLACE) != 0); i++)
+        args[count++] = module->args[i].value;
+    return build_elementwise(eval, call->loc, module->elementwise, args, count);
+}
+
+static struct ev call_module(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct lower *lower = (struct lower *)eval;
+    struct arena *arena = &eval->cx->arena;
+    struct module_call *outer = eval->call, *own = ARENA_NEW(arena, struct module_call);
+    bool training = eval->training;
+    struct call inner = *call;
+    struct value **inputs = NULL;
+    int input_count = 0, at = 0;
+    struct ev out;
+
+    for (int i = 0; i < call->count; i++)
+        if (call->args[i].kind == EV_BAD)
+            return ev_bad(call->loc);
+    module->calls++;
+    *own = (struct module_call){.module = module, .outer = outer, .loc = call->loc, .index = eval->graph->call_count};
+    ARENA_PUSH(arena, eval->graph->calls, eval->graph->call_count, own);
+    if (module->always_eval)
+        eval->training = false;
+    eval->call = own;
+    if (module->spec_class && !lower->fenced && count_instances(lower->program->tree, module->signature) > 1) {
+        out = call_region(eval, module, call);
+        eval->call = outer;
+        eval->training = training;
+        return out;
+    }
+    if (lower->fenced) {
+        inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
+        for (int i = 0; i < call->count; i++)
+            gather_tensors(eval, &call->args[i], &inputs, &input_count);
+        fence(eval, module, false, inputs, input_count, input_count);
+        for (int i = 0; i < call->count; i++)
+            inner.args[i] = scatter_tensors(eval, &call->args[i], inputs, &at);
+    }
+    if (module->spec_class)
+        out = run_class(eval, module, &inner);
+    else if (module->layer)
+        out = run_layer(eval, module, &inner);
+    else if (module->elementwise)
+        out = run_activation(eval, module, &inner);
+    else
+        out = ev_bad(call->loc); /* its constructor was faulty */
+    if (lower->fenced && out.kind != EV_BAD) {
+        struct value **values = NULL;
+        int count = 0;
+
+        for (int i = 0; i < input_count; i++)
+            ARENA_PUSH(arena, values, count, inputs[i]);
+        gather_tensors(eval, &out, &values, &count);
+        fence(eval, module, true, values, count, input_count);
+        at = input_count;
+        out = scatter_tensors(eval, &out, values, &at);
+    }
+    eval->call = outer;
+    eval->training = training;
+    if (out.kind == EV_TENSOR && out.tensor->op->call == own && !out.tensor->name)
+        out.tensor->name = NULL;
+    return out;
+}
+
+/* ---- entries ---------------------------------------------------------------------------------------------- */
+
+/* The dtype and shape of an input; false after a fault. */
+static bool lower_input(struct lower *lower, struct scope *scope, const struct spec_input *spec, struct value **out)
+{
+    struct eval *eval = &lower->eval;
+    struct ev shape = eval_expr(eval, scope, spec->shape);
+    enum dtype dtype = eval->default_dtype;
+    const struct dim *dims[MAX_DIMS];
+    struct op *op;
+
+    if (spec->dtype) {
+        struct ev type = eval_expr(eval, scope, spec->dtype);
+
+        if (type.kind != EV_DTYPE) {
+            if (type.kind != EV_BAD)
+                diag_error(eval->cx, spec->dtype->loc, "a dtype is needed here, found %s", ev_kind_text(&type));
+            return false;
+        }
+        dtype = type.dtype;
+        if (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_COMPLEX64) {
+            diag_error(eval->cx, spec->dtype->loc, "dtype %s is not supported yet by this version of modc",
+                       dtype_rows[dtype].name);
+            return false;
+        }
+    }
+    if (shape.kind != EV_TUPLE || shape.count > MAX_DIMS) {
+        if (shape.kind != EV_BAD)
+            diag_error(eval->cx, spec->shape->loc, "a shape is a list of at most %d dimensions", MAX_DIMS);
+        return false;
+    }
+    for (int i = 0; i < shape.count; i++) {
+        if (shape.items[i].kind != EV_INT) {
+            if (shape.items[i].kind != EV_BAD)
+                diag_error(eval->cx, shape.items[i].loc, "a dimension is an integer or a size, found %s",
+                           ev_kind_text(&shape.items[i]));
+            return false;
+        }
+        dims[i] = shape.items[i].dim;
+        if (dim_lower(dims[i]) < 0 || dim_upper(dims[i]) > 1 << 30) {
+            diag_error(eval->cx, shape.items[i].loc, "dimension %s may be negative, or is too large",
+                       dim_text(&eval->cx->arena, dims[i]));
+            return false;
+        }
+    }
+    op = op_new(eval, GRAPH_OP_INPUT, spec->name, NULL, 0);
+    op->loc = spec->loc;
+    op->input.index = eval->graph->input_count;
+    *out = graph_value(eval->graph, op, dtype, shape.count, dims);
+    (*out)->name = spec->name;
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    ARENA_PUSH(&eval->cx->arena, eval->graph->inputs, eval->graph->input_count, *out);
+    return true;
+}
+
+/* Names of what is returned: plain names, else output, or output_ and the position. */
+static void name_outputs(struct lower *lower, const struct entry *entry, const struct ev *result)
+{
+    struct graph *graph = lower->eval.graph;
+    struct arena *arena = &lower->eval.cx->arena;
+    const struct expr *returned = NULL;
+
+    if (entry->spec && entry->spec->count > 0 && entry->spec->statements[entry->spec->count - 1])
+        returned = entry->spec->statements[entry->spec->count - 1]->value;
+    graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
+    for (int i = 0; i < graph->output_count; i++) {
+        const struct expr *item = returned;
+
+        if (result->kind == EV_TUPLE)
+            item = returned && (returned->kind == EXPR_TUPLE || returned->kind == EXPR_LIST) && i < returned->count &&
+                           returned->count == graph->output_count
+                       ? returned->items[i]
+                       : NULL;
+        if (item && item->kind == EXPR_NAME)
+            graph->output_names[i] = item->text;
+        else
+            graph->output_names[i] = graph->output_count == 1 ? "output" : arena_format(arena, "output_%d", i);
+        for (int j = 0; j < i; j++)
+            if (strcmp(graph->output_names[i], graph->output_names[j]) == 0)
+                graph->output_names[i] = arena_format(arena, "output_%d", i);
+    }
+}
+
+/* Everything returned, as tensors. */
+static bool flatten_result(struct eval *eval, struct ev *result)
+{
+    switch (result->kind) {
+    case EV_TENSOR:
+        return true;
+    case EV_INT:
+    case EV_FLOAT:
+    case EV_BOOL:
+        *result = ev_tensor(result->loc, build_scalar(eval, result->loc, result));
+        return result->kind == EV_TENSOR;
+    case EV_TUPLE:
+        for (int i = 0; i < result->count; i++)
+            if (!flatten_result(eval, &result->items[i]))
+                return false;
+        return true;
+    case EV_BAD:
+        return false;
+    default:
+        diag_error(eval->cx, result->loc, "an entry returns tensors, found %s", ev_kind_text(result));
+        return false;
+    }
+}
+
+static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced)
+{
+    struct module_tree *tree = program->tree;
+    struct lower lower = {.program = program, .entry = entry, .fenced = fenced};
+    struct eval *eval = &lower.eval;
+    struct graph *graph = ARENA_NEW(&program->cx->arena, struct graph);
+    struct scope *scope, *own;
+    struct call call = {0};
+    struct ev result;
+    bool fine = true;
+
+    *graph = (struct graph){.cx = program->cx, .program = program, .name = entry->name, .root = tree->root,
+                            .training = training, .fenced = fenced};
+    eval->cx = program->cx;
+    eval->graph = graph;
+    eval->default_dtype = tree->dtype;
+    eval->training = training && !tree->root->always_eval;
+    eval->call_module = call_module;
+    eval->write = write_tensor;
+    eval->read = read_tensor;
+    eval->refresh = refresh;
+    tree->sizes = entry->sizes;
+    scope = module_scope(eval, tree, tree->root);
+    own = ARENA_NEW(&program->cx->arena, struct scope);
+    own->outer = scope;
+
+    struct scope *shapes = module_global_scope(eval, tree, true);
+    struct ev *args = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct ev);
+    struct value **values = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct value *);
+
+    for (int i = 0; i < entry->input_count; i++)
+        fine &= lower_input(&lower, shapes, entry->inputs[i], &values[i]);
+    if (!fine)
+        return NULL;
+    if (fenced && entry->input_count > 0)
+        fence(eval, tree->root, false, values, entry->input_count, entry->input_count);
+    for (int i = 0; i < entry->input_count; i++) {
+        args[i] = ev_tensor(entry->inputs[i]->loc, values[i]);
+        scope_bind(eval, own, entry->inputs[i]->name, args[i]);
+    }
+    call.loc = entry->spec ? entry->spec->loc : tree->spec->model_loc;
+    call.args = args;
+    call.count = entry->input_count;
+    call.names = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, const char *);
+    call.locs = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct loc);
+    if (entry->spec)
+        result = eval_statements(eval, own, entry->spec->statements, entry->spec->count);
+    else
+        result = call_children(eval, tree->root, &call);
+    if (result.kind == EV_NONE) {
+        diag_error(program->cx, call.loc, "'%s' returns nothing", entry->name);
+        diag_hint(program->cx, "end it with '- return NAME'");
+    }
+    if (!flatten_result(eval, &result))
+        return NULL;
+    if (fenced) {
+        struct value **all = NULL;
+        int count = 0, at = entry->input_count;
+
+        for (int i = 0; i < entry->input_count; i++)
+            ARENA_PUSH(&program->cx->arena, all, count, values[i]);
+        gather_tensors(eval, &result, &all, &count);
+        fence(eval, tree->root, true, all, count, entry->input_count);
+        result = scatter_tensors(eval, &result, all, &at);
+    }
+    gather_tensors(eval, &result, &graph->outputs, &graph->output_count);
+    for (int i = 0; i < graph->output_count; i++)
+        graph->outputs[i] = refresh(eval, graph->outputs[i]);
+    name_outputs(&lower, entry, &result);
+    return graph;
+}
+
+static const struct spec_input *find_input(const struct spec *spec, const char *name)
+{
+    for (int i = 0; i < spec->input_count; i++)
+        if (strcmp(spec->inputs[i].name, name) == 0)
+            return &spec->inputs[i];
+    return NULL;
+}
+
+/* Inputs and maxima of an entry. */
+static bool read_entry(struct program *program, struct entry *entry, const struct spec_function *spec)
+{
+    struct module_tree *tree = program->tree;
+    struct cx *cx = program->cx;
+    struct eval eval = {.cx = cx, .default_dtype = tree->dtype};
+    int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count;
+
+    entry->spec = spec;
+    entry->inputs = ARENA_ARRAY(&cx->arena, count + 1, const struct spec_input *);
+    for (int i = 0; i < count; i++) {
+        const char **known = ARENA_ARRAY(&cx->arena, tree->spec->input_count + 1, const char *);
+
+        if (!spec || !spec->has_args) {
+            entry->inputs[i] = &tree->spec->inputs[i];
+            continue;
+        }
+        entry->inputs[i] = find_input(tree->spec, spec->args[i].name);
+        if (!entry->inputs[i]) {
+            diag_error(cx, spec->args[i].loc, "entry '%s' takes '%s', which is no input of the model", entry->name,
+                       spec->args[i].name);
+            for (int j = 0; j < tree->spec->input_count; j++)
+                known[j] = tree->spec->inputs[j].name;
+            diag_hint_nearest(cx, spec->args[i].name, known, tree->spec->input_count);
+            return false;
+        }
+    }
+    entry->input_count = count;
+    entry->sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, struct size);
+    memcpy(entry->sizes, tree->sizes, (size_t)tree->size_count * sizeof *tree->sizes);
+    for (int i = 0; spec && i < spec->max_count; i++) {
+        struct ev max = eval_expr(&eval, module_global_scope(&eval, tree, false), spec->max[i].max);
+        int64_t value;
+        int at = -1;
+
+        for (int j = 0; j < tree->size_count; j++)
+            if (strcmp(tree->sizes[j].name, spec->max[i].name) == 0)
+                at = j;
+        if (at < 0) {
+            const char **known = ARENA_ARRAY(&cx->arena, tree->size_count + 1, const char *);
+
+            for (int j = 0; j < tree->size_count; j++)
+                known[j] = tree->sizes[j].name;
+            diag_error(cx, spec->max[i].loc, "'%s' is no size of the model", spec->max[i].name);
+            diag_hint_nearest(cx, spec->max[i].name, known, tree->size_count);
+            return false;
+        }
+        if (max.kind == EV_BAD)
+            return false;
+        if (!ev_get_int(&max, &value) || value < 1 || value > tree->sizes[at].max) {
+            diag_error(cx, spec->max[i].max->loc, "the maximum of '%s' must be an integer from 1 to %lld here, found %s",
+                       spec->max[i].name, (long long)tree->sizes[at].max, ev_text(&eval, &max));
+            return false;
+        }
+        entry->sizes[at].max = value;
+    }
+    return true;
+}
+
+static bool any_called(const struct module *module)
+{
+    if (module->calls > 0)
+        return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (any_called(module->children[i]))
+            return true;
+    return false;
+}
+
+static void warn_unused(struct cx *cx, const struct module *module)
+{
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+
+        if (any_called(child))
+            warn_unused(cx, child);
+        else if (!(child->layer && !child->layer->forward && child->layer->container == LAYER_PLAIN))
+            diag_warning(cx, child->loc, "module '%s' is never called; its weights are kept", child->path);
+    }
+}
+
+/* Every size must be found from some input. */
+static void check_sizes(struct program *program)
+{
+    const struct module_tree *tree = program->tree;
+
+    for (int i = 0; i < tree->size_count; i++) {
+        const struct entry *forward = &program->entries[0];
+        const struct graph *graph = forward->graphs[0][0];
+        bool used = false;
+
+        for (int j = 0; graph && j < graph->input_count; j++) {
+            for (int d = 0; d < graph->inputs[j]->ndim; d++) {
+                const struct size *size;
+
+                used |= dim_is_size(graph->inputs[j]->dims[d], &size) && size->index == i;
+            }
+        }
+        if (graph && !used) {
+            diag_error(program->cx, tree->spec->sizes[i].loc, "size '%s' is the dimension of no input",
+                       tree->spec->sizes[i].name);
+            diag_hint(program->cx, "a size takes its value from an input's shape; use constants: for fixed numbers");
+        }
+    }
+}
+
+struct program *graph_lower(struct cx *cx, struct module_tree *tree)
+{
+    struct program *program = ARENA_NEW(&cx->arena, struct program);
+    const struct spec *spec = tree->spec;
+    struct size *sizes = tree->sizes;
+
+    program->cx = cx;
+    program->tree = tree;
+    program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 1, struct entry);
+    for (int i = -1; i < spec->entry_count; i++) {
+        struct entry *entry = &program->entries[program->entry_count];
+        const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
+
+        if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST)) {
+            if (spec->entry_count > 0)
+                continue; /* entries alone */
+            diag_error(cx, spec->model_loc, "the model has no 'forward', and its modules are not a list");
+            diag_hint(cx, "add forward: with statements, the last of which is '- return NAME'");
+            continue;
+        }
+        entry->name = i < 0 ? "forward" : function->name;
+        tree->sizes = sizes;
+        if (!read_entry(program, entry, function))
+            continue;
+        program->entry_count++;
+        if (i < 0 && !function && entry->input_count != 1) {
+            diag_error(cx, spec->model_loc, "a list of modules takes one input; this model has %d", entry->input_count);
+            diag_hint(cx, "add forward: with statements");
+            continue;
+        }
+        for (int training = 0; training < 2; training++)
+            for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF ? 1 : 2); fenced++)
+                entry->graphs[training][fenced] = lower_entry(program, entry, training, fenced);
+    }
+    tree->sizes = sizes;
+    if (diag_errors(cx) == 0) {
+        if (program->entry_count > 0)
+            check_sizes(program);
+        warn_unused(cx, tree->root);
+    }
+    return program;
+}
+
+/* ---- check ------------------------------------------------------------------------------------------------ */
+
+const char *graph_check(const struct graph *graph)
+{
+    bool *made = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
+    bool *replaced = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
+
+    for (int i = 0; i < graph->op_count; i++) {
+        const struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count; j++) {
+            struct value *input = op->inputs[j], *root = value_root(input);
+
+            if (!made[input->id])
+                return arena_format(&graph->cx->arena, "op %d (%s) uses value %d before it is made", i,
+                                    op_rows[op->code].name, input->id);
+            if (replaced[root->id])
+                return arena_format(&graph->cx->arena, "op %d (%s) reads '%s' after it was written", i,
+                                    op_rows[op->code].name, slot_tensor(root)->path);
+        }
+        if (op->code == GRAPH_OP_WRITE)
+            replaced[op->inputs[0]->id] = true;
+        for (int j = 0; j < op->output_count; j++) {
+            if (op->outputs[j]->op != op || op->outputs[j]->result != j)
+                return arena_format(&graph->cx->arena, "output %d of op %d (%s) does not know its op", j, i,
+                                    op_rows[op->code].name);
+            if (op->outputs[j]->id >= graph->value_count || made[op->outputs[j]->id])
+                return arena_format(&graph->cx->arena, "value %d is made twice", op->outputs[j]->id);
+            made[op->outputs[j]->id] = true;
+        }
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        if (!made[graph->outputs[i]->id])
+            return arena_format(&graph->cx->arena, "output %d is never made", i);
+    return NULL;
+}
+
+/* ---- dump ------------------------------------------------------------------------------------------------- */
+
+static void dump_detail(struct text *text, const struct op *op)
+{
+    switch (op->code) {
+    case GRAPH_OP_TENSOR:
+        text_printf(text, " %s", op->tensor.tensor->path);
+        break;
+    case GRAPH_OP_VIEW:
+        if (op->view.kind == VIEW_PERMUTE)
+            for (int i = 0; i < op->inputs[0]->ndim; i++)
+                text_printf(text, "%s%d", i ? ", " : " perm ", op->view.perm[i]);
+        if (op->view.kind == VIEW_SLICE) {
+            text_printf(text, " axis %d from ", op->view.axis);
+            dim_print(text, op->view.start);
+            text_add(text, " step ");
+            dim_print(text, op->view.step);
+        }
+        break;
+    case GRAPH_OP_REDUCE:
+        text_add(text, " axes");
+        for (int i = 0; i < op->inputs[0]->ndim; i++)
+            if (op->reduce.axes[i])
+                text_printf(text, " %d", i);
+        break;
+    case GRAPH_OP_CONV:
+    case GRAPH_OP_POOL:
+        text_printf(text, " kernel %dx%d stride %d,%d padding %d,%d%s", op->window.kernel[0], op->window.kernel[1],
+                    op->window.stride[0], op->window.stride[1], op->window.padding[0], op->window.padding[1],
+                    op->window.channels_last ? " channels last" : "");
+        break;
+    case GRAPH_OP_FENCE:
+        text_printf(text, " %s", op->fence.module->path[0] ? op->fence.module->path : "(model)");
+        break;
+    case GRAPH_OP_CALL:
+        text_printf(text, " %s of %s", op->invoke.region->name, op->invoke.instance->path);
+        if (op->invoke.count > 1)
+            text_printf(text, " and %d more", op->invoke.count - 1);
+        break;
+    case GRAPH_OP_WRITE:
+        text_printf(text, " %s", op->write.tensor->path);
+        break;
+    default:
+        break;
+    }
+    if (op->head) {
+        text_add(text, " head ");
+        dag_print(text, op->head);
+    }
+    if (op->dag) {
+        text_add(text, " = ");
+        dag_print(text, op->dag);
+    }
+    if (op->tail) {
+        text_add(text, " tail ");
+        dag_print(text, op->tail);
+    }
+}
+
+static void dump_values(struct text *text, struct value *const *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        text_printf(text, "%s%%%d", i ? ", " : "", values[i]->id);
+}
+
+static void dump_op(struct text *text, const struct op *op, bool json)
+{
+    struct arena *arena = text->arena;
+    const struct module_call *call = op->call;
+
+    if (json) {
+        struct text detail = text_new(arena);
+
+        dump_detail(&detail, op);
+        text_printf(text, "{\"op\": \"%s\", \"label\": ", op_rows[op->code].name);
+        text_json_string(text, op->label ? op->label : "");
+        text_add(text, ", \"detail\": ");
+        text_json_string(text, detail.data);
+        text_add(text, ", \"module\": ");
+        text_json_string(text, call ? call->module->path : "");
+        text_add(text, ", \"inputs\": [");
+        for (int i = 0; i < op->input_count; i++)
+            text_printf(text, "%s%d", i ? ", " : "", op->inputs[i]->id);
+        text_add(text, "], \"outputs\": [");
+        for (int i = 0; i < op->output_count; i++) {
+            const struct value *value = op->outputs[i];
+
+            text_printf(text, "%s{\"id\": %d, \"dtype\": \"%s\", \"prepared\": %s, \"shape\": ", i ? ", " : "", value->id,
+                        dtype_rows[value->dtype].name, value->prepared ? "true" : "false");
+            text_json_string(text, shape_text(arena, value->ndim, value->dims));
+            text_add(text, "}");
+        }
+        text_add(text, "]}");
+        return;
+    }
+    text_add(text, "  ");
+    dump_values(text, op->outputs, op->output_count);
+    text_printf(text, " = %s", op_rows[op->code].name);
+    if (op->label && strcmp(op->label, op_rows[op->code].name) != 0)
+        text_printf(text, ".%s", op->label);
+    if (op->input_count > 0) {
+        text_add(text, " ");
+        dump_values(text, op->inputs, op->input_count);
+    }
+    dump_detail(text, op);
+    text_add(text, "  :");
+    for (int i = 0; i < op->output_count; i++)
+        text_printf(text, " %s %s%s", dtype_rows[op->outputs[i]->dtype].name,
+                    shape_text(arena, op->outputs[i]->ndim, op->outputs[i]->dims),
+                    op->outputs[i]->prepared ? " prepared" : "");
+    if (call && call->module->path[0])
+        text_printf(text, "  # %s", call->module->path);
+    text_add(text, "\n");
+}
+
+void graph_dump(struct text *text, const struct graph *graph, bool json)
+{
+    const char *mode = graph->training ? "train" : "eval", *fenced = graph->fenced ? "fenced" : "fused";
+
+    if (json) {
+        text_printf(text, "{\"graph\": \"%s\", \"region\": %s, \"mode\": \"%s\", \"variant\": \"%s\", \"ops\": [\n",
+                    graph->name, graph->region ? "true" : "false", mode, fenced);
+        for (int i = 0; i < graph->op_count; i++) {
+            text_add(text, i ? ",\n" : "");
+            dump_op(text, graph->ops[i], true);
+        }
+        text_add(text, "], \"pack\": [");
+        for (int i = 0; i < graph->pack_count; i++) {
+            text_add(text, i ? ",\n" : "");
+            dump_op(text, graph->pack_ops[i], true);
+        }
+        text_add(text, "], \"outputs\": [");
+        for (int i = 0; i < graph->output_count; i++)
+            text_printf(text, "%s%d", i ? ", " : "", graph->outputs[i]->id);
+        text_add(text, "]}");
+        return;
+    }
+    text_printf(text, "%s %s, %s, %s\n", graph->region ? "region" : "entry", graph->name, mode, fenced);
+    for (int i = 0; i < graph->pack_count; i++) {
+        text_add(text, "  pack");
+        dump_op(text, graph->pack_ops[i], false);
+    }
+    for (int i = 0; i < graph->op_count; i++)
+        dump_op(text, graph->ops[i], false);
+    text_add(text, "  return ");
+    dump_values(text, graph->outputs, graph->output_count);
+    text_add(text, "\n");
+}
+
+struct dump {
+    struct text *text;
+    bool json;
+    int count;
+};
+
+static void dump_one(struct graph *graph, void *data)
+{
+    struct dump *dump = data;
+
+    if (dump->json)
+        text_add(dump->text, dump->count++ ? ",\n" : "[");
+    else if (dump->count++)
+        text_add(dump->text, "\n");
+    graph_dump(dump->text, graph, dump->json);
+}
+
+void program_dump(struct text *text, const struct program *program, bool json)
+{
+    struct dump dump = {text, json, 0};
+
+    program_each((struct program *)program, dump_one, &dump);
+    if (json)
+        text_add(text, dump.count ? "]\n" : "[]\n");
+}

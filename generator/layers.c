@@ -1,0 +1,113 @@
+/* layers.c - lookup in the layer and function tables, and the texts that rows make. */
+#include "layers.h"
+
+#include <string.h>
+
+extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[], dropout_rows[],
+    flatten_rows[], container_rows[], return_rows[];
+
+const struct layer_row *const layer_families[] = {
+    container_rows, linear_rows,  conv_rows,  pooling_rows, norm_rows,
+    activation_rows, dropout_rows, flatten_rows, return_rows, NULL,
+};
+
+const struct layer_row *layer_find(const char *name)
+{
+    for (int i = 0; layer_families[i]; i++)
+        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+            if (strcmp(row->name, name) == 0)
+                return row;
+    return NULL;
+}
+
+const char *const *layer_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; layer_families[i]; i++)
+        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+            ARENA_PUSH(&cx->arena, names, *count, row->name);
+    for (int i = 0; i < elementwise_row_count; i++)
+        if (elementwise_rows[i].module)
+            ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].module);
+    return names;
+}
+
+static bool row_named(const struct function_row *row, const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(row->signature, name, length) == 0 && row->signature[length] == '(';
+}
+
+const struct function_row *function_find(const char *name, unsigned flags)
+{
+    for (int i = 0; i < function_row_count; i++)
+        if ((function_rows[i].flags & flags) && row_named(&function_rows[i], name))
+            return &function_rows[i];
+    return NULL;
+}
+
+const char *const *function_names(struct cx *cx, unsigned flags, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; i < function_row_count; i++) {
+        const char *signature = function_rows[i].signature;
+
+        if (function_rows[i].flags & flags)
+            ARENA_PUSH(&cx->arena, names, *count,
+                       arena_copy(&cx->arena, signature, (size_t)(strchr(signature, '(') - signature)));
+    }
+    for (int i = 0; i < elementwise_row_count; i++)
+        ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].name);
+    return names;
+}
+
+static void repr_part(struct eval *eval, struct scope *scope, struct text *text, const char *format, size_t length)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    for (size_t i = 0; i < length; i++) {
+        const char *close;
+
+        if (format[i] == '{') {
+            close = strchr(format + i, '}');
+
+            size_t inner = (size_t)(close - (format + i)) - 1;
+            bool quoted = inner > 2 && memcmp(close - 2, "!r", 2) == 0;
+            struct ev value = eval_text(eval, scope, "extra_repr", arena_copy(arena, format + i + 1, quoted ? inner - 2 : inner));
+
+            text_add(text, value.kind == EV_STRING && !quoted ? value.text : ev_text(eval, &value));
+            i += inner + 1;
+        } else if (format[i] == '[') {
+            const char *question = strchr(format + i, '?');
+            int depth = 1;
+            bool truth = false;
+
+            for (close = format + i + 1; depth > 0; close++)
+                depth += *close == '[' ? 1 : *close == ']' ? -1 : 0;
+
+            struct ev value =
+                eval_text(eval, scope, "extra_repr",
+                          arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
+
+            if (ev_get_bool(&value, &truth) && truth)
+                repr_part(eval, scope, text, question + 1, (size_t)(close - question) - 2);
+            i = (size_t)(close - format) - 1;
+        } else {
+            text_add_bytes(text, format + i, 1);
+        }
+    }
+}
+
+const char *layer_repr(struct eval *eval, struct scope *scope, const char *format)
+{
+    struct text text = text_new(&eval->cx->arena);
+
+    if (format)
+        repr_part(eval, scope, &text, format, strlen(format));
+    return text.data;
+}

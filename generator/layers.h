@@ -1,0 +1,90 @@
+/* layers.h - the layer table and the function table: rows of torch.nn's classes and of its functions.
+ *
+ * A row says arguments with PyTorch's names and defaults, parameters, checks, and a body in the spec's own statements.
+ * Rows live in layers/<family>.c, in files named like torch/nn/modules, and in functions.c. */
+#ifndef MODC_LAYERS_H
+#define MODC_LAYERS_H
+
+#include "eval.h"
+
+enum arg_kind {
+    ARG_ANY,
+    ARG_INT,
+    ARG_FLOAT,
+    ARG_BOOL,
+    ARG_STRING,
+    ARG_PAIR,  /* an int, or a tuple of two: always a tuple of two in the body and in extra_repr */
+    ARG_INTS,  /* an int or a tuple: always a tuple */
+    ARG_OPTION /* as given: None, a string, a number */
+};
+
+struct layer_arg {
+    const char *name;
+    enum arg_kind kind;
+    const char *value; /* default as text, or NULL: needed */
+};
+
+struct layer_tensor {
+    const char *name;
+    const char *shape; /* dimensions as text over the arguments: "out_features, in_features"; "" is 0-dim */
+    const char *init;  /* of torch.nn.init, without its tensor; buffers: a constructor over the shape */
+    const char *when;  /* condition; otherwise the slot is None */
+    const char *with;  /* bindings for init: "bound = 1 / sqrt(in_features)" */
+    const char *dtype; /* NULL: the model's */
+    const char *value; /* buffers: an expression evaluated while generating, instead of shape and init */
+    bool optional;     /* may be missing in a file (num_batches_tracked) */
+};
+
+struct layer_check {
+    const char *condition, *message; /* message with {arg} holes */
+};
+
+enum layer_container { LAYER_PLAIN, LAYER_SEQUENTIAL, LAYER_MODULE_LIST, LAYER_MODULE_DICT };
+
+struct layer_row {
+    const char *name;
+    struct layer_arg args[16];
+    struct layer_tensor params[8], buffers[6];
+    struct layer_check checks[8];
+    const char *forward;    /* "forward(input): return ..."; statements separated by newlines */
+    const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see layer_repr */
+    enum layer_container container;
+    const char *doc; /* one line for `modc layers` */
+};
+
+extern const struct layer_row *const layer_families[]; /* each ends with a row without name; NULL ends */
+
+const struct layer_row *layer_find(const char *name);
+
+/* All names: rows and the elementwise lines that are modules too. For hints and `modc layers`. */
+const char *const *layer_names(struct cx *cx, int *count);
+
+/* ---- functions --------------------------------------------------------------------------------------------- */
+
+enum {
+    FUNCTION_TORCH = 1,      /* torch.NAME */
+    FUNCTION_FUNCTIONAL = 2, /* torch.nn.functional.NAME */
+    FUNCTION_METHOD = 4,     /* torch.Tensor.NAME: the first argument is the tensor */
+    FUNCTION_VARARGS = 8,    /* further positional arguments of the method form gather in the second: permute(0, 2, 1) */
+    FUNCTION_HIDDEN = 16     /* for bodies only: a spec cannot name it */
+};
+
+struct function_row {
+    const char *signature; /* "linear(input, weight, bias=None)" */
+    unsigned flags;
+    struct ev (*build)(struct eval *eval, struct ev *args, int count, struct loc loc); /* or */
+    const char *body;                                                                 /* statements */
+};
+
+extern const struct function_row function_rows[];
+extern const int function_row_count;
+
+/* By name among those that have one of the flags. */
+const struct function_row *function_find(const char *name, unsigned flags);
+const char *const *function_names(struct cx *cx, unsigned flags, int *count); /* with the elementwise lines */
+
+/* Fills the {holes} of an extra_repr or message from the bindings of `scope`. A part in `[cond? text]` stands only where
+ * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
+const char *layer_repr(struct eval *eval, struct scope *scope, const char *format);
+
+#endif

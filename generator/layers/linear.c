@@ -1,0 +1,25 @@
+/* linear.c - rows of torch/nn/modules/linear.py. */
+#include "layers.h"
+
+extern const struct layer_row linear_rows[];
+
+const struct layer_row linear_rows[] = {
+    {
+        .name = "Identity",
+        .forward = "forward(input): return input",
+        .doc = "the input itself",
+    },
+    {
+        .name = "Linear",
+        .args = {{"in_features", ARG_INT, NULL}, {"out_features", ARG_INT, NULL}, {"bias", ARG_BOOL, "True"}},
+        .params = {{"weight", "out_features, in_features", "kaiming_uniform_(a=5 ** 0.5)"},
+                   {"bias", "out_features", "uniform_(-bound, bound)", .when = "bias",
+                    .with = "bound = 1 / in_features ** 0.5 if in_features > 0 else 0"}},
+        .checks = {{"in_features >= 0", "in_features must not be negative, found {in_features}"},
+                   {"out_features >= 0", "out_features must not be negative, found {out_features}"}},
+        .forward = "forward(input): return linear(input, weight, bias)",
+        .extra_repr = "in_features={in_features}, out_features={out_features}, bias={bias}",
+        .doc = "y = x . weight^T + bias",
+    },
+    {.name = NULL},
+};

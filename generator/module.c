@@ -1,0 +1,1144 @@
+/* module.c - expands classes, lists and repetitions of a spec into the tree of modules, with checked arguments and the
+ * shapes of all tensors. Apart from graph.c, because what a module has does not depend on how it is called. */
+#include "module.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define MODULE_MAX_DEPTH 64
+#define MODULE_MAX_COUNT 100000
+
+struct build {
+    struct cx *cx;
+    struct eval eval;
+    struct module_tree *tree;
+    int depth, count;
+};
+
+/* ---- lookup ----------------------------------------------------------------------------------------------- */
+
+struct module *module_child(const struct module *module, const char *name)
+{
+    for (int i = 0; i < module->child_count; i++)
+        if (strcmp(module->children[i]->name, name) == 0)
+            return module->children[i];
+    return NULL;
+}
+
+struct module_tensor *module_find_tensor(const struct module *module, const char *name)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (strcmp(module->tensors[i]->name, name) == 0)
+            return module->tensors[i];
+    return NULL;
+}
+
+int64_t module_tensor_count(const struct module_tensor *tensor)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < tensor->ndim; i++)
+        count *= tensor->dims[i];
+    return count;
+}
+
+/* ---- scopes ----------------------------------------------------------------------------------------------- */
+
+static bool find_module_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out)
+{
+    struct module *module = scope->self;
+    struct module *child = module_child(module, name);
+    struct module_tensor *tensor = module_find_tensor(module, name);
+
+    if (child) {
+        *out = ev_module(loc, child);
+        return true;
+    }
+    if (tensor) {
+        if (tensor->none)
+            *out = ev_none(loc);
+        else if (eval->read)
+            *out = eval->read(eval, tensor, loc);
+        else {
+            diag_error(eval->cx, loc, "'%s' is not known while generating", name);
+            *out = ev_bad(loc);
+        }
+        return true;
+    }
+    for (int i = 0; i < module->arg_count; i++) {
+        if (strcmp(module->args[i].name, name) == 0) {
+            *out = module->args[i].value;
+            out->loc = loc;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_constant(const struct module_tree *tree, const char *name, struct loc loc, struct ev *out)
+{
+    for (int i = 0; i < tree->constant_count; i++) {
+        if (strcmp(tree->constants[i].name, name) == 0) {
+            *out = tree->constants[i].value;
+            out->loc = loc;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_function_of_spec(const struct module_tree *tree, const char *name, struct loc loc, struct ev *out)
+{
+    const struct spec *spec = tree->spec;
+
+    for (int i = 0; i < spec->function_count; i++) {
+        if (strcmp(spec->functions[i]->name, name) == 0) {
+            *out = (struct ev){.kind = EV_FUNCTION, .loc = loc, .text = name, .spec_function = spec->functions[i]};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Constants, sizes at their current value, functions. */
+static bool find_global_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out)
+{
+    const struct module_tree *tree = scope->data;
+
+    if (find_constant(tree, name, loc, out))
+        return true;
+    for (int i = 0; i < tree->size_count; i++) {
+        if (strcmp(tree->sizes[i].name, name) == 0) {
+            *out = ev_dim(loc, dim_size(&eval->cx->arena, &tree->sizes[i]));
+            return true;
+        }
+    }
+    return find_function_of_spec(tree, name, loc, out);
+}
+
+/* The same where one shape is needed: a size is an error. */
+static bool find_fixed_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out)
+{
+    const struct module_tree *tree = scope->data;
+
+    if (find_constant(tree, name, loc, out))
+        return true;
+    for (int i = 0; i < tree->size_count; i++) {
+        if (strcmp(tree->sizes[i].name, name) == 0) {
+            diag_error(eval->cx, loc, "'%s' is a size, known at run time: a constructor needs constants", name);
+            diag_hint(eval->cx, "parameters have one shape; put '%s' under constants: if it is fixed", name);
+            *out = ev_bad(loc);
+            return true;
+        }
+    }
+    return find_function_of_spec(tree, name, loc, out);
+}
+
+/* The same where memory is laid out: a size is its maximum. */
+static bool find_maximum_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out)
+{
+    const struct module_tree *tree = scope->data;
+
+    for (int i = 0; i < tree->size_count; i++) {
+        if (strcmp(tree->sizes[i].name, name) == 0) {
+            *out = ev_int(eval, loc, tree->sizes[i].max);
+            return true;
+        }
+    }
+    return find_global_name(eval, scope, name, loc, out);
+}
+
+typedef bool finder(struct eval *, struct scope *, const char *, struct loc, struct ev *);
+
+static struct scope *global_scope(struct eval *eval, struct module_tree *tree, finder *find)
+{
+    struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
+
+    scope->find = find;
+    scope->data = tree;
+    return scope;
+}
+
+struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes)
+{
+    return global_scope(eval, tree, sizes ? find_global_name : find_fixed_name);
+}
+
+struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module)
+{
+    struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
+
+    scope->find = find_module_name;
+    scope->data = tree;
+    scope->self = module;
+    if (module->spec_class) /* bodies of the tables see functions of PyTorch alone */
+        scope->outer = module_global_scope(eval, tree, true);
+    return scope;
+}
+
+/* Where a class writes constructors and shapes: its arguments over the model's constants. */
+static struct scope *argument_scope(struct build *build, const struct module *module, finder *find)
+{
+    struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
+
+    scope->outer = global_scope(&build->eval, build->tree, find);
+    for (int i = 0; i < module->arg_count; i++)
+        scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    return scope;
+}
+
+/* ---- initial values ---------------------------------------------------------------------------------------- */
+
+/* fan_in and fan_out of module-semantics 5.1. */
+static bool fans(const struct module_tensor *tensor, double *in, double *out)
+{
+    double field = 1;
+
+    if (tensor->ndim < 2)
+        return false;
+    for (int i = 2; i < tensor->ndim; i++)
+        field *= (double)tensor->dims[i];
+    *in = (double)tensor->dims[1] * field;
+    *out = (double)tensor->dims[0] * field;
+    return true;
+}
+
+static double init_arg(struct build *build, struct scope *scope, const struct expr *call, const char *name, int position,
+                       double absent)
+{
+    double number;
+
+    for (int i = 0; i < call->count; i++) {
+        if (call->names[i] ? strcmp(call->names[i], name) != 0 : i != position)
+            continue;
+
+        struct ev value = eval_expr(&build->eval, scope, call->items[i]);
+
+        if (ev_get_number(&value, &number))
+            return number;
+        if (value.kind != EV_BAD)
+            diag_error(build->cx, value.loc, "%s must be a number, found %s", name, ev_kind_text(&value));
+    }
+    return absent;
+}
+
+static void set_init(struct build *build, struct scope *scope, struct module_tensor *tensor, const struct expr *init)
+{
+    static const char *const known[] = {"zeros_",          "ones_",           "constant_",       "uniform_",      "normal_",
+                                        "kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"};
+    const struct expr *callee = init->kind == EXPR_CALL ? init->a : init;
+    struct expr empty = {.kind = EXPR_CALL};
+    const struct expr *call = init->kind == EXPR_CALL ? init : &empty;
+    const char *name = callee->text ? callee->text : "";
+    size_t length = strlen(name);
+    double fan_in, fan_out, std = 0;
+    char plain[32];
+
+    /* `zeros` and `zeros_` mean the same; an attribute (nn.init.zeros_) by its last part */
+    if (length > 0 && length < sizeof plain - 1) {
+        memcpy(plain, name, length + 1);
+        if (plain[length - 1] != '_')
+            strcpy(plain + length, "_");
+        name = plain;
+    }
+    tensor->init = INIT_CONSTANT;
+    if (strcmp(name, "zeros_") == 0)
+        return;
+    if (strcmp(name, "ones_") == 0) {
+        tensor->a = 1;
+    } else if (strcmp(name, "constant_") == 0) {
+        tensor->a = init_arg(build, scope, call, "val", 0, 0);
+    } else if (strcmp(name, "uniform_") == 0) {
+        tensor->init = INIT_UNIFORM;
+        tensor->a = init_arg(build, scope, call, "a", 0, 0);
+        tensor->b = init_arg(build, scope, call, "b", 1, 1);
+    } else if (strcmp(name, "normal_") == 0) {
+        tensor->init = INIT_NORMAL;
+        tensor->a = init_arg(build, scope, call, "mean", 0, 0);
+        tensor->b = init_arg(build, scope, call, "std", 1, 1);
+    } else if (strncmp(name, "kaiming_", 8) == 0 || strncmp(name, "xavier_", 7) == 0) {
+        if (!fans(tensor, &fan_in, &fan_out)) {
+            diag_error(build->cx, init->loc, "%s needs a tensor of at least two dimensions", name);
+            return;
+        }
+        if (name[0] == 'k') {
+            double a = init_arg(build, scope, call, "a", 0, 0);
+
+            std = sqrt(2.0 / (1 + a * a)) / sqrt(fan_in);
+            if (fan_in == 0)
+                std = 0;
+        } else {
+            std = init_arg(build, scope, call, "gain", 0, 1) * sqrt(2.0 / (fan_in + fan_out));
+        }
+        if (strstr(name, "uniform")) {
+            tensor->init = INIT_UNIFORM;
+            tensor->b = sqrt(3.0) * std;
+            tensor->a = -tensor->b;
+        } else {
+            tensor->init = INIT_NORMAL;
+            tensor->b = std;
+        }
+    } else {
+        diag_error(build->cx, init->loc, "modc does not know the initialisation '%s'", callee->text ? callee->text : "?");
+        diag_hint_nearest(build->cx, name, known, (int)(sizeof known / sizeof *known));
+    }
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------------------- */
+
+static struct module_tensor *add_tensor(struct build *build, struct module *module, enum module_tensor_kind kind,
+                                        const char *name, struct loc loc)
+{
+    struct module_tensor *tensor = ARENA_NEW(&build->cx->arena, struct module_tensor);
+
+    tensor->kind = kind;
+    tensor->name = name;
+    tensor->path = module->path[0] ? arena_format(&build->cx->arena, "%s.%s", module->path, name) : name;
+    tensor->loc = loc;
+    tensor->owner = module;
+    tensor->dtype = build->tree->dtype;
+    tensor->persistent = kind != MODULE_STATE;
+    tensor->requires_grad = kind == MODULE_PARAMETER;
+    tensor->key = -1;
+    ARENA_PUSH(&build->cx->arena, module->tensors, module->tensor_count, tensor);
+    return tensor;
+}
+
+/* Dimensions from a tuple of integers, or from one integer. */
+static bool set_shape(struct build *build, struct module_tensor *tensor, const struct ev *shape)
+{
+    const struct ev *items = shape->kind == EV_TUPLE ? shape->items : shape;
+    int count = shape->kind == EV_TUPLE ? shape->count : 1;
+    int64_t elements = 1;
+
+    if (shape->kind == EV_BAD)
+        return false;
+    if (count > MAX_DIMS) {
+        diag_error(build->cx, shape->loc, "'%s' has more than %d dimensions", tensor->path, MAX_DIMS);
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        int64_t extent;
+
+        if (!ev_get_int(&items[i], &extent)) {
+            diag_error(build->cx, items[i].loc, "a dimension must be an integer, found %s", ev_text(&build->eval, &items[i]));
+            return false;
+        }
+        if (extent < 0 || extent > INT32_MAX || __builtin_mul_overflow(elements, extent > 0 ? extent : 1, &elements) ||
+            elements > (int64_t)1 << 40) {
+            diag_error(build->cx, items[i].loc, "'%s' has a dimension that is negative or too large: %lld", tensor->path,
+                       (long long)extent);
+            return false;
+        }
+        tensor->dims[i] = extent;
+        tensor->shape[i] = dim_const(&build->cx->arena, extent);
+    }
+    tensor->ndim = count;
+    return true;
+}
+
+static void set_value(struct build *build, struct module_tensor *tensor, struct ev value)
+{
+    if (value.kind == EV_INT || value.kind == EV_FLOAT || value.kind == EV_BOOL)
+        value = ev_tensor(value.loc, build_scalar(&build->eval, value.loc, &value));
+    if (value.kind == EV_BAD)
+        return;
+    if (value.kind != EV_TENSOR || !value.tensor->constant) {
+        diag_error(build->cx, value.loc, "the value of '%s' must be a tensor that is known while generating, found %s",
+                   tensor->path, ev_kind_text(&value));
+        return;
+    }
+    tensor->init = INIT_VALUE;
+    tensor->value = value.tensor->constant;
+    tensor->dtype = value.tensor->dtype;
+    tensor->ndim = value.tensor->ndim;
+    for (int i = 0; i < tensor->ndim; i++) {
+        tensor->dims[i] = tensor->value->dims[i];
+        tensor->shape[i] = value.tensor->dims[i];
+    }
+}
+
+/* "a, b" as a tuple; "" as the empty one. */
+static struct ev shape_of_text(struct build *build, struct scope *scope, const char *text)
+{
+    struct arena *arena = &build->cx->arena;
+
+    if (text[0] == '*') /* *normalized_shape */
+        return eval_text(&build->eval, scope, "shape", text + 1);
+    return eval_text(&build->eval, scope, "shape", text[0] ? arena_format(arena, "(%s,)", text) : "()");
+}
+
+static void add_row_tensor(struct build *build, struct module *module, const struct layer_tensor *row,
+                           enum module_tensor_kind kind)
+{
+    struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
+    struct module_tensor *tensor = add_tensor(build, module, kind, row->name, module->loc);
+    bool present = true;
+
+    for (int i = 0; i < module->arg_count; i++)
+        scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    tensor->optional = row->optional;
+    if (row->dtype)
+        dtype_find(row->dtype, &tensor->dtype);
+    if (row->when) {
+        struct ev when = eval_text(&build->eval, scope, "when", row->when);
+
+        if (!ev_get_bool(&when, &present))
+            present = false;
+    }
+    tensor->none = !present;
+    if (!present)
+        return;
+    if (row->with)
+        eval_body(&build->eval, scope, "with", row->with);
+    if (row->value) {
+        set_value(build, tensor, eval_text(&build->eval, scope, "value", row->value));
+        return;
+    }
+
+    struct ev shape = shape_of_text(build, scope, row->shape);
+
+    if (set_shape(build, tensor, &shape)) {
+        struct source *source = ARENA_NEW(&build->cx->arena, struct source);
+
+        *source = (struct source){"<init>", row->init, strlen(row->init)};
+        set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
+    }
+    tensor->written = module->layer && kind == MODULE_BUFFER && module->layer->forward &&
+                      strstr(module->layer->forward, arena_format(&build->cx->arena, "self.%s =", row->name));
+}
+
+/* Does a statement write self.NAME? */
+static bool statements_write(struct stmt *const *statements, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        const struct expr *target = statements[i] ? statements[i]->target : NULL;
+
+        if (target && target->kind == EXPR_INDEX)
+            target = target->a;
+        if (target && target->kind == EXPR_ATTR && target->a->kind == EXPR_NAME &&
+            strcmp(target->a->text, "self") == 0 && strcmp(target->text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_spec_tensor(struct build *build, struct module *module, const struct spec_tensor *spec)
+{
+    struct scope *scope = argument_scope(build, module, spec->kind == SPEC_PARAMETER ? find_fixed_name : find_maximum_name);
+    enum module_tensor_kind kind = spec->kind == SPEC_PARAMETER ? MODULE_PARAMETER
+                                   : spec->kind == SPEC_BUFFER  ? MODULE_BUFFER
+                                                                : MODULE_STATE;
+    struct module_tensor *tensor = add_tensor(build, module, kind, spec->name, spec->loc);
+    const struct spec_class *class = module->spec_class;
+
+    tensor->persistent = kind != MODULE_STATE && spec->persistent;
+    tensor->requires_grad = kind == MODULE_PARAMETER && spec->requires_grad;
+    if (class->forward)
+        tensor->written = statements_write(class->forward->statements, class->forward->count, spec->name);
+    if (!module->parent)
+        for (int i = 0; i < build->tree->spec->entry_count; i++)
+            tensor->written |= statements_write(build->tree->spec->entries[i]->statements,
+                                                build->tree->spec->entries[i]->count, spec->name);
+    if (tensor->written && kind == MODULE_PARAMETER)
+        diag_error(build->cx, spec->loc, "a statement writes the parameter '%s'; only buffers and state can be written",
+                   tensor->path);
+    if (spec->value) {
+        set_value(build, tensor, eval_expr(&build->eval, scope, spec->value));
+    } else if (spec->shape) {
+        struct ev shape = eval_expr(&build->eval, scope, spec->shape);
+
+        if (set_shape(build, tensor, &shape) && spec->init)
+            set_init(build, scope, tensor, spec->init);
+    }
+    if (spec->dtype) {
+        struct ev dtype = eval_expr(&build->eval, scope, spec->dtype);
+
+        if (dtype.kind == EV_DTYPE)
+            tensor->dtype = dtype.dtype;
+        else if (dtype.kind != EV_BAD)
+            diag_error(build->cx, spec->dtype->loc, "a dtype is needed here, found %s", ev_kind_text(&dtype));
+        if (tensor->value && tensor->value->dtype != tensor->dtype) {
+            struct value *cast = build_const(&build->eval, spec->loc, tensor->value);
+
+            cast = build_cast(&build->eval, spec->loc, cast, tensor->dtype);
+            tensor->value = cast->constant;
+        }
+    }
+    tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------------- */
+
+static void arg_fault(struct build *build, const struct module *module, const char *name, const struct ev *value,
+                      const char *expected)
+{
+    diag_error(build->cx, value->loc, "%s: argument '%s' must be %s, found %s", module->class_name, name, expected,
+               ev_text(&build->eval, value));
+}
+
+/* Brings an argument into the form that its kind promises. */
+static bool check_arg(struct build *build, const struct module *module, const struct layer_arg *arg, struct ev *value)
+{
+    double number;
+    int64_t integer;
+
+    switch (arg->kind) {
+    case ARG_INT:
+        if (value->kind == EV_INT && dim_is_const(value->dim, NULL))
+            return true;
+        arg_fault(build, module, arg->name, value, "an integer");
+        return false;
+    case ARG_FLOAT:
+        if (ev_get_number(value, &number))
+            return true;
+        arg_fault(build, module, arg->name, value, "a number");
+        return false;
+    case ARG_BOOL:
+        if (value->kind == EV_BOOL || (value->kind == EV_INT && ev_get_int(value, &integer))) {
+            bool truth = false;
+
+            ev_get_bool(value, &truth);
+            *value = ev_bool(value->loc, truth);
+            return true;
+        }
+        arg_fault(build, module, arg->name, value, "True or False");
+        return false;
+    case ARG_STRING:
+        if (value->kind == EV_STRING)
+            return true;
+        arg_fault(build, module, arg->name, value, "a string");
+        return false;
+    case ARG_PAIR:
+    case ARG_INTS:
+        if (value->kind == EV_STRING)
+            return true; /* padding='same': the function says what it has */
+        if (value->kind == EV_INT && dim_is_const(value->dim, NULL)) {
+            struct ev items[2] = {*value, *value};
+
+            *value = ev_tuple(&build->eval, value->loc, items, arg->kind == ARG_PAIR ? 2 : 1);
+            return true;
+        }
+        if (value->kind == EV_TUPLE && (arg->kind == ARG_INTS || value->count == 2)) {
+            for (int i = 0; i < value->count; i++) {
+                if (value->items[i].kind != EV_INT) {
+                    arg_fault(build, module, arg->name, value, "integers");
+                    return false;
+                }
+            }
+            value->list = false;
+            return true;
+        }
+        arg_fault(build, module, arg->name, value, arg->kind == ARG_PAIR ? "an integer or two" : "an integer or a tuple");
+        return false;
+    case ARG_ANY:
+    case ARG_OPTION:
+        return true;
+    }
+    return true;
+}
+
+/* Evaluates a constructor's arguments where it is written. False: some are faulty (said). */
+static bool eval_args(struct build *build, struct scope *scope, const struct expr *expr, struct call *call)
+{
+    bool fine = true;
+
+    *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
+    call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
+    call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
+    for (int i = 0; i < expr->count; i++) {
+        call->args[i] = eval_expr(&build->eval, scope, expr->items[i]);
+        call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+        fine &= call->args[i].kind != EV_BAD;
+    }
+    return fine;
+}
+
+/* ---- modules ---------------------------------------------------------------------------------------------- */
+
+static struct module *build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
+                                   const struct spec_module *spec);
+
+/* Children of a list, by number: repetitions expand in place. */
+static void build_items(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec);
+
+static struct module *new_module(struct build *build, struct module *parent, const char *name, struct loc loc)
+{
+    struct module *module = ARENA_NEW(&build->cx->arena, struct module);
+
+    module->parent = parent;
+    module->name = name;
+    module->path = !parent ? "" : parent->path[0] ? arena_format(&build->cx->arena, "%s.%s", parent->path, name) : name;
+    module->loc = loc;
+    module->class_name = "?";
+    module->text = "";
+    if (parent)
+        ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
+    return module;
+}
+
+static const struct spec_class *find_class(const struct build *build, const char *name)
+{
+    const struct spec *spec = build->tree->spec;
+
+    for (int i = 0; i < spec->class_count; i++)
+        if (strcmp(spec->classes[i]->name, name) == 0)
+            return spec->classes[i];
+    return NULL;
+}
+
+/* The class that a constructor names: `Linear`, `nn.Linear`, `torch.nn.Linear`. NULL: no such form. */
+static const char *constructor_name(const struct expr *callee)
+{
+    if (callee->kind == EXPR_NAME)
+        return callee->text;
+    if (callee->kind == EXPR_ATTR) {
+        const struct expr *base = callee->a;
+
+        if (base->kind == EXPR_NAME && strcmp(base->text, "nn") == 0)
+            return callee->text;
+        if (base->kind == EXPR_ATTR && strcmp(base->text, "nn") == 0 && base->a->kind == EXPR_NAME &&
+            strcmp(base->a->text, "torch") == 0)
+            return callee->text;
+    }
+    return NULL;
+}
+
+static void unknown_class(struct build *build, struct loc loc, const char *name)
+{
+    const char **known = NULL;
+    int count = 0, layers;
+    const char *const *names = layer_names(build->cx, &layers);
+
+    for (int i = 0; i < build->tree->spec->class_count; i++)
+        ARENA_PUSH(&build->cx->arena, known, count, build->tree->spec->classes[i]->name);
+    for (int i = 0; i < layers; i++)
+        ARENA_PUSH(&build->cx->arena, known, count, names[i]);
+    diag_error(build->cx, loc, "modc does not know the module '%s'", name);
+    if (diag_nearest(name, known, count))
+        diag_hint_nearest(build->cx, name, known, count);
+    else
+        diag_hint(build->cx, "'modc layers' lists those that it knows; 'classes:' defines your own");
+}
+
+static void store_args(struct build *build, struct module *module, const struct scope *scope, const char *const *names,
+                       int count)
+{
+    module->args = ARENA_ARRAY(&build->cx->arena, count + 1, struct binding);
+    module->arg_count = count;
+    for (int i = 0; i < count; i++) {
+        module->args[i].name = names[i];
+        for (int j = 0; j < scope->count; j++)
+            if (strcmp(scope->items[j].name, names[i]) == 0)
+                module->args[i].value = scope->items[j].value;
+    }
+}
+
+static struct scope *row_scope(struct build *build, const struct module *module)
+{
+    struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
+
+    for (int i = 0; i < module->arg_count; i++)
+        scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    return scope;
+}
+
+static void build_layer(struct build *build, struct module *module, const struct layer_row *row, const struct call *call)
+{
+    struct arena *arena = &build->cx->arena;
+    struct text text = text_new(arena);
+    const char *names[16];
+    struct scope *scope = ARENA_NEW(arena, struct scope);
+    const struct signature *signature;
+    int count = 0;
+
+    module->layer = row;
+    text_printf(&text, "%s(", row->name);
+    for (; count < 16 && row->args[count].name; count++) {
+        names[count] = row->args[count].name;
+        text_printf(&text, "%s%s", count ? ", " : "", names[count]);
+        if (row->args[count].value)
+            text_printf(&text, "=%s", row->args[count].value);
+    }
+    text_add(&text, ")");
+    signature = eval_signature(&build->eval, text.data);
+
+    struct call own = *call;
+
+    if (strcmp(row->name, "Identity") == 0) /* any arguments, ignored */
+        own.count = 0;
+    if (!eval_bind(&build->eval, scope, row->name, signature->args, signature->count, false, &own))
+        return;
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < scope->count; j++)
+            if (strcmp(scope->items[j].name, names[i]) == 0 &&
+                !check_arg(build, module, &row->args[i], &scope->items[j].value))
+                return;
+    store_args(build, module, scope, names, count);
+    build->eval.at = module->loc;
+    for (int i = 0; i < 8 && row->checks[i].condition; i++) {
+        struct ev holds = eval_text(&build->eval, row_scope(build, module), "check", row->checks[i].condition);
+        bool truth = true;
+
+        if (ev_get_bool(&holds, &truth) && !truth) {
+            diag_error(build->cx, module->loc, "%s: %s", row->name,
+                       layer_repr(&build->eval, row_scope(build, module), row->checks[i].message));
+            return;
+        }
+    }
+    for (int i = 0; i < 8 && row->params[i].name; i++)
+        add_row_tensor(build, module, &row->params[i], MODULE_PARAMETER);
+    for (int i = 0; i < 6 && row->buffers[i].name; i++)
+        add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER);
+    module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->extra_repr);
+}
+
+static void build_activation(struct build *build, struct module *module, const struct elementwise_row *row,
+                             const struct call *call)
+{
+    struct arena *arena = &build->cx->arena;
+    const char *numbers = row->args, *names[8];
+    struct scope *scope = ARENA_NEW(arena, struct scope);
+    struct text text = text_new(arena);
+    const struct signature *signature;
+
+    module->elementwise = row;
+    for (int i = 0; i < row->tensors && numbers; i++) { /* the numbers behind the tensors */
+        numbers = strchr(numbers, ',');
+        numbers = numbers ? numbers + 1 : NULL;
+    }
+    text_printf(&text, "%s(%s", row->module, numbers ? numbers : "");
+    if (row->flags & ELEMENTWISE_INPLACE)
+        text_printf(&text, "%sinplace=False", numbers ? ", " : "");
+    text_add(&text, ")");
+    signature = eval_signature(&build->eval, text.data);
+    if (!eval_bind(&build->eval, scope, row->module, signature->args, signature->count, false, call))
+        return;
+    for (int i = 0; i < signature->count; i++)
+        names[i] = signature->args[i].name;
+    store_args(build, module, scope, names, signature->count);
+    for (int i = 0; i < module->arg_count; i++) {
+        double number;
+
+        if (!ev_get_number(&module->args[i].value, &number)) {
+            arg_fault(build, module, names[i], &module->args[i].value, "a number");
+            return;
+        }
+    }
+    build->eval.at = module->loc;
+    module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->repr);
+}
+
+static void build_class(struct build *build, struct module *module, const struct spec_class *class,
+                        const struct call *call)
+{
+    struct arena *arena = &build->cx->arena;
+    struct scope *scope = ARENA_NEW(arena, struct scope);
+    const char **names = ARENA_ARRAY(arena, class->arg_count + 1, const char *);
+    struct text text = text_new(arena);
+
+    module->spec_class = class;
+    module->class_name = class->name;
+    for (struct module *outer = module->parent; outer; outer = outer->parent) {
+        if (outer->spec_class == class) {
+            diag_error(build->cx, module->loc, "class '%s' contains itself", class->name);
+            return;
+        }
+    }
+    scope->outer = global_scope(&build->eval, build->tree, find_fixed_name);
+    if (call && !eval_bind(&build->eval, scope, class->name, class->args, class->arg_count, false, call))
+        return;
+    for (int i = 0; i < class->arg_count; i++)
+        names[i] = class->args[i].name;
+    store_args(build, module, scope, names, class->arg_count);
+    text_printf(&text, "%s(", class->name);
+    for (int i = 0; i < module->arg_count; i++)
+        text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
+    text_add(&text, ")");
+    module->signature = text.data;
+    module->extra_repr = class->extra_repr ? class->extra_repr : "";
+    for (int i = 0; i < class->tensor_count; i++)
+        if (class->tensors[i]->kind == SPEC_PARAMETER)
+            add_spec_tensor(build, module, class->tensors[i]);
+    for (int i = 0; i < class->tensor_count; i++)
+        if (class->tensors[i]->kind == SPEC_BUFFER)
+            add_spec_tensor(build, module, class->tensors[i]);
+    for (int i = 0; i < class->tensor_count; i++)
+        if (class->tensors[i]->kind == SPEC_STATE)
+            add_spec_tensor(build, module, class->tensors[i]);
+    if (class->modules) {
+        struct scope *own = argument_scope(build, module, find_fixed_name);
+
+        if (class->modules->kind == SPEC_MODULE_LIST && !class->forward && !module->parent)
+            module->class_name = "Sequential"; /* a model that is a list of modules */
+        if (class->modules->kind == SPEC_MODULE_LIST)
+            build_items(build, module, own, class->modules);
+        else
+            for (int i = 0; i < class->modules->count; i++)
+                build_module(build, module, class->modules->children[i]->name, own, class->modules->children[i]);
+    }
+}
+
+static struct module *build_call(struct build *build, struct module *parent, const char *name, struct scope *scope,
+                                 const struct spec_module *spec, const struct expr *expr)
+{
+    struct module *module = new_module(build, parent, name, expr->loc);
+    const struct layer_row *row;
+    const struct elementwise_row *line;
+    const struct spec_class *class;
+    const char *class_name;
+    struct call call;
+
+    (void)spec;
+    if (expr->kind == EXPR_BAD)
+        return module;
+    class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
+    if (!class_name) {
+        if (expr->kind == EXPR_NAME && (layer_find(expr->text) || elementwise_module(expr->text) || find_class(build, expr->text))) {
+            diag_error(build->cx, expr->loc, "a module is written as a call");
+            diag_hint(build->cx, "write %s()", expr->text);
+        } else {
+            diag_error(build->cx, expr->loc, "a module is needed here, as Linear(4, 2)");
+        }
+        return module;
+    }
+    module->class_name = class_name;
+    module->text = expr_source(build->cx, expr);
+    class = expr->a->kind == EXPR_NAME ? find_class(build, class_name) : NULL;
+    row = class ? NULL : layer_find(class_name);
+    line = class || row ? NULL : elementwise_module(class_name);
+    if (row && row->container != LAYER_PLAIN) { /* Sequential(Linear(4, 4), ReLU()), ModuleList(12 x Block(8)) */
+        module->layer = row;
+        module->extra_repr = "";
+        for (int i = 0; i < expr->count; i++) {
+            struct spec_module item = {.kind = SPEC_MODULE_CALL, .loc = expr->items[i]->loc, .call = expr->items[i]};
+            struct spec_module *children[1] = {&item};
+            struct spec_module list = {.kind = SPEC_MODULE_LIST, .children = children, .count = 1};
+
+            if (row->container == LAYER_MODULE_DICT && expr->names[i])
+                build_module(build, module, expr->names[i], scope, &item);
+            else
+                build_items(build, module, scope, &list);
+        }
+        return module;
+    }
+    if (!class && !row && !line) {
+        unknown_class(build, expr->a->loc, class_name);
+        return module;
+    }
+    if (!eval_args(build, scope, expr, &call))
+        return module;
+    if (class)
+        build_class(build, module, class, &call);
+    else if (row)
+        build_layer(build, module, row, &call);
+    else
+        build_activation(build, module, line, &call);
+    return module;
+}
+
+static const char *number_name(struct build *build, int number)
+{
+    return arena_format(&build->cx->arena, "%d", number);
+}
+
+static void build_repeat(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
+                         const struct expr *expr)
+{
+    struct ev times = eval_expr(&build->eval, scope, expr->a);
+    int64_t count;
+
+    if (times.kind == EV_BAD)
+        return;
+    if (!ev_get_int(&times, &count) || count < 0 || count > 10000) {
+        diag_error(build->cx, expr->a->loc, "the number of modules must be an integer from 0 to 10000, found %s",
+                   ev_text(&build->eval, &times));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        build_call(build, parent, number_name(build, parent->child_count), scope, spec, expr->b)->array = true;
+}
+
+static void build_for(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
+                      const struct expr *expr)
+{
+    struct ev sequence = eval_expr(&build->eval, scope, expr->b);
+
+    if (sequence.kind == EV_BAD)
+        return;
+    if (sequence.kind != EV_TUPLE) {
+        diag_error(build->cx, expr->b->loc, "'for' takes a tuple or list, found %s", ev_kind_text(&sequence));
+        return;
+    }
+    for (int i = 0; i < sequence.count; i++) {
+        struct scope *own = ARENA_NEW(&build->cx->arena, struct scope);
+        const struct ev *item = &sequence.items[i];
+
+        own->outer = scope;
+        if (expr->count == 1) {
+            scope_bind(&build->eval, own, expr->names[0], *item);
+        } else if (item->kind == EV_TUPLE && item->count == expr->count) {
+            for (int j = 0; j < expr->count; j++)
+                scope_bind(&build->eval, own, expr->names[j], item->items[j]);
+        } else {
+            diag_error(build->cx, expr->loc, "%s cannot be taken apart into %d names", ev_text(&build->eval, item),
+                       expr->count);
+            return;
+        }
+        build_call(build, parent, number_name(build, parent->child_count), own, spec, expr->a);
+    }
+}
+
+static void build_items(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec)
+{
+    for (int i = 0; i < spec->count; i++) {
+        const struct spec_module *item = spec->children[i];
+
+        if (item->kind == SPEC_MODULE_CALL && item->call->kind == EXPR_REPEAT)
+            build_repeat(build, parent, scope, item, item->call);
+        else if (item->kind == SPEC_MODULE_CALL && item->call->kind == EXPR_FOR)
+            build_for(build, parent, scope, item, item->call);
+        else
+            build_module(build, parent, number_name(build, parent->child_count), scope, item);
+    }
+}
+
+static struct module *build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
+                                   const struct spec_module *spec)
+{
+    struct module *module;
+    bool list = spec->kind == SPEC_MODULE_LIST ||
+                (spec->kind == SPEC_MODULE_CALL && (spec->call->kind == EXPR_REPEAT || spec->call->kind == EXPR_FOR));
+
+    if (build->depth >= MODULE_MAX_DEPTH || build->count >= MODULE_MAX_COUNT) {
+        diag_error(build->cx, spec->loc, "modules are nested more than %d deep, or there are more than %d",
+                   MODULE_MAX_DEPTH, MODULE_MAX_COUNT);
+        return NULL;
+    }
+    build->count++;
+    build->depth++;
+    if (spec->kind == SPEC_MODULE_CALL && !list) {
+        module = build_call(build, parent, name, scope, spec, spec->call);
+    } else {
+        module = new_module(build, parent, name, spec->loc);
+        module->layer = layer_find(list ? "Sequential" : "ModuleDict");
+        module->class_name = module->layer->name;
+        module->extra_repr = "";
+        if (spec->kind == SPEC_MODULE_CALL) { /* blocks: 12 x Block(256) */
+            struct spec_module *children[1] = {(struct spec_module *)spec};
+            struct spec_module items = {.kind = SPEC_MODULE_LIST, .children = children, .count = 1};
+
+            module->text = expr_source(build->cx, spec->call);
+            build_items(build, module, scope, &items);
+        } else if (list) {
+            build_items(build, module, scope, spec);
+        } else {
+            for (int i = 0; i < spec->count; i++)
+                build_module(build, module, spec->children[i]->name, scope, spec->children[i]);
+        }
+    }
+    build->depth--;
+    return module;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------- */
+
+static void number_modules(struct build *build, struct module *module)
+{
+    struct module_tree *tree = build->tree;
+    struct arena *arena = &build->cx->arena;
+
+    module->index = tree->module_count;
+    ARENA_PUSH(arena, tree->modules, tree->module_count, module);
+    for (int pass = 0; pass < 2; pass++) { /* parameters, then buffers */
+        for (int i = 0; i < module->tensor_count; i++) {
+            struct module_tensor *tensor = module->tensors[i];
+
+            if (tensor->none || tensor->is_constant || (int)tensor->kind != pass)
+                continue;
+            tensor->key = tree->key_count;
+            ARENA_PUSH(arena, tree->keys, tree->key_count, tensor);
+        }
+    }
+    for (int i = 0; i < module->tensor_count; i++) {
+        struct module_tensor *tensor = module->tensors[i];
+
+        if (tensor->kind != MODULE_STATE)
+            continue;
+        tensor->key = tree->state_count;
+        ARENA_PUSH(arena, tree->states, tree->state_count, tensor);
+    }
+    for (int i = 0; i < module->child_count; i++)
+        number_modules(build, module->children[i]);
+    module->subtree = tree->module_count - module->index - 1;
+}
+
+/* As __init__ would: a class makes its modules, then its own parameters; a layer its parameters. */
+static void order_draws(struct build *build, const struct module *module)
+{
+    struct module_tree *tree = build->tree;
+
+    for (int i = 0; i < module->child_count; i++)
+        order_draws(build, module->children[i]);
+    for (int i = 0; i < module->tensor_count; i++)
+        if (!module->tensors[i]->none && module->tensors[i]->key >= 0 && module->tensors[i]->kind != MODULE_STATE)
+            ARENA_PUSH(&build->cx->arena, tree->draws, tree->draw_count, module->tensors[i]);
+}
+
+static bool glob(const char *pattern, const char *text)
+{
+    if (*pattern == '*') {
+        while (pattern[1] == '*')
+            pattern++;
+        for (; ; text++) {
+            if (glob(pattern + 1, text))
+                return true;
+            if (!*text)
+                return false;
+        }
+    }
+    return *pattern == *text && (!*text || glob(pattern + 1, text + 1));
+}
+
+static void read_sizes(struct build *build)
+{
+    const struct spec *spec = build->tree->spec;
+    struct module_tree *tree = build->tree;
+    struct scope *scope = global_scope(&build->eval, tree, find_fixed_name);
+
+    for (int i = 0; i < spec->constant_count; i++) {
+        struct ev value = eval_expr(&build->eval, scope, spec->constants[i].value);
+
+        ARENA_PUSH(&build->cx->arena, tree->constants, tree->constant_count,
+                   ((struct binding){spec->constants[i].name, value}));
+    }
+    tree->sizes = ARENA_ARRAY(&build->cx->arena, spec->size_count + 1, struct size);
+    for (int i = 0; i < spec->size_count; i++) {
+        struct ev max = eval_expr(&build->eval, scope, spec->sizes[i].max);
+        int64_t value = 1;
+
+        if (max.kind != EV_BAD && (!ev_get_int(&max, &value) || value < 1 || value > 1 << 30)) {
+            diag_error(build->cx, spec->sizes[i].max->loc, "the maximum of '%s' must be an integer from 1 to 2**30, found %s",
+                       spec->sizes[i].name, ev_text(&build->eval, &max));
+            value = 1;
+        }
+        tree->sizes[i] = (struct size){spec->sizes[i].name, value, i};
+    }
+    tree->size_count = spec->size_count;
+}
+
+struct module_tree *module_build(struct cx *cx, struct spec *spec)
+{
+    struct module_tree *tree = ARENA_NEW(&cx->arena, struct module_tree);
+    struct build build = {.cx = cx, .tree = tree};
+
+    tree->spec = spec;
+    tree->dtype = DTYPE_FLOAT32;
+    dtype_find(spec->dtypes[0], &tree->dtype);
+    if (tree->dtype != DTYPE_FLOAT32 && tree->dtype != DTYPE_FLOAT64)
+        diag_error(cx, spec->dtype_locs[0], "dtype %s is not supported yet by this version of modc; it has float32 and float64",
+                   spec->dtypes[0]);
+    build.eval.cx = cx;
+    build.eval.default_dtype = tree->dtype;
+    read_sizes(&build);
+    tree->root = new_module(&build, NULL, "", spec->root.loc);
+    build_class(&build, tree->root, &spec->root, NULL);
+    if (!tree->root->layer && strcmp(tree->root->class_name, "Sequential") != 0)
+        tree->root->class_name = spec->model;
+    number_modules(&build, tree->root);
+    order_draws(&build, tree->root);
+    for (int p = 0; p < spec->freeze_count; p++) {
+        bool found = false;
+
+        for (int i = 0; i < tree->key_count; i++) {
+            if (glob(spec->freeze[p], tree->keys[i]->path)) {
+                tree->keys[i]->frozen = true;
+                found = true;
+            }
+        }
+        if (!found)
+            diag_error(cx, spec->freeze_locs[p], "'%s' matches no parameter", spec->freeze[p]);
+    }
+    for (int p = 0; p < spec->eval_count; p++) {
+        bool found = false;
+
+        for (int i = 0; i < tree->module_count; i++) {
+            if (glob(spec->eval[p], tree->modules[i]->path)) {
+                tree->modules[i]->always_eval = true;
+                found = true;
+            }
+        }
+        if (!found)
+            diag_error(cx, spec->eval_locs[p], "'%s' matches no module", spec->eval[p]);
+    }
+    return tree;
+}
+
+/* ---- dump ------------------------------------------------------------------------------------------------- */
+
+static void dump_tensor_json(struct text *text, const struct module_tensor *tensor)
+{
+    static const char *const kinds[] = {"parameter", "buffer", "state"};
+
+    text_add(text, "{\"name\": ");
+    text_json_string(text, tensor->path);
+    text_printf(text, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"persistent\": %s, \"shape\": [", kinds[tensor->kind],
+                dtype_rows[tensor->dtype].name, tensor->persistent ? "true" : "false");
+    for (int i = 0; i < tensor->ndim; i++)
+        text_printf(text, "%s%lld", i ? ", " : "", (long long)tensor->dims[i]);
+    text_add(text, "]}");
+}
+
+static void dump_json(struct text *text, const struct module *module)
+{
+    text_add(text, "{\"path\": ");
+    text_json_string(text, module->path);
+    text_add(text, ", \"class\": ");
+    text_json_string(text, module->class_name);
+    text_add(text, ", \"extra_repr\": ");
+    text_json_string(text, module->extra_repr ? module->extra_repr : "");
+    text_add(text, ", \"tensors\": [");
+    for (int i = 0, n = 0; i < module->tensor_count; i++) {
+        if (module->tensors[i]->none)
+            continue;
+        text_add(text, n++ ? ", " : "");
+        dump_tensor_json(text, module->tensors[i]);
+    }
+    text_add(text, "], \"children\": [");
+    for (int i = 0; i < module->child_count; i++) {
+        text_add(text, i ? ", " : "");
+        dump_json(text, module->children[i]);
+    }
+    text_add(text, "]}");
+}
+
+static void dump_text(struct text *text, const struct module *module, int depth)
+{
+    text_printf(text, "%*s%s%s%s(%s)\n", 2 * depth, "", module->name, module->parent ? ": " : "", module->class_name,
+                module->extra_repr ? module->extra_repr : "");
+    for (int i = 0; i < module->tensor_count; i++) {
+        const struct module_tensor *tensor = module->tensors[i];
+
+        if (tensor->none)
+            continue;
+        text_printf(text, "%*s%s %s (", 2 * depth + 4, "", tensor->name, dtype_rows[tensor->dtype].name);
+        for (int d = 0; d < tensor->ndim; d++)
+            text_printf(text, "%s%lld", d ? ", " : "", (long long)tensor->dims[d]);
+        text_printf(text, ")%s%s%s\n", tensor->kind == MODULE_STATE ? " state" : tensor->kind == MODULE_BUFFER ? " buffer" : "",
+                    tensor->persistent || tensor->kind == MODULE_STATE ? "" : " not persistent",
+                    tensor->is_constant ? " constant" : "");
+    }
+    for (int i = 0; i < module->child_count; i++)
+        dump_text(text, module->children[i], depth + 1);
+}
+
+void module_dump(struct text *text, const struct module_tree *tree, bool json)
+{
+    if (json) {
+        dump_json(text, tree->root);
+        text_add(text, "\n");
+    } else {
+        dump_text(text, tree->root, 0);
+    }
+}

@@ -1,0 +1,95 @@
+/* module.h - the module tree: classes expanded, arguments checked against the layer table, full paths, and the shapes of
+ * parameters, buffers and state. */
+#ifndef MODC_MODULE_H
+#define MODC_MODULE_H
+
+#include "eval.h"
+#include "layers.h"
+#include "spec.h"
+
+enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
+
+enum init_kind { INIT_CONSTANT, INIT_UNIFORM, INIT_NORMAL, INIT_VALUE };
+
+struct module_tensor {
+    enum module_tensor_kind kind;
+    const char *name; /* "weight" */
+    const char *path; /* "trunk.0.weight" */
+    struct loc loc;
+    struct module *owner;
+    enum dtype dtype;
+    int ndim;
+    int64_t dims[MAX_DIMS]; /* sizes at their maxima */
+    const struct dim *shape[MAX_DIMS];
+    bool persistent, optional, requires_grad, frozen;
+    bool none;    /* an empty slot (bias=False): has no key */
+    bool written; /* some statement of the spec writes it (buffers in training mode, state) */
+    enum init_kind init;
+    double a, b;
+    const struct tensor *value; /* INIT_VALUE */
+    int key;                    /* index among the model's keys (parameters and buffers) or states; -1: constant */
+    /* A non-persistent buffer with a value that nothing writes is a constant of the emitted code. */
+    bool is_constant;
+};
+
+struct module {
+    struct module *parent;
+    const char *name, *path;
+    const char *class_name;
+    struct loc loc;
+    const char *text; /* the spec's own words: "Conv2d(1, 16, 3, padding=1)" */
+    int index;        /* pre-order */
+    int subtree;      /* number of descendants */
+
+    /* Exactly one of the three: a row of the layer table, a line of the elementwise table, a class of the spec (the
+     * root is one). */
+    const struct layer_row *layer;
+    const struct elementwise_row *elementwise;
+    const struct spec_class *spec_class;
+
+    struct binding *args; /* constructor arguments, defaults filled in */
+    int arg_count;
+    struct module **children;
+    int child_count;
+    struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
+    int tensor_count;
+    const char *extra_repr;
+    const char *signature; /* spec classes: class and arguments, equal for instances that may share a region */
+    bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
+    bool always_eval;      /* eval: [...] fixes it and what it calls in evaluation mode */
+    int calls;             /* how often the entries call it, counted while lowering; 0: warned about */
+};
+
+struct module_tree {
+    struct spec *spec;
+    struct module *root;
+    struct module **modules; /* pre-order */
+    int module_count;
+    struct module_tensor **keys; /* parameters and buffers in state_dict order, non-persistent buffers included */
+    int key_count;
+    struct module_tensor **states;
+    int state_count;
+    struct module_tensor **draws; /* in the order in which the equivalent __init__ draws */
+    int draw_count;
+    struct size *sizes;
+    int size_count;
+    struct binding *constants; /* in order; values */
+    int constant_count;
+    enum dtype dtype;
+};
+
+struct module_tree *module_build(struct cx *cx, struct spec *spec);
+
+void module_dump(struct text *text, const struct module_tree *tree, bool json);
+
+struct module *module_child(const struct module *module, const char *name);
+struct module_tensor *module_find_tensor(const struct module *module, const char *name);
+
+/* Scopes: a module's arguments, children and tensors over the model's constants, sizes and functions.
+ * With `names_are_classes` (constructors) only arguments, constants and functions. */
+struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module);
+struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes);
+
+int64_t module_tensor_count(const struct module_tensor *tensor);
+
+#endif

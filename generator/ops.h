@@ -1,0 +1,172 @@
+/* ops.h - SSA values, ops, and the op table: all that passes, plan and templates know.
+ *
+ * A value has a dtype and dimensions in PyTorch's axis order. Its elements lie row-major in a buffer of its own, or it
+ * is a view of another value: the view ops (permute, slice, expand, reshape) stay in the graph as ops, so that passes
+ * can move and cancel them, and `legalise` resolves them to offset and strides at the end.
+ *
+ * note [memory order]
+ * There is no second axis order beside the dimensions. A channels-last convolution is the op `conv` over (n, h, w, c)
+ * values, with permute views around it; passes/layout.c puts them there and cancels what meets. So every buffer is
+ * row-major in its own dimensions and every rule about views holds for every layout. */
+#ifndef MODC_OPS_H
+#define MODC_OPS_H
+
+#include "base/diag.h"
+#include "base/dim.h"
+#include "dtype.h"
+#include "elementwise.h"
+
+#define MAX_DIMS 8
+
+struct module;
+struct module_tensor;
+struct module_call;
+struct graph;
+struct op;
+
+/* A tensor with known elements: constants while generating, and what `interpret` works on. */
+struct tensor {
+    enum dtype dtype;
+    int ndim;
+    int64_t dims[MAX_DIMS];
+    union scalar *data; /* .f for floating types, .i for others; row-major */
+};
+
+int64_t tensor_count(const struct tensor *tensor);
+
+struct value {
+    int id; /* unique in its graph, in the order of making */
+    enum dtype dtype;
+    int ndim;
+    const struct dim *dims[MAX_DIMS];
+    struct op *op; /* its producer */
+    int result;    /* which of the op's outputs */
+    struct loc loc;
+    const char *name;              /* the local of the spec that it was first bound to, or NULL */
+    const struct tensor *constant; /* elements known while generating, or NULL */
+    struct value *newer;           /* slots: the version that a write made of it */
+
+    /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). */
+    struct value *base;
+    const struct dim *offset;
+    const struct dim *strides[MAX_DIMS];
+
+    /* Set by fold: computed by MODEL_pack from parameters alone. */
+    bool prepared;
+};
+
+enum op_code {
+    GRAPH_OP_INPUT,    /* an input of the entry or region; index */
+    GRAPH_OP_TENSOR,   /* a parameter, buffer or state of the module tree, as it is at the start of the call */
+    GRAPH_OP_CONST,    /* elements known while generating */
+    GRAPH_OP_VIEW,     /* permute, slice, expand, reshape of input 0 */
+    GRAPH_OP_MAP,      /* dag over inputs that broadcast to the output; the identity is a copy */
+    GRAPH_OP_REDUCE,   /* head dag, then a reduction over axes, then tail dag */
+    GRAPH_OP_CONTRACT, /* (..., m, k) x (..., k, n) [+ bias (n)], tail */
+    GRAPH_OP_CONV,     /* convolution, tail */
+    GRAPH_OP_POOL,     /* windowed max or mean, tail */
+    GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
+    GRAPH_OP_CONCAT,   /* along an axis */
+    GRAPH_OP_WRITE,    /* slot version, target view of it, further inputs -> next version; dag input i is input i */
+    GRAPH_OP_FENCE,    /* a module boundary with hooks: n values -> n values */
+    GRAPH_OP_RANDOM,   /* uniform [0, 1) float32 from Philox, keyed by seed, call, module and element; tail */
+    GRAPH_OP_CALL,     /* a region: inputs -> outputs */
+    GRAPH_OP_PANELS,   /* packing: (k, n) to panels; only in what MODEL_pack runs */
+    GRAPH_OP_COUNT
+};
+
+enum view_kind { VIEW_PERMUTE, VIEW_SLICE, VIEW_EXPAND, VIEW_RESHAPE };
+enum reduce_kind {
+    REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL,
+    REDUCE_ARGMAX, REDUCE_ARGMIN /* one axis or all; int64 */
+};
+enum pool_kind { POOL_MAX, POOL_AVG };
+
+struct op {
+    enum op_code code;
+    struct value **inputs;
+    int input_count;
+    struct value **outputs;
+    int output_count;
+    struct loc loc;
+    struct module_call *call; /* the module call that made it; NULL in the model's own statements of a model */
+    const char *label;        /* function's name, for kernels and comments: "relu", "linear" */
+
+    /* Elementwise parts. head: over inputs before the op proper (REDUCE). tail: input 0 of the dag is the op's result
+     * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP and WRITE, over all inputs. */
+    struct dag *dag, *head, *tail;
+    int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
+
+    union {
+        struct { int index; } input;
+        struct { struct module_tensor *tensor; } tensor;
+        struct {
+            enum view_kind kind;
+            int perm[MAX_DIMS];            /* PERMUTE: output axis i is input axis perm[i] */
+            int axis;                      /* SLICE */
+            const struct dim *start, *step;
+        } view;
+        struct { enum reduce_kind kind; bool axes[MAX_DIMS]; bool keepdim; } reduce;
+        struct { bool bias; } contract; /* input 2 is the bias */
+        /* Windows over (h, w). conv: inputs x, weight, [bias]. channels_last: x is (n, h, w, c) and the weight
+         * (oc, kh, kw, c / groups); else (n, c, h, w) and (oc, c / groups, kh, kw). */
+        struct {
+            enum pool_kind kind;
+            int kernel[2], stride[2], padding[2], dilation[2], groups;
+            bool bias, channels_last, ceil_mode, count_include_pad;
+            int divisor; /* avg: 0 is the window */
+        } window;
+        struct { int axes; double eps; bool weight, bias; } norm;
+        struct { int axis; } concat;
+        struct { struct module_tensor *tensor; } write;
+        struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */
+        struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */
+        struct { struct module *module; } random;
+        struct { bool transposed; } panels; /* the input is (n, k) */
+    };
+};
+
+/* What an op can read without a copy before it. */
+enum op_accepts {
+    ACCEPT_ANY,  /* any strides */
+    ACCEPT_ROWS, /* last axis contiguous, the others collapse to one stride */
+    ACCEPT_DENSE /* row-major without gaps */
+};
+
+struct op_row {
+    const char *name;
+    /* Sets dtype and dims of the outputs from inputs and attributes; or returns what is wrong, for a message at the
+     * call. */
+    const char *(*infer)(struct cx *cx, struct op *op);
+    /* The reference result in double; NULL: none. Inputs and output have their final dims. */
+    void (*interpret)(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+    enum op_accepts (*accepts)(const struct op *op, int input); /* NULL: any */
+    bool pure; /* may be removed when unused, and run by MODEL_pack */
+};
+
+extern const struct op_row op_rows[GRAPH_OP_COUNT];
+
+/* Shape helpers used by infer functions and by eval. */
+bool dims_equal(const struct value *a, const struct value *b);
+const struct dim *dims_count(struct arena *arena, const struct value *value); /* number of elements */
+const char *shape_text(struct arena *arena, int ndim, const struct dim *const *dims); /* "(batch, 64)" */
+
+/* Broadcast `dims` of `ndim` axes with those of `value`, PyTorch's rule. False where they do not fit. */
+bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const struct value *value);
+
+/* Runs an op over constant inputs; NULL if it has no interpreter or the result would be over 1 MiB. */
+struct tensor *op_interpret(struct cx *cx, const struct op *op);
+
+/* Multiply-adds (contract, conv), comparisons and additions (pool, reduce) of one run at the sizes' maxima. */
+double op_macs(const struct op *op);
+
+/* The numbers of a strided view of a row-major base: used by interpret and by legalise. False: a copy is needed. */
+bool view_resolve(struct arena *arena, const struct op *op, const struct value *input, struct value *output);
+
+/* Row-major strides without gaps, base itself, offset 0: a buffer of its own. */
+void value_own_buffer(struct arena *arena, struct value *value);
+
+/* Whether a resolved value has the strides that an input asks for. Axes of size 1 have no say; an empty value fits. */
+bool value_fits(struct arena *arena, const struct value *value, enum op_accepts accepts);
+
+#endif

@@ -1,0 +1,360 @@
+/* map.c - ops that are a dag over an index space: map, reduce, write; and concat. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "rows.h"
+
+/* ---- broadcasting -------------------------------------------------------------------------------------------- */
+
+/* "add: (2, 4) and (3) do not broadcast: the sizes 4 and 3 differ at dimension 1, and neither is 1" */
+static const char *broadcast_fault(struct cx *cx, const struct op *op, int ndim, const struct dim *const *dims,
+                                   const struct value *value)
+{
+    struct arena *arena = &cx->arena;
+
+    for (int i = 1; i <= ndim && i <= value->ndim; i++) {
+        const struct dim *a = dims[ndim - i], *b = value->dims[value->ndim - i];
+
+        if (dim_equal(a, b) || dim_equals(a, 1) || dim_equals(b, 1))
+            continue;
+        return arena_format(arena, "%s: %s and %s do not broadcast: the sizes %s at dimension %d, and neither is 1",
+                            op->label, shape_text(arena, ndim, dims), value_shape(arena, value),
+                            dims_differ(arena, a, b), (ndim > value->ndim ? ndim : value->ndim) - i);
+    }
+    assert(!"shapes that broadcast");
+    return NULL;
+}
+
+/* The common shape of inputs first .. end - 1. */
+static const char *broadcast(struct cx *cx, const struct op *op, int first, int end, const struct dim **dims, int *ndim)
+{
+    *ndim = 0;
+    for (int i = first; i < end; i++)
+        if (!dims_broadcast(cx, dims, ndim, op->inputs[i]))
+            return broadcast_fault(cx, op, *ndim, dims, op->inputs[i]);
+    return NULL;
+}
+
+/* Every load of a dag has its input's type: what makes ops sees to it. */
+static void check_loads(const struct op *op, const struct dag *dag)
+{
+    for (int i = 0; i < dag->count; i++) {
+        const struct dag_node *node = &dag->nodes[i];
+        bool fits = node->prim != PRIM_LOAD ||
+                    (node->input < op->input_count && op->inputs[node->input]->dtype == node->dtype);
+
+        assert(fits);
+        (void)fits;
+    }
+}
+
+/* ---- map ----------------------------------------------------------------------------------------------------- */
+
+const char *map_infer(struct cx *cx, struct op *op)
+{
+    const struct dim *dims[MAX_DIMS];
+    int ndim;
+    const char *fault = broadcast(cx, op, 0, op->input_count, dims, &ndim);
+
+    check_loads(op, op->dag);
+    return fault ? fault : set_output(cx, op, op->dag->nodes[op->dag->result].dtype, ndim, dims);
+}
+
+void map_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    int64_t count = tensor_count(output);
+    struct dag_run run;
+    struct walk walk;
+
+    dag_run_start(&run, op->dag);
+    walk_start(&walk, output->ndim, output->dims);
+    for (int i = 0; i < op->input_count; i++)
+        walk_add(&walk, inputs[i]);
+    for (int64_t e = 0; e < count; e++, walk_next(&walk)) {
+        for (int i = 0; i < walk.streams; i++)
+            run.inputs[i] = inputs[i]->data[walk.at[i]];
+        output->data[e] = dag_run_once(&run);
+    }
+    dag_run_end(&run);
+}
+
+/* ---- reduce -------------------------------------------------------------------------------------------------- */
+
+static enum dtype element_dtype(const struct op *op)
+{
+    return op->head ? op->head->nodes[op->head->result].dtype : op->inputs[0]->dtype;
+}
+
+static enum dtype reduced_dtype(enum reduce_kind kind, enum dtype element)
+{
+    switch (kind) {
+    case REDUCE_SUM:
+    case REDUCE_PROD:
+        return dtype_is_float(element) ? element : DTYPE_INT64;
+    case REDUCE_ANY:
+    case REDUCE_ALL:
+        return element == DTYPE_UINT8 ? DTYPE_UINT8 : DTYPE_BOOL;
+    case REDUCE_ARGMAX:
+    case REDUCE_ARGMIN:
+        return DTYPE_INT64;
+    default:
+        return element;
+    }
+}
+
+static bool needs_elements(enum reduce_kind kind)
+{
+    return kind == REDUCE_MAX || kind == REDUCE_MIN || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+}
+
+const char *reduce_infer(struct cx *cx, struct op *op)
+{
+    const struct dim *dims[MAX_DIMS], *kept[MAX_DIMS];
+    int ndim, count = 0;
+    const char *fault = broadcast(cx, op, 0, op->tail_first, dims, &ndim);
+
+    if (fault)
+        return fault;
+    if (op->head)
+        check_loads(op, op->head);
+    assert(op->head || op->tail_first == 1);
+    for (int i = 0; i < ndim; i++) {
+        if (!op->reduce.axes[i])
+            kept[count++] = dims[i];
+        else if (op->reduce.keepdim)
+            kept[count++] = dim_const(&cx->arena, 1);
+        if (op->reduce.axes[i] && dim_equals(dims[i], 0) && needs_elements(op->reduce.kind))
+            return arena_format(&cx->arena, "%s: dimension %d of %s has size 0, and there is no %s of nothing",
+                                op->label, i, shape_text(&cx->arena, ndim, dims), op->label);
+    }
+    return set_output(cx, op, reduced_dtype(op->reduce.kind, element_dtype(op)), count, kept);
+}
+
+/* The first of two that a search keeps; NaN is beyond all. */
+static bool beats(enum reduce_kind kind, bool floating, union scalar candidate, union scalar best)
+{
+    bool most = kind == REDUCE_MAX || kind == REDUCE_ARGMAX;
+
+    if (!floating)
+        return most ? candidate.i > best.i : candidate.i < best.i;
+    if (isnan(best.f))
+        return false;
+    return isnan(candidate.f) || (most ? candidate.f > best.f : candidate.f < best.f);
+}
+
+/* An accumulator; sums and products of floating numbers are kept in double. */
+struct reduction {
+    enum reduce_kind kind;
+    bool floating;
+    union scalar value;
+    int64_t seen, index;
+};
+
+static struct reduction reduction_start(enum reduce_kind kind, enum dtype element)
+{
+    struct reduction r = {.kind = kind, .floating = dtype_is_float(element)};
+    bool most = kind == REDUCE_MAX || kind == REDUCE_ARGMAX;
+
+    if (kind == REDUCE_ANY || kind == REDUCE_ALL)
+        r.value.i = kind == REDUCE_ALL;
+    else if (needs_elements(kind) && r.floating)
+        r.value.f = most ? -(double)INFINITY : (double)INFINITY;
+    else if (needs_elements(kind))
+        r.value.i = most ? INT64_MIN : INT64_MAX;
+    else if (r.floating)
+        r.value.f = kind == REDUCE_PROD;
+    else
+        r.value.i = kind == REDUCE_PROD;
+    return r;
+}
+
+static void reduction_add(struct reduction *r, union scalar element)
+{
+    bool truth = r->floating ? element.f != 0 : element.i != 0;
+
+    switch (r->kind) {
+    case REDUCE_SUM:
+        if (r->floating)
+            r->value.f += element.f;
+        else
+            r->value.i = (int64_t)((uint64_t)r->value.i + (uint64_t)element.i);
+        break;
+    case REDUCE_PROD:
+        if (r->floating)
+            r->value.f *= element.f;
+        else
+            r->value.i = (int64_t)((uint64_t)r->value.i * (uint64_t)element.i);
+        break;
+    case REDUCE_ANY:
+        r->value.i |= truth;
+        break;
+    case REDUCE_ALL:
+        r->value.i &= truth;
+        break;
+    default:
+        if (r->seen == 0 || beats(r->kind, r->floating, element, r->value)) {
+            r->value = element;
+            r->index = r->seen;
+        }
+    }
+    r->seen++;
+}
+
+static union scalar reduction_result(const struct reduction *r, enum dtype dtype)
+{
+    union scalar result = r->value;
+
+    if (r->kind == REDUCE_ARGMAX || r->kind == REDUCE_ARGMIN)
+        result.i = r->index;
+    else if (r->floating && r->kind != REDUCE_ANY && r->kind != REDUCE_ALL)
+        result.f = dtype_round(dtype, result.f);
+    return result;
+}
+
+/* The walk's axes in the order `order`. */
+static void walk_permute(struct walk *walk, const int *order)
+{
+    struct walk old = *walk;
+
+    for (int i = 0; i < walk->ndim; i++) {
+        walk->dims[i] = old.dims[order[i]];
+        for (int k = 0; k < walk->streams; k++)
+            walk->strides[k][i] = old.strides[k][order[i]];
+    }
+}
+
+void reduce_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    int ndim = 0, order[MAX_DIMS], ordered = 0, count = op->tail_first;
+    int64_t dims[MAX_DIMS], inner = 1, outer = tensor_count(output);
+    enum dtype element = element_dtype(op), dtype = reduced_dtype(op->reduce.kind, element);
+    struct dag_run run;
+    struct walk walk;
+
+    for (int i = 0; i < count; i++)
+        ndim = inputs[i]->ndim > ndim ? inputs[i]->ndim : ndim;
+    for (int k = 0; k < ndim; k++) {
+        dims[k] = 1;
+        for (int i = 0; i < count; i++) {
+            int axis = k - (ndim - inputs[i]->ndim);
+
+            if (axis >= 0 && inputs[i]->dims[axis] != 1)
+                dims[k] = inputs[i]->dims[axis];
+        }
+        inner *= op->reduce.axes[k] ? dims[k] : 1;
+    }
+    for (int reduced = 0; reduced < 2; reduced++)
+        for (int k = 0; k < ndim; k++)
+            if (op->reduce.axes[k] == reduced)
+                order[ordered++] = k;
+    walk_start(&walk, ndim, dims);
+    for (int i = 0; i < count; i++)
+        walk_add(&walk, inputs[i]);
+    walk_permute(&walk, order);
+    if (op->head)
+        dag_run_start(&run, op->head);
+    for (int64_t o = 0; o < outer; o++) {
+        struct reduction reduction = reduction_start(op->reduce.kind, element);
+
+        for (int64_t e = 0; e < inner; e++, walk_next(&walk)) {
+            for (int i = 0; i < count; i++)
+                run.inputs[i] = inputs[i]->data[walk.at[i]];
+            reduction_add(&reduction, op->head ? dag_run_once(&run) : run.inputs[0]);
+        }
+        output->data[o] = reduction_result(&reduction, dtype);
+    }
+    if (op->head)
+        dag_run_end(&run);
+    run_tail(op, inputs, output);
+}
+
+double reduce_macs(const struct op *op)
+{
+    double most = 0;
+
+    for (int i = 0; i < op->tail_first; i++) {
+        double count = dims_upper(op->inputs[i]->ndim, op->inputs[i]->dims);
+
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* ---- concat -------------------------------------------------------------------------------------------------- */
+
+const char *concat_infer(struct cx *cx, struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *first = op->inputs[0];
+    const struct dim *dims[MAX_DIMS];
+    int axis = op->concat.axis;
+
+    assert(op->input_count > 0);
+    memcpy(dims, first->dims, sizeof dims);
+    for (int i = 1; i < op->input_count; i++) {
+        const struct value *input = op->inputs[i];
+
+        if (input->dtype != first->dtype)
+            return arena_format(arena, "%s: %s and %s are not of one type", op->label, dtype_rows[first->dtype].name,
+                                dtype_rows[input->dtype].name);
+        if (input->ndim != first->ndim)
+            return arena_format(arena, "%s: %s and %s have not the same number of dimensions", op->label,
+                                value_shape(arena, first), value_shape(arena, input));
+        for (int k = 0; k < first->ndim; k++)
+            if (k != axis && !dim_equal(first->dims[k], input->dims[k]))
+                return arena_format(arena, "%s: %s and %s along dimension %d: the sizes %s at dimension %d", op->label,
+                                    value_shape(arena, first), value_shape(arena, input), axis,
+                                    dims_differ(arena, first->dims[k], input->dims[k]), k);
+        dims[axis] = dim_add(arena, dims[axis], input->dims[axis]);
+    }
+    assert(axis >= 0 && axis < first->ndim);
+    return set_output(cx, op, first->dtype, first->ndim, dims);
+}
+
+void concat_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    int axis = op->concat.axis;
+    int64_t outer = 1, inner = 1, at = 0;
+
+    for (int i = 0; i < axis; i++)
+        outer *= output->dims[i];
+    for (int i = axis + 1; i < output->ndim; i++)
+        inner *= output->dims[i];
+    for (int i = 0; i < op->input_count; i++) {
+        int64_t block = inputs[i]->dims[axis] * inner;
+
+        for (int64_t o = 0; block > 0 && o < outer; o++)
+            memcpy(output->data + o * output->dims[axis] * inner + at, inputs[i]->data + o * block,
+                   (size_t)block * sizeof *output->data);
+        at += block;
+    }
+}
+
+/* ---- write --------------------------------------------------------------------------------------------------- */
+
+/* Inputs: the slot's version, the view of it that is written, what the dag reads further. The dag's input i is the
+ * op's, so that it may read the old elements as input 1. */
+const char *write_infer(struct cx *cx, struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *slot = op->inputs[0], *target = op->inputs[1];
+    const struct dim *dims[MAX_DIMS];
+    int ndim = target->ndim;
+    bool fits;
+
+    check_loads(op, op->dag);
+    memcpy(dims, target->dims, sizeof dims);
+    for (int i = 2; i < op->input_count; i++) {
+        const struct value *value = op->inputs[i];
+
+        fits = dims_broadcast(cx, dims, &ndim, value) && ndim == target->ndim;
+        for (int k = 0; fits && k < ndim; k++)
+            fits = dim_equal(dims[k], target->dims[k]);
+        if (!fits)
+            return arena_format(arena, "%s: a value of shape %s does not broadcast to the target's %s", op->label,
+                                value_shape(arena, value), value_shape(arena, target));
+    }
+    assert(op->dag->nodes[op->dag->result].dtype == slot->dtype);
+    return set_output(cx, op, slot->dtype, slot->ndim, slot->dims);
+}

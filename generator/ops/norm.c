@@ -1,0 +1,56 @@
+/* norm.c - layer normalisation: each row of the last `axes` dimensions to mean 0 and variance 1, scaled and shifted. */
+#include <assert.h>
+#include <math.h>
+
+#include "rows.h"
+
+const char *norm_infer(struct cx *cx, struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *x = op->inputs[0];
+    int lead = x->ndim - op->norm.axes, affine = op->norm.weight + op->norm.bias;
+
+    if (lead < 0 || op->norm.axes < 1)
+        return arena_format(arena, "%s: %s has no %d dimensions to normalize", op->label, value_shape(arena, x),
+                            op->norm.axes);
+    if (!dtype_is_float(x->dtype))
+        return arena_format(arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
+    for (int i = 1; i <= affine; i++) {
+        const struct value *scale = op->inputs[i];
+        bool fits = scale->ndim == op->norm.axes && scale->dtype == x->dtype;
+
+        for (int k = 0; fits && k < scale->ndim; k++)
+            fits = dim_equal(scale->dims[k], x->dims[lead + k]);
+        if (!fits)
+            return arena_format(arena, "%s: %s does not end in the normalized shape %s", op->label,
+                                value_shape(arena, x), value_shape(arena, scale));
+    }
+    return set_output(cx, op, x->dtype, x->ndim, x->dims);
+}
+
+void norm_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *x = inputs[0];
+    const union scalar *weight = op->norm.weight ? inputs[1]->data : NULL;
+    const union scalar *bias = op->norm.bias ? inputs[op->norm.weight ? 2 : 1]->data : NULL;
+    int64_t count = tensor_count(x), width = 1;
+
+    for (int i = x->ndim - op->norm.axes; i < x->ndim; i++)
+        width *= x->dims[i];
+    for (int64_t at = 0; at < count; at += width) {
+        const union scalar *from = x->data + at;
+        union scalar *to = output->data + at;
+        double mean = 0, variance = 0, scale;
+
+        for (int64_t i = 0; i < width; i++)
+            mean += from[i].f;
+        mean /= (double)width;
+        for (int64_t i = 0; i < width; i++)
+            variance += (from[i].f - mean) * (from[i].f - mean);
+        scale = 1 / sqrt(variance / (double)width + op->norm.eps);
+        for (int64_t i = 0; i < width; i++)
+            to[i].f = (from[i].f - mean) * scale * (weight ? weight[i].f : 1) + (bias ? bias[i].f : 0);
+    }
+    round_output(output, x->dtype);
+    run_tail(op, inputs, output);
+}

@@ -1,0 +1,220 @@
+/* view.c - permute, slice, expand, reshape: the same elements under other dims. */
+#include <assert.h>
+#include <string.h>
+
+#include "rows.h"
+
+static const char *reshape_infer(struct cx *cx, const struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *input = op->inputs[0], *output = op->outputs[0];
+    const struct dim *had = dims_count(arena, input), *has = dims_count(arena, output);
+
+    if (dim_equal(had, has))
+        return NULL;
+    return arena_format(arena, "%s: %s cannot become %s: the element counts %s", op->label, value_shape(arena, input),
+                        value_shape(arena, output), dims_differ(arena, had, has));
+}
+
+static const char *expand_infer(struct cx *cx, const struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *input = op->inputs[0], *output = op->outputs[0];
+    int more = output->ndim - input->ndim;
+
+    if (more < 0)
+        return arena_format(arena, "%s: %s has more dimensions than %s", op->label, value_shape(arena, input),
+                            value_shape(arena, output));
+    for (int i = 0; i < input->ndim; i++)
+        if (!dim_equals(input->dims[i], 1) && !dim_equal(input->dims[i], output->dims[i + more]))
+            return arena_format(arena, "%s: %s does not expand to %s: the sizes %s at dimension %d, and the first is not 1",
+                                op->label, value_shape(arena, input), value_shape(arena, output),
+                                dims_differ(arena, input->dims[i], output->dims[i + more]), i + more);
+    return NULL;
+}
+
+/* The maker has set the output's dims, where they do not follow (slice: of its axis; expand, reshape: all). */
+const char *view_infer(struct cx *cx, struct op *op)
+{
+    const struct value *input = op->inputs[0];
+    struct value *output = op->outputs[0];
+
+    output->dtype = input->dtype;
+    switch (op->view.kind) {
+    case VIEW_PERMUTE:
+        output->ndim = input->ndim;
+        for (int i = 0; i < input->ndim; i++)
+            output->dims[i] = input->dims[op->view.perm[i]];
+        return NULL;
+    case VIEW_SLICE:
+        output->ndim = input->ndim;
+        assert(op->view.axis < input->ndim && output->dims[op->view.axis]);
+        for (int i = 0; i < input->ndim; i++)
+            if (i != op->view.axis)
+                output->dims[i] = input->dims[i];
+        return NULL;
+    case VIEW_EXPAND:
+        return expand_infer(cx, op);
+    case VIEW_RESHAPE:
+        return reshape_infer(cx, op);
+    }
+    return NULL;
+}
+
+static int64_t known(const struct dim *dim)
+{
+    int64_t value = 0;
+    bool constant = dim_is_const(dim, &value);
+
+    assert(constant);
+    (void)constant;
+    return value;
+}
+
+void view_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *input = inputs[0];
+    int64_t count = tensor_count(output), strides[MAX_DIMS], stride = 1, first = 0;
+    int more = output->ndim - input->ndim;
+    struct walk walk;
+
+    if (op->view.kind == VIEW_RESHAPE) {
+        memcpy(output->data, input->data, (size_t)count * sizeof *output->data);
+        return;
+    }
+    for (int i = input->ndim - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= input->dims[i];
+    }
+    walk_start(&walk, output->ndim, output->dims);
+    walk.streams = 1;
+    for (int i = 0; i < output->ndim; i++) {
+        int from = op->view.kind == VIEW_PERMUTE ? op->view.perm[i] : i - more;
+
+        walk.strides[0][i] = from < 0 || (op->view.kind == VIEW_EXPAND && input->dims[from] == 1) ? 0 : strides[from];
+        if (op->view.kind == VIEW_SLICE && i == op->view.axis) {
+            first = known(op->view.start) * strides[i];
+            walk.strides[0][i] *= known(op->view.step);
+        }
+    }
+    walk.at[0] = first;
+    for (int64_t e = 0; e < count; e++, walk_next(&walk))
+        output->data[e] = input->data[walk.at[0]];
+}
+
+/* ---- strides ------------------------------------------------------------------------------------------------- */
+
+static void dense_strides(struct arena *arena, struct value *value)
+{
+    const struct dim *stride = dim_const(arena, 1);
+
+    for (int i = value->ndim - 1; i >= 0; i--) {
+        value->strides[i] = stride;
+        stride = dim_mul(arena, stride, value->dims[i]);
+    }
+}
+
+void value_own_buffer(struct arena *arena, struct value *value)
+{
+    value->base = value;
+    value->offset = dim_const(arena, 0);
+    dense_strides(arena, value);
+}
+
+static bool is_empty(const struct value *value)
+{
+    for (int i = 0; i < value->ndim; i++)
+        if (dim_equals(value->dims[i], 0))
+            return true;
+    return false;
+}
+
+bool value_fits(struct arena *arena, const struct value *value, enum op_accepts accepts)
+{
+    const struct dim *expected = dim_const(arena, 1);
+
+    if (accepts == ACCEPT_ANY || is_empty(value))
+        return true;
+    for (int i = value->ndim - 1; i >= 0; i--) {
+        bool last = i == value->ndim - 1;
+
+        if (!dim_equals(value->dims[i], 1)) {
+            if (expected && !dim_equal(value->strides[i], expected))
+                return false;
+            expected = dim_mul(arena, value->dims[i], value->strides[i]);
+        }
+        if (last && accepts == ACCEPT_ROWS)
+            expected = NULL; /* rows may stand at any one stride */
+    }
+    return true;
+}
+
+/* PyTorch's rule (computeStride): the input's axes are joined, from the last, into chunks without gaps; the output's
+ * axes must fill one chunk after the other exactly. Axes of size 1 have no say. */
+static bool reshape_strides(struct arena *arena, const struct value *input, struct value *output)
+{
+    int out = output->ndim - 1;
+
+    dense_strides(arena, output);
+    if (is_empty(output))
+        return true;
+    for (int in = input->ndim - 1; in >= 0;) {
+        const struct dim *base, *size, *filled = dim_const(arena, 1);
+
+        if (dim_equals(input->dims[in], 1)) {
+            in--;
+            continue;
+        }
+        base = input->strides[in];
+        size = input->dims[in--];
+        for (; in >= 0; in--) {
+            if (dim_equals(input->dims[in], 1))
+                continue;
+            if (!dim_equal(input->strides[in], dim_mul(arena, size, base)))
+                break;
+            size = dim_mul(arena, size, input->dims[in]);
+        }
+        for (; out >= 0 && !dim_equal(filled, size); out--) {
+            output->strides[out] = dim_mul(arena, filled, base);
+            filled = dim_mul(arena, filled, output->dims[out]);
+        }
+        if (!dim_equal(filled, size))
+            return false;
+    }
+    for (; out >= 0; out--)
+        if (!dim_equals(output->dims[out], 1))
+            return false;
+    return true;
+}
+
+bool view_resolve(struct arena *arena, const struct op *op, const struct value *input, struct value *output)
+{
+    int more = output->ndim - input->ndim;
+
+    output->base = input->base;
+    output->offset = input->offset;
+    switch (op->view.kind) {
+    case VIEW_PERMUTE:
+        for (int i = 0; i < output->ndim; i++)
+            output->strides[i] = input->strides[op->view.perm[i]];
+        return true;
+    case VIEW_SLICE: {
+        int axis = op->view.axis;
+
+        memcpy(output->strides, input->strides, sizeof output->strides);
+        output->offset = dim_add(arena, input->offset, dim_mul(arena, op->view.start, input->strides[axis]));
+        output->strides[axis] = dim_mul(arena, op->view.step, input->strides[axis]);
+        return true;
+    }
+    case VIEW_EXPAND:
+        for (int i = 0; i < output->ndim; i++) {
+            bool repeated = i < more || (dim_equals(input->dims[i - more], 1) && !dim_equals(output->dims[i], 1));
+
+            output->strides[i] = repeated ? dim_const(arena, 0) : input->strides[i - more];
+        }
+        return true;
+    case VIEW_RESHAPE:
+        return reshape_strides(arena, input, output);
+    }
+    return false;
+}

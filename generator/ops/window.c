@@ -1,0 +1,317 @@
+/* window.c - ops over windows of an image: convolution and pooling, in both memory orders. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "rows.h"
+
+/* Axes of batch, channel and the two of space. */
+struct axes {
+    int n, c, s[2];
+};
+
+static struct axes image_axes(const struct op *op)
+{
+    return op->window.channels_last ? (struct axes){0, 3, {1, 2}} : (struct axes){0, 1, {2, 3}};
+}
+
+static const struct dim *plus(struct arena *arena, const struct dim *dim, int64_t value)
+{
+    return dim_add(arena, dim, dim_const(arena, value));
+}
+
+/* Cells from the first to the last that a window touches. */
+static int64_t reach(const struct op *op, int i)
+{
+    return (int64_t)op->window.dilation[i] * (op->window.kernel[i] - 1) + 1;
+}
+
+/* floor((in + 2 p - reach) / s) + 1. With ceil_mode the division rounds up, unless the last window would begin behind
+ * the image and its left padding: o <= ceil((in + p) / s). Both bounds are floor((in + c) / s) for a constant c, so
+ * the smaller c says it for every size. */
+static const struct dim *window_count(struct arena *arena, const struct op *op, const struct dim *in, int i)
+{
+    int64_t stride = op->window.stride[i], padding = op->window.padding[i];
+    int64_t add = 2 * padding - reach(op, i) + stride;
+
+    if (op->window.ceil_mode) {
+        add += stride - 1;
+        if (add > padding + stride - 1)
+            add = padding + stride - 1;
+    }
+    return dim_floordiv(arena, plus(arena, in, add), dim_const(arena, stride));
+}
+
+/* Sets dims[] of the two axes of space; NULL, or what is wrong. */
+static const char *window_dims(struct cx *cx, const struct op *op, const struct dim **dims)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *x = op->inputs[0];
+    struct axes axes = image_axes(op);
+
+    for (int i = 0; i < 2; i++) {
+        const struct dim *in = x->dims[axes.s[i]];
+
+        if (op->window.kernel[i] < 1 || op->window.stride[i] < 1 || op->window.dilation[i] < 1 ||
+            op->window.padding[i] < 0)
+            return arena_format(arena, "%s: kernel size, stride and dilation must be at least 1, padding at least 0",
+                                op->label);
+        dims[axes.s[i]] = window_count(arena, op, in, i);
+        if (dim_upper(dims[axes.s[i]]) < 1)
+            return arena_format(arena, "%s: %s: the window of %lld is larger than the padded image of %s", op->label,
+                                value_shape(arena, x), (long long)reach(op, i),
+                                dim_text(arena, plus(arena, in, 2 * op->window.padding[i])));
+    }
+    return NULL;
+}
+
+/* ---- conv ---------------------------------------------------------------------------------------------------- */
+
+static const char *conv_channels(struct cx *cx, const struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *x = op->inputs[0], *weight = op->inputs[1];
+    struct axes axes = image_axes(op);
+    const struct dim *channels = x->dims[axes.c];
+    const struct dim *expected =
+        dim_mul(arena, weight->dims[axes.c], dim_const(arena, op->window.groups > 0 ? op->window.groups : 1));
+    int64_t out;
+
+    if (!dim_equal(channels, expected))
+        return arena_format(arena, "%s: %s has %s channels, the weight %s wants %s", op->label, value_shape(arena, x),
+                            dim_text(arena, channels), value_shape(arena, weight), dim_text(arena, expected));
+    if (!dim_is_const(weight->dims[0], &out) || op->window.groups < 1 || out % op->window.groups != 0)
+        return arena_format(arena, "%s: %d groups do not divide %s output channels", op->label, op->window.groups,
+                            dim_text(arena, weight->dims[0]));
+    for (int i = 0; i < 2; i++)
+        if (!dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]))
+            return arena_format(arena, "%s: the weight %s has no kernel of %d x %d", op->label,
+                                value_shape(arena, weight), op->window.kernel[0], op->window.kernel[1]);
+    return NULL;
+}
+
+const char *conv_infer(struct cx *cx, struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *x = op->inputs[0], *weight = op->inputs[1];
+    struct axes axes = image_axes(op);
+    const struct dim *dims[4];
+    const char *fault;
+
+    if (x->ndim != 4 || weight->ndim != 4)
+        return arena_format(arena, "%s: %s by %s: both need 4 dimensions", op->label, value_shape(arena, x),
+                            value_shape(arena, weight));
+    if (x->dtype != weight->dtype || !dtype_is_float(x->dtype))
+        return arena_format(arena, "%s: %s by %s: both need one floating type", op->label, dtype_rows[x->dtype].name,
+                            dtype_rows[weight->dtype].name);
+    fault = conv_channels(cx, op);
+    if (!fault)
+        fault = window_dims(cx, op, dims);
+    if (fault)
+        return fault;
+    dims[axes.n] = x->dims[axes.n];
+    dims[axes.c] = weight->dims[0];
+    if (op->window.bias) {
+        const struct value *bias = op->inputs[2];
+
+        if (bias->ndim != 1 || !dim_equal(bias->dims[0], weight->dims[0]) || bias->dtype != x->dtype)
+            return arena_format(arena, "%s: the bias %s needs %s elements of type %s", op->label,
+                                value_shape(arena, bias), dim_text(arena, weight->dims[0]), dtype_rows[x->dtype].name);
+    }
+    return set_output(cx, op, x->dtype, 4, dims);
+}
+
+static void dense_strides(const struct tensor *tensor, int64_t strides[4])
+{
+    int64_t stride = 1;
+
+    for (int i = 3; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= tensor->dims[i];
+    }
+}
+
+/* The kernel cells [*first, *end) whose input cell lies in the image, for window `at` along space axis i. */
+static void inside(const struct op *op, int64_t in, int64_t at, int i, int64_t *first, int64_t *end)
+{
+    int64_t origin = at * op->window.stride[i] - op->window.padding[i], dilation = op->window.dilation[i];
+
+    *first = 0;
+    *end = op->window.kernel[i];
+    while (*first < *end && origin + *first * dilation < 0)
+        ++*first;
+    while (*end > *first && origin + (*end - 1) * dilation >= in)
+        --*end;
+}
+
+/* What a window at (oh, ow) sees: its first cell, which may lie outside, and the cells inside. */
+struct sight {
+    int64_t origin[2], first[2], end[2];
+};
+
+static struct sight look(const struct op *op, const struct tensor *x, const struct axes *axes, const int64_t at[2])
+{
+    struct sight sight;
+
+    for (int i = 0; i < 2; i++) {
+        sight.origin[i] = at[i] * op->window.stride[i] - op->window.padding[i];
+        inside(op, x->dims[axes->s[i]], at[i], i, &sight.first[i], &sight.end[i]);
+    }
+    return sight;
+}
+
+void conv_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *x = inputs[0], *weight = inputs[1];
+    struct axes axes = image_axes(op);
+    int64_t xs[4], ws[4], ys[4], at[2];
+    int64_t channels = weight->dims[axes.c], per_group = output->dims[axes.c] / op->window.groups;
+    int64_t dh = op->window.dilation[0], dw = op->window.dilation[1];
+
+    dense_strides(x, xs);
+    dense_strides(weight, ws);
+    dense_strides(output, ys);
+    for (int64_t n = 0; n < output->dims[axes.n]; n++)
+        for (at[0] = 0; at[0] < output->dims[axes.s[0]]; at[0]++)
+            for (at[1] = 0; at[1] < output->dims[axes.s[1]]; at[1]++) {
+                struct sight see = look(op, x, &axes, at);
+
+                for (int64_t o = 0; o < output->dims[axes.c]; o++) {
+                    double sum = op->window.bias ? inputs[2]->data[o].f : 0;
+                    int64_t group = o / per_group * channels;
+
+                    for (int64_t h = see.first[0]; h < see.end[0]; h++)
+                        for (int64_t w = see.first[1]; w < see.end[1]; w++) {
+                            const union scalar *from = x->data + n * xs[axes.n] + group * xs[axes.c] +
+                                                       (see.origin[0] + h * dh) * xs[axes.s[0]] +
+                                                       (see.origin[1] + w * dw) * xs[axes.s[1]];
+                            const union scalar *by =
+                                weight->data + o * ws[0] + h * ws[axes.s[0]] + w * ws[axes.s[1]];
+
+                            for (int64_t c = 0; c < channels; c++)
+                                sum += from[c * xs[axes.c]].f * by[c * ws[axes.c]].f;
+                        }
+                    output->data[n * ys[axes.n] + o * ys[axes.c] + at[0] * ys[axes.s[0]] + at[1] * ys[axes.s[1]]].f =
+                        sum;
+                }
+            }
+    round_output(output, x->dtype);
+    run_tail(op, inputs, output);
+}
+
+double conv_macs(const struct op *op)
+{
+    const struct value *weight = op->inputs[1], *y = op->outputs[0];
+
+    return dims_upper(y->ndim, y->dims) * dims_upper(3, weight->dims + 1);
+}
+
+/* ---- pool ---------------------------------------------------------------------------------------------------- */
+
+const char *pool_infer(struct cx *cx, struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *x = op->inputs[0];
+    struct axes axes = image_axes(op);
+    const struct dim *dims[4];
+    const char *fault;
+
+    if (x->ndim != 4)
+        return arena_format(arena, "%s: %s: the input needs 4 dimensions", op->label, value_shape(arena, x));
+    if (!dtype_is_float(x->dtype) && (op->window.kind == POOL_AVG || !dtype_is_int(x->dtype)))
+        return arena_format(arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
+    for (int i = 0; i < 2; i++)
+        if (op->window.padding[i] > op->window.kernel[i] / 2)
+            return arena_format(arena, "%s: padding %d is more than half of kernel size %d", op->label,
+                                op->window.padding[i], op->window.kernel[i]);
+    fault = window_dims(cx, op, dims);
+    if (fault)
+        return fault;
+    dims[axes.n] = x->dims[axes.n];
+    dims[axes.c] = x->dims[axes.c];
+    return set_output(cx, op, x->dtype, 4, dims);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What a mean divides by: the cells of the window inside the image, or inside the padded image. */
+static int64_t window_area(const struct op *op, const struct tensor *x, const struct axes *axes,
+                           const struct sight *see)
+{
+    int64_t area = 1;
+
+    if (op->window.divisor != 0)
+        return op->window.divisor;
+    for (int i = 0; i < 2; i++) {
+        int64_t end = least(see->origin[i] + op->window.kernel[i], x->dims[axes->s[i]] + op->window.padding[i]);
+
+        area *= op->window.count_include_pad ? end - see->origin[i] : see->end[i] - see->first[i];
+    }
+    return area;
+}
+
+/* The larger one; NaN stays. */
+static union scalar larger(bool floating, union scalar most, union scalar cell)
+{
+    if (floating)
+        return cell.f > most.f || isnan(cell.f) ? cell : most;
+    return cell.i > most.i ? cell : most;
+}
+
+static union scalar pool_window(const struct op *op, const struct tensor *x, const struct axes *axes,
+                                const struct sight *see, const union scalar *plane, const int64_t xs[4])
+{
+    bool floating = dtype_is_float(x->dtype), max = op->window.kind == POOL_MAX;
+    union scalar result;
+
+    if (!floating)
+        result.i = INT64_MIN;
+    else
+        result.f = max ? -(double)INFINITY : 0;
+    for (int64_t h = see->first[0]; h < see->end[0]; h++)
+        for (int64_t w = see->first[1]; w < see->end[1]; w++) {
+            union scalar cell = plane[(see->origin[0] + h * op->window.dilation[0]) * xs[axes->s[0]] +
+                                      (see->origin[1] + w * op->window.dilation[1]) * xs[axes->s[1]]];
+
+            if (max)
+                result = larger(floating, result, cell);
+            else
+                result.f += cell.f;
+        }
+    if (!max)
+        result.f /= (double)window_area(op, x, axes, see);
+    return result;
+}
+
+void pool_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *x = inputs[0];
+    struct axes axes = image_axes(op);
+    int64_t xs[4], ys[4], at[2];
+
+    dense_strides(x, xs);
+    dense_strides(output, ys);
+    for (int64_t n = 0; n < output->dims[axes.n]; n++)
+        for (at[0] = 0; at[0] < output->dims[axes.s[0]]; at[0]++)
+            for (at[1] = 0; at[1] < output->dims[axes.s[1]]; at[1]++) {
+                struct sight see = look(op, x, &axes, at);
+                int64_t to = n * ys[axes.n] + at[0] * ys[axes.s[0]] + at[1] * ys[axes.s[1]];
+
+                for (int64_t c = 0; c < output->dims[axes.c]; c++)
+                    output->data[to + c * ys[axes.c]] =
+                        pool_window(op, x, &axes, &see, x->data + n * xs[axes.n] + c * xs[axes.c], xs);
+            }
+    if (dtype_is_float(x->dtype))
+        round_output(output, x->dtype);
+    run_tail(op, inputs, output);
+}
+
+double pool_macs(const struct op *op)
+{
+    const struct value *y = op->outputs[0];
+
+    return dims_upper(y->ndim, y->dims) * op->window.kernel[0] * op->window.kernel[1];
+}

@@ -1,0 +1,1384 @@
+/* spec.c - reads the keys of a spec into struct spec. The YAML under them is spec_yaml.c's business, what stands in their
+ * values expr.c's; here is which keys there are, what kind each value has, and which names go together.
+ *
+ * Every fault is said at its place and reading goes on behind it. What is wrong is left out or EXPR_BAD; checks that need
+ * all of a spec (what is missing, what is unused) run at the end, and only over what was read whole. */
+#include "spec.h"
+
+#include <string.h>
+
+#include "base/names.h"
+#include "spec_yaml.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+struct reader {
+    struct cx *cx;
+    struct spec *spec;
+    bool complete; /* what is missing is really missing */
+    bool has_version, has_model, has_inputs;
+    bool inputs_good;       /* all were understood: a size that none uses is unused */
+    struct names attributes; /* of the root, in C: its modules and tensors */
+    struct names values;     /* constants and sizes */
+    struct names arguments;  /* in C: sizes and inputs */
+};
+
+/* Names in C ------------------------------------------------------------------------------------------------------ */
+
+/* Keywords of C and C++, and words that headers or compilers define as macros. */
+static const char *const c_words[] = {
+    "alignas", "alignof", "and", "and_eq", "asm", "assert", "atomic_cancel", "atomic_commit", "atomic_noexcept", "auto",
+    "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await",
+    "co_return", "co_yield", "compl", "complex", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
+    "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit",
+    "export", "extern", "false", "far", "float", "for", "friend", "goto", "huge", "i386", "if", "imaginary", "inline",
+    "int", "interface", "linux", "long", "mutable", "namespace", "near", "new", "noexcept", "noreturn", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "pascal", "private", "protected", "public", "register", "reinterpret_cast",
+    "requires", "restrict", "return", "short", "signed", "sizeof", "small", "static", "static_assert", "static_cast",
+    "struct", "switch", "synchronized", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
+    "typename", "typeof", "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void", "volatile",
+    "wchar_t", "while", "xor", "xor_eq", "NULL", "EOF", "I",
+};
+
+static bool is_c_word(const char *name)
+{
+    for (int i = 0; i < COUNT(c_words); i++) {
+        if (strcmp(c_words[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+const char *spec_c_name(struct cx *cx, const char *name)
+{
+    if (is_c_word(name))
+        return arena_format(&cx->arena, "%s_", name);
+
+    char *result = arena_format(&cx->arena, "%s%s", is_letter(name[0]) || (name[0] & 0x80) ? "" : "_", name);
+
+    for (char *c = result; *c; c++) {
+        if (!is_letter(*c) && !is_digit(*c))
+            *c = '_';
+    }
+    return result;
+}
+
+static const char *upper_c_name(struct cx *cx, const char *name)
+{
+    char *result = arena_string(&cx->arena, spec_c_name(cx, name));
+
+    for (char *c = result; *c; c++) {
+        if (*c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
+    }
+    return result;
+}
+
+static bool is_identifier(const char *name)
+{
+    if (!is_letter(name[0]))
+        return false;
+    for (; *name; name++) {
+        if (!is_letter(*name) && !is_digit(*name))
+            return false;
+    }
+    return true;
+}
+
+static bool check_identifier(struct reader *r, const char *name, struct loc loc)
+{
+    if (!is_identifier(name)) {
+        diag_error(r->cx, loc, "'%s' is not a name: a name has letters, digits and underscores, and no digit first",
+                   name);
+        return false;
+    }
+    if (expr_is_keyword(name)) {
+        diag_error(r->cx, loc, "'%s' is a word of the language and cannot be a name", name);
+        return false;
+    }
+    return true;
+}
+
+/* Adds `name` to names that must differ. */
+static bool check_unique(struct reader *r, struct names *names, const char *name, struct loc loc)
+{
+    const struct name_entry *first = names_add(&r->cx->arena, names, name, name, loc);
+
+    if (!first)
+        return true;
+    diag_error(r->cx, loc, "the name '%s' is taken", name);
+    diag_note(r->cx, first->loc, "'%s' is defined here", name);
+    return false;
+}
+
+/* Adds `name` to names that must differ in C, where some of them are in upper case. */
+static bool check_unique_in_c(struct reader *r, struct names *names, const char *name, struct loc loc)
+{
+    const char *key = upper_c_name(r->cx, name);
+    const struct name_entry *first = names_add(&r->cx->arena, names, key, name, loc);
+
+    if (!first)
+        return true;
+    if (strcmp(first->name, name) == 0)
+        diag_error(r->cx, loc, "the name '%s' is taken", name);
+    else
+        diag_error(r->cx, loc, "'%s' and '%s' give one name in C, %s", first->name, name, key);
+    diag_note(r->cx, first->loc, "'%s' is defined here", first->name);
+    return false;
+}
+
+/* Values ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_empty(const struct node *node)
+{
+    return node->kind == NODE_SCALAR && node->length == 0 && node->style == NODE_PLAIN;
+}
+
+static const char *kind_text(const struct node *node)
+{
+    if (is_empty(node))
+        return "nothing";
+    return node->kind == NODE_LIST ? (node->count > 0 ? "a list" : "an empty list") : node->kind == NODE_MAP ? "a mapping" : "text";
+}
+
+/* `what` was expected at the key, something else was found. Says nothing about what is bad already. */
+static void wrong_kind(struct reader *r, const struct node *key, const struct node *node, const char *what)
+{
+    if (node->kind == NODE_BAD || (is_empty(node) && !r->complete))
+        return;
+    if (is_empty(node))
+        diag_error(r->cx, key->loc, "'%s' has no value: expected %s", key->value, what);
+    else
+        diag_error(r->cx, node->loc, "expected %s, found %s", what, kind_text(node));
+}
+
+/* A mapping in lines is often an expression in which YAML saw ': '. */
+static void hint_colon(struct reader *r, const struct node *node)
+{
+    if (node->kind == NODE_MAP && !node->flow)
+        diag_hint(r->cx, "YAML takes text with ': ' in it for a mapping; quote it: %s", node_quoted_line(r->cx, node));
+}
+
+static struct expr *new_expr(struct reader *r, enum expr_kind kind, struct loc loc, size_t end)
+{
+    struct expr *expr = ARENA_NEW(&r->cx->arena, struct expr);
+
+    expr->kind = kind;
+    expr->loc = loc;
+    expr->end = end;
+    expr->height = 1;
+    return expr;
+}
+
+static struct expr *bad_expr(struct reader *r, const struct node *node)
+{
+    return new_expr(r, EXPR_BAD, node->loc, node->offset + node->length);
+}
+
+/* An expression; lists in lines become LIST as lists in brackets do. */
+static struct expr *read_expr(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct expr *expr;
+
+    switch (node->kind) {
+    case NODE_BAD:
+        return bad_expr(r, node);
+    case NODE_SCALAR:
+        if (!is_empty(node))
+            return expr_parse(r->cx, node->source, node->offset, node->length);
+        break;
+    case NODE_LIST:
+        if (node->flow)
+            return expr_parse(r->cx, node->source, node->offset, node->length);
+        expr = new_expr(r, EXPR_LIST, node->loc, node->offset + node->length);
+        for (int i = 0; i < node->count; i++) {
+            struct expr *item = read_expr(r, key, node->items[i]);
+
+            if (item->kind == EXPR_BAD)
+                expr->kind = EXPR_BAD;
+            if (item->height >= expr->height)
+                expr->height = item->height + 1;
+            ARENA_PUSH(&r->cx->arena, expr->items, expr->count, item);
+        }
+        return expr;
+    case NODE_MAP:
+        break;
+    }
+    wrong_kind(r, key, node, "an expression");
+    hint_colon(r, node);
+    return bad_expr(r, node);
+}
+
+static struct stmt **read_statements(struct reader *r, const struct node *key, const struct node *node, int *count)
+{
+    struct stmt **list = NULL;
+
+    *count = 0;
+    if (node->kind == NODE_SCALAR && node->style == NODE_LITERAL) {
+        list = stmt_parse_block(r->cx, node->source, node->offset, node->length, count);
+        return list;
+    }
+
+    bool many = node->kind == NODE_LIST;
+
+    if (node->kind == NODE_MAP || is_empty(node) || (many && node->count == 0)) {
+        wrong_kind(r, key, node, "statements");
+        hint_colon(r, node);
+        return NULL;
+    }
+    for (int i = 0; i < (many ? node->count : 1); i++) {
+        const struct node *item = many ? node->items[i] : node;
+
+        if (item->kind == NODE_BAD)
+            continue;
+        if (item->kind == NODE_SCALAR && item->style == NODE_LITERAL) {
+            int more;
+            struct stmt **block = stmt_parse_block(r->cx, item->source, item->offset, item->length, &more);
+
+            for (int k = 0; k < more; k++)
+                ARENA_PUSH(&r->cx->arena, list, *count, block[k]);
+        } else if (item->kind == NODE_SCALAR && !is_empty(item)) {
+            struct stmt *stmt = stmt_parse(r->cx, item->source, item->offset, item->length);
+
+            if (stmt)
+                ARENA_PUSH(&r->cx->arena, list, *count, stmt);
+        } else if (is_empty(item)) {
+            diag_error(r->cx, item->loc, "expected a statement, found nothing");
+        } else {
+            diag_error(r->cx, item->loc, "YAML takes this statement for %s", kind_text(item));
+            diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, item));
+        }
+    }
+    return list;
+}
+
+/* Text of a scalar; NULL (said) for anything else. */
+static const char *read_text(struct reader *r, const struct node *key, const struct node *node, const char *what)
+{
+    if (node->kind == NODE_SCALAR && !is_empty(node))
+        return node->value;
+    wrong_kind(r, key, node, what);
+    return NULL;
+}
+
+static bool read_bool(struct reader *r, const struct node *key, const struct node *node, bool otherwise)
+{
+    const char *text = read_text(r, key, node, "true or false");
+
+    if (!text)
+        return otherwise;
+    if (strcmp(text, "true") == 0 || strcmp(text, "True") == 0)
+        return true;
+    if (strcmp(text, "false") == 0 || strcmp(text, "False") == 0)
+        return false;
+    diag_error(r->cx, node->loc, "expected true or false, found '%s'", text);
+    return otherwise;
+}
+
+/* A scalar, or a list of scalars: calls `add` for each. */
+static void read_one_or_many(struct reader *r, const struct node *key, const struct node *node, const char *what,
+                             void (*add)(struct reader *r, const char *text, struct loc loc))
+{
+    if (node->kind == NODE_LIST && node->count > 0) {
+        for (int i = 0; i < node->count; i++) {
+            const char *text = read_text(r, key, node->items[i], what);
+
+            if (text)
+                add(r, text, node->items[i]->loc);
+        }
+        return;
+    }
+    if (node->kind == NODE_SCALAR || node->kind == NODE_BAD) {
+        const char *text = read_text(r, key, node, what);
+
+        if (text)
+            add(r, text, node->loc);
+        return;
+    }
+    wrong_kind(r, key, node, what);
+}
+
+static bool is_mapping(struct reader *r, const struct node *key, const struct node *node, const char *what)
+{
+    if (node->kind == NODE_MAP)
+        return true;
+    wrong_kind(r, key, node, what);
+    return false;
+}
+
+/* Types and devices ----------------------------------------------------------------------------------------------- */
+
+static const struct dtype_row {
+    const char *name, *own; /* PyTorch's own name; NULL: modc does not have it */
+    bool model;             /* may be the dtype of a model */
+} dtypes[] = {
+    {"float64", "float64", true},       {"float32", "float32", true},         {"float16", "float16", true},
+    {"bfloat16", "bfloat16", true},     {"complex64", "complex64", true},     {"complex128", "complex128", true},
+    {"int64", "int64", false},          {"int32", "int32", false},            {"int16", "int16", false},
+    {"int8", "int8", false},            {"uint8", "uint8", false},            {"bool", "bool", false},
+    {"double", "float64", true},        {"float", "float32", true},           {"half", "float16", true},
+    {"cfloat", "complex64", true},      {"cdouble", "complex128", true},      {"long", "int64", false},
+    {"int", "int32", false},            {"short", "int16", false},            {"complex32", NULL, false},
+    {"chalf", NULL, false},             {"uint16", NULL, false},              {"uint32", NULL, false},
+    {"uint64", NULL, false},            {"float8_e4m3fn", NULL, false},       {"float8_e5m2", NULL, false},
+    {"float8_e4m3fnuz", NULL, false},   {"float8_e5m2fnuz", NULL, false},     {"float8_e8m0fnu", NULL, false},
+    {"float4_e2m1fn_x2", NULL, false},  {"quint8", NULL, false},              {"qint8", NULL, false},
+    {"qint32", NULL, false},            {"quint4x2", NULL, false},            {"quint2x4", NULL, false},
+    {"bits8", NULL, false},             {"bits16", NULL, false},
+};
+
+/* PyTorch's own name of a dtype, or NULL after an error. */
+static const char *read_dtype(struct reader *r, const char *text, struct loc loc, bool model)
+{
+    static const char *const model_list = "float64, float32, float16, bfloat16, complex64, complex128";
+    const char *known[COUNT(dtypes)];
+    int count = 0;
+
+    if (strncmp(text, "torch.", 6) == 0)
+        text += 6;
+    for (int i = 0; i < COUNT(dtypes); i++) {
+        const struct dtype_row *row = &dtypes[i];
+
+        if (row->own && (row->model || !model))
+            known[count++] = row->name;
+        if (strcmp(row->name, text) != 0)
+            continue;
+        if (row->own && (row->model || !model))
+            return row->own;
+        if (row->own)
+            diag_error(r->cx, loc, "a model computes in %s, not in %s", model_list, text);
+        else
+            diag_error(r->cx, loc, "PyTorch has the dtype '%s', modc has %s%s", text, model_list,
+                       model ? "" : ", int64, int32, int16, int8, uint8, bool");
+        return NULL;
+    }
+    diag_error(r->cx, loc, "there is no dtype '%s'", text);
+    diag_hint_nearest(r->cx, text, known, count);
+    return NULL;
+}
+
+static void add_dtype(struct reader *r, const char *text, struct loc loc)
+{
+    struct spec *spec = r->spec;
+    const char *dtype = read_dtype(r, text, loc, true);
+    int locs = spec->dtype_count;
+
+    if (!dtype)
+        return;
+    for (int i = 0; i < spec->dtype_count; i++) {
+        if (strcmp(spec->dtypes[i], dtype) == 0) {
+            diag_error(r->cx, loc, "the dtype %s is given twice", dtype);
+            diag_note(r->cx, spec->dtype_locs[i], "first given here");
+            return;
+        }
+    }
+    ARENA_PUSH(&r->cx->arena, spec->dtype_locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, spec->dtypes, spec->dtype_count, dtype);
+}
+
+static void add_device(struct reader *r, const char *text, struct loc loc)
+{
+    static const char *const has[] = {"cpu", "cuda"};
+    static const char *const others[] = {"xpu", "ipu",  "mtia",   "mps",   "meta",   "xla",  "hpu",  "ve",
+                                         "hip", "vulkan", "opencl", "metal", "opengl", "ideep", "mkldnn", "lazy"};
+    struct spec *spec = r->spec;
+    const char *device = strcmp(text, "cuda:0") == 0 ? "cuda" : strcmp(text, "cpu:0") == 0 ? "cpu" : text;
+    int locs = spec->device_count;
+
+    if (strcmp(device, "cpu") != 0 && strcmp(device, "cuda") != 0) {
+        const char *pytorch = NULL;
+
+        for (int i = 0; i < COUNT(others); i++) {
+            size_t length = strlen(others[i]);
+
+            if (strncmp(text, others[i], length) == 0 && (text[length] == 0 || text[length] == ':'))
+                pytorch = others[i];
+        }
+        if (pytorch) {
+            diag_error(r->cx, loc, "PyTorch has the device '%s', modc has cpu and cuda", pytorch);
+        } else if (strncmp(text, "cuda:", 5) == 0) {
+            diag_error(r->cx, loc, "the device '%s' is chosen when the model runs; a spec says cuda", text);
+        } else {
+            diag_error(r->cx, loc, "there is no device '%s': modc has cpu and cuda", text);
+            diag_hint_nearest(r->cx, text, has, COUNT(has));
+        }
+        return;
+    }
+    for (int i = 0; i < spec->device_count; i++) {
+        if (strcmp(spec->devices[i], device) == 0) {
+            diag_error(r->cx, loc, "the device %s is given twice", device);
+            diag_note(r->cx, spec->device_locs[i], "first given here");
+            return;
+        }
+    }
+    ARENA_PUSH(&r->cx->arena, spec->device_locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, spec->devices, spec->device_count, device);
+}
+
+/* The dtype of an input or tensor as a NAME. */
+static struct expr *read_dtype_expr(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "a dtype");
+    const char *dtype = text ? read_dtype(r, text, node->loc, false) : NULL;
+    struct expr *expr = bad_expr(r, node);
+
+    if (dtype) {
+        expr->kind = EXPR_NAME;
+        expr->text = dtype;
+    }
+    return expr;
+}
+
+/* Keys with simple values ----------------------------------------------------------------------------------------- */
+
+static void read_version(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "the format version, 1");
+
+    r->has_version = true;
+    if (text && strcmp(text, "1") != 0)
+        diag_error(r->cx, node->loc, "the spec has format version %s, this modc reads version 1", text);
+}
+
+static void read_model(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "the name of the model");
+
+    r->has_model = true;
+    if (text && is_c_word(text)) {
+        diag_error(r->cx, node->loc, "the model's name is the prefix of everything in C, where '%s' is a keyword", text);
+        return;
+    }
+    if (!text || !check_identifier(r, text, node->loc))
+        return;
+    if (strcmp(upper_c_name(r->cx, text), "MODC") == 0) {
+        diag_error(r->cx, node->loc, "the prefix '%s' belongs to the runtime", text);
+        return;
+    }
+    if (text[0] == '_') {
+        diag_error(r->cx, node->loc, "the model's name is a prefix in C, where names with '_' first are reserved");
+        return;
+    }
+    r->spec->model = text;
+    r->spec->model_loc = node->loc;
+}
+
+static void read_dtypes(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_one_or_many(r, key, node, "a dtype or a list of them", add_dtype);
+}
+
+static void read_devices(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_one_or_many(r, key, node, "a device or a list of them", add_device);
+}
+
+static void add_freeze(struct reader *r, const char *text, struct loc loc)
+{
+    int locs = r->spec->freeze_count;
+
+    ARENA_PUSH(&r->cx->arena, r->spec->freeze_locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, r->spec->freeze, r->spec->freeze_count, text);
+}
+
+static void add_eval(struct reader *r, const char *text, struct loc loc)
+{
+    int locs = r->spec->eval_count;
+
+    ARENA_PUSH(&r->cx->arena, r->spec->eval_locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, r->spec->eval, r->spec->eval_count, text);
+}
+
+static void read_freeze(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_one_or_many(r, key, node, "a pattern or a list of them", add_freeze);
+}
+
+static void read_eval(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_one_or_many(r, key, node, "a pattern or a list of them", add_eval);
+}
+
+static enum spec_toggle read_toggle(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "none or on");
+
+    if (!text)
+        return SPEC_DEFAULT;
+    if (strcmp(text, "none") == 0)
+        return SPEC_OFF;
+    if (strcmp(text, "on") == 0)
+        return SPEC_ON;
+    diag_error(r->cx, node->loc, "'%s' is none or on, found '%s'", key->value, text);
+    return SPEC_DEFAULT;
+}
+
+static void read_hooks(struct reader *r, const struct node *key, const struct node *node)
+{
+    if (node->kind == NODE_MAP)
+        diag_error(r->cx, key->loc, "hooks fixed in the spec are not supported yet by this version of modc");
+    else
+        r->spec->hooks = read_toggle(r, key, node);
+}
+
+static void read_pack(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->spec->pack = read_toggle(r, key, node);
+}
+
+static void read_state_dict(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->spec->state_dict = read_toggle(r, key, node);
+}
+
+static void read_threads(struct reader *r, const struct node *key, const struct node *node)
+{
+    enum { most = 1024 };
+
+    if (!read_text(r, key, node, "a number of threads"))
+        return;
+
+    struct expr *expr = expr_parse(r->cx, node->source, node->offset, node->length);
+
+    if (expr->kind == EXPR_INT && expr->integer >= 1 && expr->integer <= most)
+        r->spec->threads = (int)expr->integer;
+    else if (expr->kind != EXPR_BAD)
+        diag_error(r->cx, node->loc, "expected a number of threads from 1 to %d, found '%s'", most, node->value);
+}
+
+/* Constants, sizes, inputs ---------------------------------------------------------------------------------------- */
+
+static void read_constants(struct reader *r, const struct node *key, const struct node *node)
+{
+    if (!is_mapping(r, key, node, "a mapping of names to values"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        const struct node *item = node->items[i];
+        struct spec_const constant = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
+
+        if (!check_identifier(r, constant.name, constant.loc) ||
+            !check_unique(r, &r->values, constant.name, constant.loc))
+            continue;
+        if (item->kind == NODE_SCALAR && item->style == NODE_QUOTED && (!item->length || is_identifier(item->value))) {
+            constant.value = bad_expr(r, item); /* a word in quotes is a string, in YAML and in Python */
+            constant.value->kind = EXPR_STRING;
+            constant.value->text = item->value;
+        } else {
+            constant.value = read_expr(r, node->keys[i], item);
+        }
+        ARENA_PUSH(&r->cx->arena, r->spec->constants, r->spec->constant_count, constant);
+    }
+}
+
+static void read_sizes(struct reader *r, const struct node *key, const struct node *node)
+{
+    if (!is_mapping(r, key, node, "a mapping of names to maxima"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_size size = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
+
+        if (!check_identifier(r, size.name, size.loc) ||
+            !check_unique(r, &r->values, size.name, size.loc) ||
+            !check_unique_in_c(r, &r->arguments, size.name, size.loc))
+            continue;
+        size.max = read_expr(r, node->keys[i], node->items[i]);
+        ARENA_PUSH(&r->cx->arena, r->spec->sizes, r->spec->size_count, size);
+    }
+}
+
+static struct expr *read_shape(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct expr *shape = read_expr(r, key, node);
+
+    if (shape->kind == EXPR_LIST || shape->kind == EXPR_TUPLE || shape->kind == EXPR_BAD)
+        return shape;
+    diag_error(r->cx, node->loc, "expected a shape, which is a list of dimensions");
+    diag_hint(r->cx, "write [%s], or [] for a single number", expr_source(r->cx, shape));
+    return bad_expr(r, node);
+}
+
+static void unknown_key(struct reader *r, const struct node *key, const char *where, const char *const *known, int count)
+{
+    diag_error(r->cx, key->loc, "%s has no key '%s'", where, key->value);
+    diag_hint_nearest(r->cx, key->value, known, count);
+}
+
+static struct spec_input read_input(struct reader *r, const struct node *key, const struct node *node)
+{
+    static const char *const known[] = {"shape", "dtype"};
+    struct spec_input input = {.name = key->value, .loc = key->loc};
+
+    if (node->kind != NODE_MAP) {
+        input.shape = is_empty(node) ? NULL : read_shape(r, key, node);
+        if (!input.shape)
+            wrong_kind(r, key, node, "a shape, or {shape: ..., dtype: ...}");
+    } else {
+        for (int i = 0; i < node->count; i++) {
+            const struct node *part = node->keys[i];
+
+            if (strcmp(part->value, "shape") == 0)
+                input.shape = read_shape(r, part, node->items[i]);
+            else if (strcmp(part->value, "dtype") == 0)
+                input.dtype = read_dtype_expr(r, part, node->items[i]);
+            else
+                unknown_key(r, part, "an input", known, COUNT(known));
+        }
+        if (!input.shape)
+            diag_error(r->cx, key->loc, "the input '%s' has no shape", key->value);
+    }
+    if (!input.shape)
+        input.shape = bad_expr(r, node);
+    if (input.shape->kind == EXPR_BAD)
+        r->inputs_good = false;
+    return input;
+}
+
+static void read_inputs(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->has_inputs = true;
+    r->inputs_good = node->kind == NODE_MAP;
+    if (!is_mapping(r, key, node, "a mapping of names to shapes"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_input input = read_input(r, node->keys[i], node->items[i]);
+
+        if (node->items[i]->kind == NODE_BAD)
+            r->inputs_good = false;
+        if (!check_identifier(r, input.name, input.loc) ||
+            !check_unique_in_c(r, &r->arguments, input.name, input.loc)) {
+            r->inputs_good = false;
+            continue;
+        }
+        ARENA_PUSH(&r->cx->arena, r->spec->inputs, r->spec->input_count, input);
+    }
+    if (node->count == 0)
+        diag_error(r->cx, key->loc, "'inputs' is empty: a model has at least one");
+}
+
+/* Modules --------------------------------------------------------------------------------------------------------- */
+
+/* The class whose modules are read: its arguments may hold modules. */
+static bool is_argument(const struct spec_class *owner, const char *name)
+{
+    for (int i = 0; i < owner->arg_count; i++) {
+        if (strcmp(owner->args[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What stands for a module: a call, or a choice between calls. */
+static void check_module_expr(struct reader *r, const struct spec_class *owner, struct expr *expr)
+{
+    switch (expr->kind) {
+    case EXPR_BAD:
+    case EXPR_CALL:
+        return;
+    case EXPR_IF:
+        if (expr->a->kind != EXPR_NONE)
+            check_module_expr(r, owner, expr->a);
+        if (expr->c->kind != EXPR_NONE)
+            check_module_expr(r, owner, expr->c);
+        break;
+    case EXPR_REPEAT:
+        check_module_expr(r, owner, expr->b);
+        break;
+    case EXPR_FOR:
+        check_module_expr(r, owner, expr->a);
+        break;
+    case EXPR_NAME:
+        if (is_argument(owner, expr->text))
+            return;
+        /* fall through */
+    case EXPR_ATTR:
+        diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found a name");
+        diag_hint(r->cx, "write %s()", expr_source(r->cx, expr));
+        expr->kind = EXPR_BAD;
+        return;
+    default:
+        diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2)");
+        expr->kind = EXPR_BAD;
+        return;
+    }
+    if ((expr->a && expr->a->kind == EXPR_BAD) || (expr->b && expr->b->kind == EXPR_BAD) ||
+        (expr->c && expr->c->kind == EXPR_BAD))
+        expr->kind = EXPR_BAD;
+}
+
+static struct spec_module *read_module(struct reader *r, const struct spec_class *owner, const struct node *key,
+                                       const struct node *node, bool in_list);
+
+static struct spec_module *new_module(struct reader *r, enum spec_module_kind kind, const struct node *key,
+                                      const struct node *node)
+{
+    struct spec_module *module = ARENA_NEW(&r->cx->arena, struct spec_module);
+
+    module->kind = kind;
+    module->name = key ? key->value : NULL;
+    module->loc = key ? key->loc : node->loc;
+    module->text_loc = node->loc;
+    return module;
+}
+
+static struct spec_module *read_module_call(struct reader *r, const struct spec_class *owner, const struct node *key,
+                                            const struct node *node, bool in_list)
+{
+    struct spec_module *module = new_module(r, SPEC_MODULE_CALL, in_list ? NULL : key, node);
+
+    module->call = node->kind == NODE_BAD ? bad_expr(r, node)
+                                          : expr_parse_module(r->cx, node->source, node->offset, node->length);
+    if (in_list)
+        module->loc = node->loc;
+    check_module_expr(r, owner, module->call);
+    module->text = module->call->kind == EXPR_BAD ? "" : expr_source(r->cx, module->call);
+    if (in_list || (module->call->kind != EXPR_REPEAT && module->call->kind != EXPR_FOR))
+        return module;
+
+    struct spec_module *list = new_module(r, SPEC_MODULE_LIST, key, node);
+
+    module->name = NULL;
+    module->loc = node->loc;
+    ARENA_PUSH(&r->cx->arena, list->children, list->count, module);
+    return list;
+}
+
+static bool check_module_name(struct reader *r, const struct node *key)
+{
+    if (strchr(key->value, '.')) {
+        diag_error(r->cx, key->loc, "the module '%s' has a '.' in its name, which separates names in a path",
+                   key->value);
+        return false;
+    }
+    return true;
+}
+
+/* The children of a mapping. `names`: what they must differ from. */
+static void read_children(struct reader *r, const struct spec_class *owner, struct spec_module *module,
+                          const struct node *node, struct names *names)
+{
+    for (int i = 0; i < node->count; i++) {
+        const struct node *key = node->keys[i];
+
+        if (!node->flow && node->items[i]->kind != NODE_BAD && strchr(key->value, '(')) {
+            diag_error(r->cx, key->loc, "YAML takes this for a mapping, because of the ': ' in it");
+            diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, key));
+            continue;
+        }
+        if (!check_module_name(r, key) || !check_unique_in_c(r, names, key->value, key->loc))
+            continue;
+
+        struct spec_module *child = read_module(r, owner, key, node->items[i], false);
+
+        if (child)
+            ARENA_PUSH(&r->cx->arena, module->children, module->count, child);
+    }
+}
+
+static struct spec_module *read_module(struct reader *r, const struct spec_class *owner, const struct node *key,
+                                       const struct node *node, bool in_list)
+{
+    struct spec_module *module;
+    struct names names = {0};
+
+    switch (node->kind) {
+    case NODE_BAD:
+    case NODE_SCALAR:
+        if (!is_empty(node))
+            return read_module_call(r, owner, key, node, in_list);
+        if (in_list)
+            diag_error(r->cx, node->loc, "expected a module, found nothing");
+        else
+            wrong_kind(r, key, node, "a module");
+        return NULL;
+    case NODE_LIST:
+        module = new_module(r, SPEC_MODULE_LIST, in_list ? NULL : key, node);
+        for (int i = 0; i < node->count; i++) {
+            struct spec_module *child = read_module(r, owner, key, node->items[i], true);
+
+            if (child)
+                ARENA_PUSH(&r->cx->arena, module->children, module->count, child);
+        }
+        return module;
+    case NODE_MAP:
+        break;
+    }
+    module = new_module(r, SPEC_MODULE_MAP, in_list ? NULL : key, node);
+    read_children(r, owner, module, node, &names);
+    return module;
+}
+
+/* The value of `modules:`; its names are attributes of the class beside its tensors. */
+static void read_class_modules(struct reader *r, struct spec_class *owner, struct names *names, const struct node *key,
+                               const struct node *node)
+{
+    if (node->kind == NODE_MAP) {
+        owner->modules = new_module(r, SPEC_MODULE_MAP, NULL, node);
+        read_children(r, owner, owner->modules, node, names);
+    } else if (node->kind == NODE_LIST || (node->kind == NODE_SCALAR && !is_empty(node))) {
+        struct spec_module *module = read_module(r, owner, key, node, false);
+
+        if (module && module->kind == SPEC_MODULE_CALL) {
+            if (module->call->kind != EXPR_BAD)
+                diag_error(r->cx, node->loc, "'modules' is a list, or a mapping of names to modules");
+            return;
+        }
+        owner->modules = module;
+        if (module)
+            module->name = NULL;
+    } else {
+        wrong_kind(r, key, node, "a list, or a mapping of names to modules");
+    }
+}
+
+/* Parameters, buffers, state -------------------------------------------------------------------------------------- */
+
+static const char *const tensor_sections[] = {
+    [SPEC_PARAMETER] = "parameters", [SPEC_BUFFER] = "buffers", [SPEC_STATE] = "state"};
+static const char *const tensor_kinds[] = {
+    [SPEC_PARAMETER] = "a parameter", [SPEC_BUFFER] = "a buffer", [SPEC_STATE] = "a state"};
+
+static struct expr *read_init(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct expr *init = read_expr(r, key, node);
+    const struct expr *function = init->kind == EXPR_CALL ? init->a : init;
+
+    if (init->kind == EXPR_BAD || function->kind == EXPR_NAME || function->kind == EXPR_ATTR)
+        return init;
+    diag_error(r->cx, node->loc, "expected zeros, ones or a call of a function of torch.nn.init");
+    diag_hint(r->cx, "as in normal_(mean=0.0, std=0.02); for given numbers write 'value'");
+    return bad_expr(r, node);
+}
+
+static void read_tensor_key(struct reader *r, struct spec_tensor *tensor, const struct node *key,
+                            const struct node *node)
+{
+    static const char *const known[] = {"shape", "init", "value", "dtype", "persistent", "requires_grad"};
+    const char *name = key->value;
+
+    if (strcmp(name, "shape") == 0)
+        tensor->shape = read_shape(r, key, node);
+    else if (strcmp(name, "init") == 0)
+        tensor->init = read_init(r, key, node);
+    else if (strcmp(name, "value") == 0)
+        tensor->value = read_expr(r, key, node);
+    else if (strcmp(name, "dtype") == 0)
+        tensor->dtype = read_dtype_expr(r, key, node);
+    else if (strcmp(name, "persistent") == 0 && tensor->kind == SPEC_BUFFER)
+        tensor->persistent = read_bool(r, key, node, true);
+    else if (strcmp(name, "requires_grad") == 0 && tensor->kind == SPEC_PARAMETER)
+        tensor->requires_grad = read_bool(r, key, node, true);
+    else if (strcmp(name, "persistent") == 0)
+        diag_error(r->cx, key->loc, "'persistent' is for buffers: parameters always are, and state never is");
+    else if (strcmp(name, "requires_grad") == 0)
+        diag_error(r->cx, key->loc, "'requires_grad' is for parameters");
+    else
+        unknown_key(r, key, tensor_kinds[tensor->kind], known, COUNT(known));
+}
+
+static void read_tensors(struct reader *r, struct spec_class *owner, struct names *names, enum spec_tensor_kind kind,
+                         const struct node *section, const struct node *node)
+{
+    if (!is_mapping(r, section, node, "a mapping of names to {shape: ..., init: ...} or {value: ...}"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        const struct node *key = node->keys[i], *item = node->items[i];
+        struct spec_tensor *tensor = ARENA_NEW(&r->cx->arena, struct spec_tensor);
+
+        tensor->kind = kind;
+        tensor->name = key->value;
+        tensor->loc = key->loc;
+        tensor->persistent = kind != SPEC_STATE;
+        tensor->requires_grad = kind == SPEC_PARAMETER;
+        if (!check_identifier(r, tensor->name, tensor->loc) ||
+            !check_unique_in_c(r, names, tensor->name, tensor->loc))
+            continue;
+        if (item->kind != NODE_MAP) {
+            wrong_kind(r, key, item, "{shape: ..., init: ...} or {value: ...}");
+            if (item->kind == NODE_LIST && item->flow)
+                diag_hint(r->cx, "write {shape: %.*s}", (int)item->length, item->source->text + item->offset);
+            continue;
+        }
+        for (int k = 0; k < item->count; k++)
+            read_tensor_key(r, tensor, item->keys[k], item->items[k]);
+        if (!tensor->shape && !tensor->value)
+            diag_error(r->cx, key->loc, "'%s' has neither 'shape' nor 'value'", key->value);
+        else if (tensor->shape && tensor->value)
+            diag_error(r->cx, key->loc, "'%s' has both 'shape' and 'value': the value gives the shape", key->value);
+        else if (tensor->init && tensor->value)
+            diag_error(r->cx, key->loc, "'%s' has both 'init' and 'value'", key->value);
+        else
+            ARENA_PUSH(&r->cx->arena, owner->tensors, owner->tensor_count, tensor);
+    }
+}
+
+/* Functions, classes, entries ------------------------------------------------------------------------------------- */
+
+static bool read_signature(struct reader *r, const struct node *key, struct signature *out)
+{
+    return key->kind == NODE_SCALAR && signature_parse(r->cx, key->source, key->offset, key->length, out) &&
+           check_identifier(r, out->name, out->loc);
+}
+
+static struct spec_function *new_function(struct reader *r, const struct signature *signature)
+{
+    struct spec_function *function = ARENA_NEW(&r->cx->arena, struct spec_function);
+
+    function->name = signature->name;
+    function->loc = signature->loc;
+    function->args = signature->args;
+    function->arg_count = signature->count;
+    function->has_args = signature->has_args;
+    return function;
+}
+
+static void read_functions(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct names names = {0};
+
+    if (!is_mapping(r, key, node, "a mapping of signatures to statements"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct signature signature;
+
+        if (!read_signature(r, node->keys[i], &signature))
+            continue;
+
+        const struct name_entry *first =
+            names_add(&r->cx->arena, &names, signature.name, signature.name, signature.loc);
+
+        if (first) {
+            diag_error(r->cx, signature.loc, "there are two functions '%s'", signature.name);
+            diag_note(r->cx, first->loc, "the first one");
+            continue;
+        }
+        if (!signature.has_args) {
+            diag_error(r->cx, signature.loc, "the function '%s' has no list of arguments", signature.name);
+            diag_hint(r->cx, "write '%s(x):', or '%s():' where it takes none", signature.name, signature.name);
+        }
+
+        struct spec_function *function = new_function(r, &signature);
+
+        function->statements = read_statements(r, node->keys[i], node->items[i], &function->count);
+        ARENA_PUSH(&r->cx->arena, r->spec->functions, r->spec->function_count, function);
+    }
+}
+
+static bool is_forward(const struct node *key)
+{
+    return strncmp(key->value, "forward", 7) == 0 && (key->value[7] == 0 || key->value[7] == '(' || key->value[7] == ' ');
+}
+
+static void read_class_key(struct reader *r, struct spec_class *class, struct names *names, const struct node *key,
+                           const struct node *node)
+{
+    static const char *const known[] = {"modules", "parameters", "buffers", "state", "forward", "extra_repr"};
+    struct signature signature;
+
+    for (int kind = 0; kind < COUNT(tensor_sections); kind++) {
+        if (strcmp(key->value, tensor_sections[kind]) == 0) {
+            read_tensors(r, class, names, (enum spec_tensor_kind)kind, key, node);
+            return;
+        }
+    }
+    if (strcmp(key->value, "modules") == 0) {
+        read_class_modules(r, class, names, key, node);
+    } else if (strcmp(key->value, "extra_repr") == 0) {
+        class->extra_repr = read_text(r, key, node, "text");
+    } else if (is_forward(key)) {
+        if (!read_signature(r, key, &signature))
+            return;
+        if (class->forward) {
+            diag_error(r->cx, key->loc, "the class '%s' has two 'forward'", class->name);
+            diag_note(r->cx, class->forward->loc, "the first one");
+            return;
+        }
+        if (!signature.has_args) {
+            diag_error(r->cx, key->loc, "the 'forward' of a class names its arguments");
+            diag_hint(r->cx, "write 'forward(x):'");
+        }
+        class->forward = new_function(r, &signature);
+        class->forward->statements = read_statements(r, key, node, &class->forward->count);
+    } else {
+        unknown_key(r, key, "a class", known, COUNT(known));
+    }
+}
+
+static void read_class(struct reader *r, const struct signature *signature, const struct node *key,
+                       const struct node *node)
+{
+    struct spec_class *class = ARENA_NEW(&r->cx->arena, struct spec_class);
+    struct names names = {0};
+    int errors = diag_errors(r->cx);
+
+    class->name = signature->name;
+    class->loc = signature->loc;
+    class->args = signature->args;
+    class->arg_count = signature->count;
+    ARENA_PUSH(&r->cx->arena, r->spec->classes, r->spec->class_count, class);
+    if (!is_mapping(r, key, node, "'modules', 'forward' and the like"))
+        return;
+    for (int i = 0; i < node->count; i++)
+        read_class_key(r, class, &names, node->keys[i], node->items[i]);
+    if (class->forward || diag_errors(r->cx) > errors || !r->complete)
+        return;
+    if (!class->modules || class->modules->kind == SPEC_MODULE_MAP) {
+        diag_error(r->cx, signature->loc, "the class '%s' has no 'forward'", class->name);
+        diag_hint(r->cx, "only a class whose modules are a list needs none");
+    }
+}
+
+static void read_classes(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct names names = {0};
+
+    if (!is_mapping(r, key, node, "a mapping of signatures to classes"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct signature signature;
+
+        if (!read_signature(r, node->keys[i], &signature))
+            continue;
+
+        const struct name_entry *first =
+            names_add(&r->cx->arena, &names, signature.name, signature.name, signature.loc);
+
+        if (first) {
+            diag_error(r->cx, signature.loc, "there are two classes '%s'", signature.name);
+            diag_note(r->cx, first->loc, "the first one");
+            continue;
+        }
+        read_class(r, &signature, node->keys[i], node->items[i]);
+    }
+}
+
+static void read_forward(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct signature signature;
+
+    if (!read_signature(r, key, &signature))
+        return;
+    if (r->spec->root.forward) {
+        diag_error(r->cx, key->loc, "there are two 'forward'");
+        diag_note(r->cx, r->spec->root.forward->loc, "the first one");
+        return;
+    }
+    r->spec->root.forward = new_function(r, &signature);
+    r->spec->root.forward->statements = read_statements(r, key, node, &r->spec->root.forward->count);
+}
+
+static void read_maxima(struct reader *r, struct spec_function *entry, const struct node *key, const struct node *node)
+{
+    if (!is_mapping(r, key, node, "a mapping of sizes to maxima"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_size size = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
+
+        size.max = read_expr(r, node->keys[i], node->items[i]);
+        ARENA_PUSH(&r->cx->arena, entry->max, entry->max_count, size);
+    }
+}
+
+static void read_entry(struct reader *r, const struct signature *signature, const struct node *key,
+                       const struct node *node)
+{
+    static const char *const known[] = {"max", "statements"};
+    struct spec_function *entry = new_function(r, signature);
+    bool has_statements = false;
+
+    ARENA_PUSH(&r->cx->arena, r->spec->entries, r->spec->entry_count, entry);
+    if (node->kind != NODE_MAP) {
+        entry->statements = read_statements(r, key, node, &entry->count);
+        return;
+    }
+    for (int i = 0; i < node->count; i++) {
+        const struct node *part = node->keys[i];
+
+        if (strcmp(part->value, "max") == 0) {
+            read_maxima(r, entry, part, node->items[i]);
+        } else if (strcmp(part->value, "statements") == 0) {
+            has_statements = true;
+            entry->statements = read_statements(r, part, node->items[i], &entry->count);
+        } else {
+            unknown_key(r, part, "an entry", known, COUNT(known));
+        }
+    }
+    if (!has_statements && r->complete)
+        diag_error(r->cx, signature->loc, "the entry '%s' has no 'statements'", entry->name);
+}
+
+/* Functions that are emitted for every model, behind its prefix. */
+static const char *const emitted[] = {
+    "apply", "attach", "backward", "buffers", "children", "compile", "cpu", "cuda", "deinit", "double", "eval",
+    "extra_repr", "float", "free", "get_buffer", "get_parameter", "get_submodule", "half", "init", "init_params",
+    "init_parameters", "load", "load_state_dict", "modules", "named_buffers", "named_children", "named_modules",
+    "named_parameters", "pack", "parameters", "print", "register_forward_hook", "requires_grad", "requires_grad_",
+    "reset_state", "rollout", "save", "share", "state", "state_dict", "step", "to", "train", "type", "unpack", "update",
+    "workspace", "zero_grad",
+};
+
+static void read_entries(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct names names = {0};
+
+    if (!is_mapping(r, key, node, "a mapping of signatures to statements"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct signature signature;
+        bool taken = false;
+
+        if (!read_signature(r, node->keys[i], &signature))
+            continue;
+        if (strcmp(signature.name, "forward") == 0) {
+            diag_error(r->cx, signature.loc, "the entry 'forward' has a key of its own");
+            diag_hint(r->cx, "move it out of 'entries'");
+            continue;
+        }
+        for (int k = 0; k < COUNT(emitted); k++)
+            taken |= strcmp(emitted[k], signature.name) == 0;
+        if (taken) {
+            diag_error(r->cx, signature.loc, "the entry '%s' would have the name of a function of every model, %s_%s",
+                       signature.name, r->spec->model, signature.name);
+            continue;
+        }
+        if (check_unique_in_c(r, &names, signature.name, signature.loc))
+            read_entry(r, &signature, node->keys[i], node->items[i]);
+    }
+}
+
+/* The keys of a spec ---------------------------------------------------------------------------------------------- */
+
+static void read_modules(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_class_modules(r, &r->spec->root, &r->attributes, key, node);
+}
+
+static void read_parameters(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_tensors(r, &r->spec->root, &r->attributes, SPEC_PARAMETER, key, node);
+}
+
+static void read_buffers(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_tensors(r, &r->spec->root, &r->attributes, SPEC_BUFFER, key, node);
+}
+
+static void read_state(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_tensors(r, &r->spec->root, &r->attributes, SPEC_STATE, key, node);
+}
+
+static const struct {
+    const char *name;
+    void (*read)(struct reader *r, const struct node *key, const struct node *node); /* NULL: not yet */
+} keys[] = {
+    {"modc", read_version},
+    {"model", read_model},
+    {"dtype", read_dtypes},
+    {"device", read_devices},
+    {"constants", read_constants},
+    {"sizes", read_sizes},
+    {"inputs", read_inputs},
+    {"functions", read_functions},
+    {"classes", read_classes},
+    {"modules", read_modules},
+    {"parameters", read_parameters},
+    {"buffers", read_buffers},
+    {"state", read_state},
+    {"forward", read_forward},
+    {"entries", read_entries},
+    {"freeze", read_freeze},
+    {"eval", read_eval},
+    {"hooks", read_hooks},
+    {"pack", read_pack},
+    {"state_dict", read_state_dict},
+    {"threads", read_threads},
+    {"extends", NULL},
+    {"set", NULL},
+    {"add", NULL},
+    {"tie", NULL},
+    {"training", NULL},
+    {"backward", NULL},
+    {"checkpoint", NULL},
+    {"update", NULL},
+    {"taps", NULL},
+    {"rollout", NULL},
+    {"generation", NULL},
+    {"storage", NULL},
+    {"winograd", NULL},
+};
+
+static void read_key(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *known[COUNT(keys)];
+
+    for (int i = 0; i < COUNT(keys); i++) {
+        known[i] = keys[i].name;
+        if (strcmp(keys[i].name, key->value) != 0)
+            continue;
+        if (keys[i].read)
+            keys[i].read(r, key, node);
+        else
+            diag_error(r->cx, key->loc, "'%s' is not supported yet by this version of modc", key->value);
+        return;
+    }
+    if (is_forward(key))
+        read_forward(r, key, node);
+    else
+        unknown_key(r, key, "a spec", known, COUNT(known));
+}
+
+/* What needs all of a spec ---------------------------------------------------------------------------------------- */
+
+static bool uses_name(const struct expr *expr, const char *name)
+{
+    if (!expr)
+        return false;
+    if (expr->kind == EXPR_NAME && strcmp(expr->text, name) == 0)
+        return true;
+    for (int i = 0; expr->items && i < expr->count; i++) {
+        if (uses_name(expr->items[i], name))
+            return true;
+    }
+    return uses_name(expr->a, name) || uses_name(expr->b, name) || uses_name(expr->c, name);
+}
+
+static void check_sizes(struct reader *r)
+{
+    const struct spec *spec = r->spec;
+
+    for (int i = 0; i < spec->size_count; i++) {
+        bool used = false;
+
+        for (int k = 0; k < spec->input_count && !used; k++)
+            used = uses_name(spec->inputs[k].shape, spec->sizes[i].name);
+        if (!used)
+            diag_error(r->cx, spec->sizes[i].loc, "no input has the size '%s' in its shape, so it would have no value",
+                       spec->sizes[i].name);
+    }
+}
+
+/* An entry, or `forward` with a list of arguments: they are inputs of the model. */
+static void check_entry(struct reader *r, const struct spec_function *entry)
+{
+    const struct spec *spec = r->spec;
+    const char **inputs = ARENA_ARRAY(&r->cx->arena, spec->input_count, const char *);
+    const char **sizes = ARENA_ARRAY(&r->cx->arena, spec->size_count, const char *);
+    struct names input_names = {0}, size_names = {0};
+
+    for (int i = 0; i < spec->input_count; i++) {
+        inputs[i] = spec->inputs[i].name;
+        names_add(&r->cx->arena, &input_names, inputs[i], inputs[i], spec->inputs[i].loc);
+    }
+    for (int i = 0; i < spec->size_count; i++) {
+        sizes[i] = spec->sizes[i].name;
+        names_add(&r->cx->arena, &size_names, sizes[i], sizes[i], spec->sizes[i].loc);
+    }
+    for (int i = 0; i < entry->arg_count && r->inputs_good; i++) {
+        const struct signature_arg *arg = &entry->args[i];
+
+        if (!names_find(&input_names, arg->name)) {
+            diag_error(r->cx, arg->loc, "'%s' is no input of the model", arg->name);
+            diag_hint_nearest(r->cx, arg->name, inputs, spec->input_count);
+        } else if (arg->value) {
+            diag_error(r->cx, arg->loc, "'%s' has a default, but the inputs of a model are always given", arg->name);
+        }
+    }
+    for (int i = 0; i < entry->max_count; i++) {
+        if (names_find(&size_names, entry->max[i].name))
+            continue;
+        diag_error(r->cx, entry->max[i].loc, "'%s' is no size of the model", entry->max[i].name);
+        diag_hint_nearest(r->cx, entry->max[i].name, sizes, spec->size_count);
+    }
+}
+
+static void check_forward(struct reader *r, struct loc start)
+{
+    const struct spec *spec = r->spec;
+    const struct spec_module *modules = spec->root.modules;
+
+    if (spec->root.forward || diag_errors(r->cx) > 0)
+        return;
+    if (!modules || modules->kind == SPEC_MODULE_MAP) {
+        diag_error(r->cx, start, "the spec has no 'forward'");
+        diag_hint(r->cx, "only a model whose 'modules' is a list needs none");
+    } else if (spec->input_count != 1) {
+        diag_error(r->cx, start, "the spec has no 'forward', and %d inputs", spec->input_count);
+        diag_hint(r->cx, "a list of modules takes one input; with more of them write 'forward'");
+    }
+}
+
+static void check_whole(struct reader *r)
+{
+    const struct spec *spec = r->spec;
+    struct loc start = loc_at(spec->source, 0, 1);
+
+    if (r->complete) {
+        if (!r->has_version) {
+            diag_error(r->cx, start, "the spec has no 'modc', the version of its format");
+            diag_hint(r->cx, "begin it with 'modc: 1'");
+        }
+        if (!r->has_model) {
+            diag_error(r->cx, start, "the spec has no 'model', the name of the model");
+            diag_hint(r->cx, "write 'model: NAME' behind 'modc: 1'");
+        }
+        if (!r->has_inputs) {
+            diag_error(r->cx, start, "the spec has no 'inputs'");
+            diag_hint(r->cx, "write 'inputs: {x: [4]}' with the names and shapes of the inputs");
+        }
+        check_forward(r, start);
+        if (r->inputs_good)
+            check_sizes(r);
+    }
+    if (spec->root.forward)
+        check_entry(r, spec->root.forward);
+    for (int i = 0; i < spec->entry_count; i++)
+        check_entry(r, spec->entries[i]);
+}
+
+struct spec *spec_read(struct cx *cx, const struct source *source)
+{
+    struct spec *spec = ARENA_NEW(&cx->arena, struct spec);
+    struct reader reader = {.cx = cx, .spec = spec}, *r = &reader;
+    struct node *root = node_read(cx, source, &r->complete);
+
+    spec->source = source;
+    spec->model = "model";
+    spec->model_loc = loc_at(source, 0, 1);
+    spec->threads = 1;
+    if (root && root->kind == NODE_MAP) {
+        for (int i = 0; i < root->count; i++)
+            read_key(r, root->keys[i], root->items[i]);
+        check_whole(r);
+    } else if (root && root->kind != NODE_BAD) {
+        diag_error(cx, root->loc, "a spec is a mapping of keys to values, found %s", kind_text(root));
+        diag_hint(cx, "begin it with 'modc: 1'");
+    } else if (!root && diag_errors(cx) == 0) {
+        diag_error(cx, spec->model_loc, "the spec is empty");
+        diag_hint(cx, "begin it with 'modc: 1'");
+    }
+    if (spec->dtype_count == 0) {
+        int locs = 0;
+
+        ARENA_PUSH(&cx->arena, spec->dtype_locs, locs, spec->model_loc);
+        ARENA_PUSH(&cx->arena, spec->dtypes, spec->dtype_count, "float32");
+    }
+    if (spec->device_count == 0) {
+        int locs = 0;
+
+        ARENA_PUSH(&cx->arena, spec->device_locs, locs, spec->model_loc);
+        ARENA_PUSH(&cx->arena, spec->devices, spec->device_count, "cpu");
+    }
+    spec->root.name = spec->model;
+    spec->root.loc = spec->model_loc;
+    return spec;
+}

@@ -1,0 +1,127 @@
+/* spec.h - the first room: YAML text to struct spec. Nothing right of here knows libyaml.
+ *
+ * spec_read checks what can be checked without knowing layers: keys, their kinds, duplicates, statements' and
+ * expressions' syntax, C names. What expressions mean is the business of module.c and graph.c. */
+#ifndef MODC_SPEC_H
+#define MODC_SPEC_H
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "expr.h"
+
+struct spec_const { /* constants: name: expression */
+    const char *name;
+    struct loc loc;
+    struct expr *value;
+};
+
+struct spec_size { /* sizes: name: maximum (an expression over constants) */
+    const char *name;
+    struct loc loc;
+    struct expr *max;
+};
+
+struct spec_input { /* inputs: name: [dims] or {shape, dtype} */
+    const char *name;
+    struct loc loc;
+    struct expr *shape; /* LIST or TUPLE */
+    struct expr *dtype; /* NAME, or NULL: the model's. Its text is PyTorch's own name: int64, not long */
+};
+
+/* A place where a module is written: a call (or REPEAT, FOR: only inside lists), a list, or a mapping. What is written
+ * `blocks: 12 x Block(4)` is a list that holds the one REPEAT. */
+enum spec_module_kind { SPEC_MODULE_CALL, SPEC_MODULE_LIST, SPEC_MODULE_MAP };
+
+struct spec_module {
+    enum spec_module_kind kind;
+    const char *name; /* key in a mapping; NULL in a list */
+    struct loc loc;
+    struct loc text_loc; /* CALL: the text as the user wrote it, which emitted comments quote */
+    const char *text; /* CALL: the same on one line, without YAML's quotes and without comments */
+    struct expr *call;
+    struct spec_module **children;
+    int count;
+};
+
+enum spec_tensor_kind { SPEC_PARAMETER, SPEC_BUFFER, SPEC_STATE };
+
+struct spec_tensor { /* parameters:, buffers:, state: */
+    enum spec_tensor_kind kind;
+    const char *name;
+    struct loc loc;
+    struct expr *shape; /* or NULL with value */
+    struct expr *init;  /* CALL or NAME; NULL: zeros */
+    struct expr *value;
+    struct expr *dtype; /* NULL: the model's */
+    bool persistent;    /* default true */
+    bool requires_grad; /* default true for parameters */
+};
+
+struct spec_function { /* functions, forward, entries */
+    const char *name;
+    struct loc loc;
+    struct signature_arg *args;
+    int arg_count;
+    bool has_args; /* false: the model's `forward:`, which takes the inputs by name */
+    struct stmt **statements;
+    int count;
+    struct spec_size *max; /* entries: lowered maxima; name and expression */
+    int max_count;
+};
+
+struct spec_class {
+    const char *name;
+    struct loc loc;
+    struct signature_arg *args;
+    int arg_count;
+    struct spec_module *modules; /* LIST or MAP, or NULL: none */
+    struct spec_tensor **tensors; /* in the order of the text within each of parameters, buffers, state */
+    int tensor_count;
+    struct spec_function *forward; /* NULL: a list of modules, called in turn */
+    const char *extra_repr;        /* NULL: none */
+};
+
+enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
+
+struct spec {
+    const struct source *source;
+    const char *model; /* "model" where that failed */
+    struct loc model_loc;
+    const char **dtypes; /* at least one: float32 where none is given */
+    struct loc *dtype_locs;
+    int dtype_count;
+    const char **devices;
+    struct loc *device_locs;
+    int device_count;
+    struct spec_const *constants;
+    int constant_count;
+    struct spec_size *sizes;
+    int size_count;
+    struct spec_input *inputs;
+    int input_count;
+    struct spec_class **classes;
+    int class_count;
+    struct spec_function **functions;
+    int function_count;
+    struct spec_class root;         /* the model itself: modules, tensors, forward */
+    struct spec_function **entries; /* without forward */
+    int entry_count;
+    const char **freeze, **eval; /* patterns */
+    struct loc *freeze_locs, *eval_locs;
+    int freeze_count, eval_count;
+    enum spec_toggle hooks, pack, state_dict;
+    int threads; /* default 1 */
+};
+
+#define SPEC_MAX_BYTES ((size_t)16 << 20)
+#define SPEC_MAX_NESTING 64
+
+/* Reads and checks a spec file. Never NULL; after faults (said through diag) what was readable is there. */
+struct spec *spec_read(struct cx *cx, const struct source *source);
+
+void spec_dump(struct text *text, const struct spec *spec, bool json);
+
+/* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
+const char *spec_c_name(struct cx *cx, const char *name);
+
+#endif

@@ -1,0 +1,591 @@
+/* modc.h - all that an emitted header needs: status codes, table types, the objects' common heads, hooks.
+ *
+ * The core (this header, modc_state.c, modc_hook.c) allocates nothing, prints nothing and keeps no globals.
+ * What needs an operating system is in modc_host.c. */
+#ifndef MODC_H
+#define MODC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MODC_ABI 1
+#define MODC_MAX_DIMS 8
+
+/* Limits of what a report and a hook step hold without allocating. Whoever changes one defines it for every
+ * file that includes this header. */
+#if defined __ARM_ARCH_PROFILE && __ARM_ARCH_PROFILE == 'M'
+#define MODC_SMALL 1
+#else
+#define MODC_SMALL 0
+#endif
+#ifndef MODC_REPORT_KEYS
+#define MODC_REPORT_KEYS (MODC_SMALL ? 256 : 8192) /* keys that a report has a bit for; a multiple of 8 */
+#endif
+#ifndef MODC_REPORT_TEXT
+#define MODC_REPORT_TEXT (MODC_SMALL ? 256 : 8192) /* bytes for the names of unexpected keys */
+#endif
+#ifndef MODC_MAX_HOOKS
+#define MODC_MAX_HOOKS (MODC_SMALL ? 8 : 32) /* of one kind on one module of a context, or in one set */
+#endif
+
+/* Every block that the caller places (parameters, packed, workspace) starts at a multiple of this. */
+#ifndef MODC_ALIGN
+#if defined __ARM_ARCH_PROFILE && __ARM_ARCH_PROFILE == 'M'
+#define MODC_ALIGN 8
+#else
+#define MODC_ALIGN 64
+#endif
+#endif
+
+#if defined __GNUC__
+#define MODC_ALIGNED __attribute__((aligned(MODC_ALIGN)))
+#else
+#define MODC_ALIGNED
+#endif
+
+enum modc_status {
+    MODC_OK,
+    MODC_STALE,      /* parameters changed since policy_pack: pack again */
+    MODC_ALIGNMENT,  /* a block does not start at a multiple of MODC_ALIGN */
+    MODC_WORKSPACE,  /* the block is smaller than the call needs */
+    MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */
+    MODC_POINTER,    /* a needed pointer is NULL */
+    MODC_HOOK_SHAPE, /* a hook changed the dtype or shape of a value */
+    MODC_HOOK_ERROR, /* a hook returned an error of its own */
+    MODC_INDEX,      /* an index is out of range */
+    MODC_DIVISION,   /* integer division by zero */
+    MODC_FILE,       /* a file cannot be read or written */
+    MODC_FORMAT,     /* the bytes are not a safetensors file */
+    MODC_KEYS,       /* keys are missing, unexpected, or of the wrong shape or dtype: see the report */
+    MODC_NAME,       /* no such module, parameter, buffer or entry */
+    MODC_READ_ONLY,  /* the tensors lie in read-only memory */
+    MODC_MEMORY,     /* hosted builds: no memory */
+    MODC_ARGUMENT,   /* an argument has a value that is not allowed */
+    MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none */
+};
+
+const char *modc_status_text(enum modc_status status);
+
+enum modc_dtype {
+    MODC_BOOL, MODC_UINT8, MODC_INT8, MODC_INT16, MODC_INT32, MODC_INT64,
+    MODC_FLOAT16, MODC_BFLOAT16, MODC_FLOAT32, MODC_FLOAT64, MODC_COMPLEX64
+};
+size_t modc_dtype_bytes(enum modc_dtype dtype);
+
+/* A tensor, dense and row-major (the last dimension is contiguous). */
+struct modc_tensor {
+    void *data;
+    enum modc_dtype dtype;
+    int ndim;
+    int dims[MODC_MAX_DIMS];
+};
+
+/* ---- tables: constant, emitted once for each model --------------------------------------------------- */
+
+/* PERSISTENT is implied for parameters. OPTIONAL: a strict load does without it (num_batches_tracked). */
+enum { MODC_KEY_PARAMETER = 1, MODC_KEY_PERSISTENT = 2, MODC_KEY_OPTIONAL = 4, MODC_KEY_FROZEN = 8 };
+
+enum modc_init_kind {
+    MODC_INIT_CONSTANT, /* every element a */
+    MODC_INIT_UNIFORM,  /* uniform_(a, b) of module-semantics 5.1a */
+    MODC_INIT_NORMAL,   /* normal_(mean a, std b) */
+    MODC_INIT_VALUE,    /* the bytes at value */
+    MODC_INIT_ROW       /* in a draw: row (int)b of the first dimension becomes a; the rest stays */
+};
+
+/* One step of modc_reset. A key whose same_as is another key only moves the random stream on: what it draws
+ * is thrown away, as in PyTorch, where the tied module drew before it was tied. A key may be drawn often
+ * (MultiheadAttention's out_proj.bias: UNIFORM, then CONSTANT 0; Embedding: NORMAL, then ROW). */
+struct modc_draw {
+    int key;
+    enum modc_init_kind init; /* not VALUE */
+    double a, b;
+};
+
+/* A parameter or buffer. The order is state_dict's (own parameters, own buffers with the non-persistent ones
+ * at their place of registration, then the children), so `module` never falls. */
+struct modc_key {
+    const char *name; /* "trunk.0.weight" */
+    enum modc_dtype dtype;
+    int ndim;
+    int dims[MODC_MAX_DIMS];
+    unsigned flags;     /* MODC_KEY_... */
+    int module;         /* index into modules of its owner */
+    size_t pointer;     /* offset in struct MODEL_params of the pointer to it */
+    size_t block;       /* offset in the parameter block that MODEL_bind takes */
+    int same_as;        /* the first key of its tie in this order, or its own index */
+    enum modc_init_kind init; /* CONSTANT and VALUE: set by modc_reset, for buffers by modc_bind too;
+                                 UNIFORM and NORMAL: what the draws of the model end with */
+    double a, b;
+    const void *value;
+};
+
+struct modc_module {
+    const char *path; /* "trunk.0"; the root is "" */
+    const char *name; /* its name in the parent: "0" */
+    const char *class_name;
+    const char *extra_repr;
+    int parent;     /* index, -1 for the root */
+    int subtree;    /* modules[i + 1 .. i + subtree] are its descendants: pre-order */
+    bool folds;     /* prints like ModuleList: equal neighbours as one line */
+};
+
+/* An input or output of an entry. A dimension is either constant or found by the entry's `shape`. */
+struct modc_io {
+    const char *name; /* an output's: as `modc run` names it */
+    enum modc_dtype dtype;
+    int ndim;
+    int max_dims[MODC_MAX_DIMS];  /* at the maxima of the sizes */
+    int size_of[MODC_MAX_DIMS];   /* index of the size that the dimension is, -1: constant, -2: an expression */
+};
+
+struct modc_size {
+    const char *name;
+    int max;
+};
+
+struct modc_params;
+struct modc_context;
+
+enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
+
+struct modc_entry {
+    const char *name; /* "forward", "act" */
+    int input_count, output_count;
+    const struct modc_io *inputs, *outputs;
+    const int *max_sizes;               /* one for each size of the model: this entry's maxima */
+    size_t workspace[MODC_MODES];        /* bytes, state included; 0: no such variant */
+    size_t fenced_workspace[MODC_MODES]; /* 0: hooks: none */
+    double macs;                         /* multiply-adds of one call in eval mode at the maxima */
+    /* Dimensions of output `index` (or of input -1 - index) for these sizes. */
+    void (*shape)(const int *sizes, int index, int *dims);
+    enum modc_status (*call)(struct modc_context *net, const int *sizes, const void *const *inputs,
+                             void *const *outputs);
+};
+
+struct modc_model {
+    int abi;
+    const char *name;
+    uint64_t schema; /* hash of keys, shapes and dtypes */
+    size_t align;
+    size_t params_bytes, context_bytes; /* sizeof struct MODEL_params, struct MODEL */
+    size_t param_block, packed_block, state_block; /* bytes; state lies at the head of every workspace */
+    int size_count, key_count, module_count, entry_count, state_count, draw_count;
+    const struct modc_size *sizes;
+    const struct modc_key *keys;
+    const struct modc_module *modules;
+    const struct modc_entry *entries;
+    const struct modc_key *states; /* as keys; block is the offset in the state block, pointer unused */
+    const struct modc_draw *draws; /* modc_reset: in the order in which PyTorch draws */
+    enum modc_status (*pack)(struct modc_params *params); /* fills params->packed; NULL: nothing is packed */
+    /* Embedded weights (generate --weights), or NULL: binds every pointer and the packed block. */
+    enum modc_status (*bind_embedded)(struct modc_params *params);
+    /* Copies key `index` in PyTorch's layout out of the packed block, where it lies only there; or NULL. */
+    enum modc_status (*unpack)(const struct modc_params *params, int index, void *out);
+};
+
+/* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */
+
+struct modc_state_hook;
+
+struct modc_params {
+    const struct modc_model *model; /* NULL until bound */
+    uint64_t version;        /* counts every write by load, reset, optimisers and MODEL_changed */
+    uint64_t buffer_version; /* counts forwards in training mode that wrote buffers */
+    void *packed;
+    uint64_t packed_version, packed_buffer_version; /* what the packed block was made from; 0: nothing */
+    bool read_only;
+    struct modc_state_hook *state_hooks; /* in running order */
+};
+
+/* What a load found. A report belongs to the caller, needs no preparation and stays valid when the file's
+ * bytes are gone. Beyond the limits above only the counts are complete, and the text ends in "... (N more)". */
+enum { MODC_REPORT_FAULTS = 20, MODC_REPORT_NAME = 64 };
+
+enum modc_format { /* the reader's checks, module-semantics 7.3 */
+    MODC_FORMAT_OK,
+    MODC_FORMAT_HEADER_TOO_SMALL,
+    MODC_FORMAT_HEADER_TOO_LARGE,
+    MODC_FORMAT_HEADER_LENGTH,
+    MODC_FORMAT_UTF8,
+    MODC_FORMAT_JSON,
+    MODC_FORMAT_OFFSET, /* a hole, an overlap, or end before begin, at the tensor report->name */
+    MODC_FORMAT_OVERFLOW,
+    MODC_FORMAT_SUBBYTE,
+    MODC_FORMAT_INFO,      /* shape, dtype and offsets disagree */
+    MODC_FORMAT_INCOMPLETE /* the tensors do not end where the file ends */
+};
+
+enum modc_fault_kind {
+    MODC_FAULT_SHAPE,
+    MODC_FAULT_DTYPE,
+    MODC_FAULT_TIE,      /* key and key other are one tensor, and the file has two values */
+    MODC_FAULT_ALIGNMENT /* MODC_ASSIGN: the tensor does not start at a multiple of its element */
+};
+
+struct modc_fault {
+    enum modc_fault_kind kind;
+    int key, other;
+    const char *found_dtype; /* the file's name for it: "F32" */
+    int found_ndim;          /* may be over MODC_MAX_DIMS; found_dims has the first ones */
+    uint64_t found_dims[MODC_MAX_DIMS];
+};
+
+struct modc_report {
+    const struct modc_model *model;
+    enum modc_status status;
+    bool strict;
+    enum modc_format format;
+    size_t format_at;                                        /* byte of the file, for MODC_FORMAT_JSON and _UTF8 */
+    char name[MODC_REPORT_NAME];                             /* its tensor, cut where it is longer */
+    int fault_count, missing_count, unexpected_count;        /* all of them */
+    int unexpected_held;                                     /* names in text */
+    size_t text_length;
+    struct modc_fault faults[MODC_REPORT_FAULTS];            /* the first ones, in state_dict order */
+    unsigned char missing[MODC_REPORT_KEYS / 8];             /* bit k % 8 of byte k / 8: key k */
+    char text[MODC_REPORT_TEXT];                             /* unexpected names, each ended by a 0 byte */
+};
+
+/* Writers get the text piece by piece, never with length 0.
+ *
+ * PyTorch's text, without a newline at the end: "Error(s) in loading state_dict for ...", or, where the load
+ * went through, "<All keys matched successfully>" or "_IncompatibleKeys(missing_keys=[...], ...)". */
+void modc_report_print(const struct modc_report *report, void (*write)(void *user, const char *text, size_t length),
+                       void *user);
+
+/* For load post-hooks: takes a key off the list of missing ones, or all unexpected names off theirs. */
+void modc_report_forget_missing(struct modc_report *report, int key);
+void modc_report_forget_unexpected(struct modc_report *report);
+
+enum { MODC_NON_STRICT = 0, MODC_STRICT = 1, MODC_ASSIGN = 2 };
+
+/* Makes params (struct MODEL_params, model->params_bytes long, whatever it held) point into block, which has at
+ * least model->param_block bytes. Buffers get their initial values; parameters keep the bytes of the block.
+ * MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE (block too small). */
+enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block, size_t bytes);
+
+/* Reads a safetensors file that lies in memory. Float types convert into each other, other types must agree.
+ * Under any error nothing has changed; unexpected and missing keys are errors with MODC_STRICT only.
+ * MODC_ASSIGN points params into bytes, which must then outlive params, instead of copying: no conversion, and
+ * params is read-only from then on. report may be NULL.
+ * MODC_FORMAT, MODC_KEYS, MODC_READ_ONLY, MODC_POINTER, and what a hook returned. */
+enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, size_t length, unsigned flags,
+                                 struct modc_report *report);
+
+/* Writes a safetensors file of every key of the state_dict. *length is always set to its length, so out NULL
+ * asks for it; a smaller capacity is MODC_SIZE and writes nothing. */
+enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity, size_t *length);
+
+/* Fills params->packed (block of model->packed_block bytes; NULL: the block of the last time) from the
+ * parameters. MODC_ALIGNMENT, MODC_SIZE, MODC_POINTER. */
+enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes);
+
+/* Gives every parameter and buffer the value it has in PyTorch after torch.manual_seed(seed) and building the
+ * model (float32, bit for bit; module-semantics 5.1a). Needs 3 KB of stack. MODC_READ_ONLY, MODC_POINTER. */
+enum modc_status modc_reset(struct modc_params *params, uint64_t seed);
+
+/* To be called after writing to a tensor of params, so that the packed block is made again. */
+void modc_changed(struct modc_params *params);
+
+/* Copies tensor `key` out in PyTorch's layout, unpacking it where it lies only packed. MODC_INDEX, MODC_POINTER. */
+enum modc_status modc_get(const struct modc_params *params, int key, void *out);
+
+/* The tensor itself; data is NULL where it lies only packed. MODC_INDEX. */
+enum modc_status modc_get_tensor(const struct modc_params *params, int key, struct modc_tensor *tensor);
+
+/* State hooks. The caller owns the node, sets call and user, leaves the rest 0, and keeps it until it is removed.
+ * An error that a hook returns ends the save or load with that status; nothing is changed then, unless it
+ * came from a load post-hook that ran after the copying. */
+enum modc_state_hook_kind {
+    MODC_STATE_DICT_PRE,  /* before saving, parents first */
+    MODC_STATE_DICT_POST, /* after saving, children first */
+    MODC_LOAD_PRE,        /* before the file is read, parents first; may point bytes and length elsewhere */
+    MODC_LOAD_POST /* children first; after the copying, or, where a strict load lacks keys or has too many, before
+                      it (loaded is false): then what the report lists after the hooks decides */
+};
+
+struct modc_state_call {
+    const struct modc_params *params;
+    int module;
+    const char *path;
+    void *user;
+    const void *bytes; /* load: the file. Post-hooks of state_dict: what was written, or NULL (length only) */
+    size_t length;
+    unsigned flags;             /* load: MODC_STRICT, MODC_ASSIGN */
+    struct modc_report *report; /* load post-hooks; may be NULL */
+    bool loaded;
+};
+
+struct modc_state_hook {
+    enum modc_status (*call)(struct modc_state_call *call);
+    void *user;
+    enum modc_state_hook_kind kind;
+    int module;
+    struct modc_state_hook *next, **list; /* list: NULL while it is not registered */
+};
+
+/* MODC_INDEX (no such module), MODC_ARGUMENT (already registered), MODC_POINTER. */
+enum modc_status modc_register_state_hook(struct modc_params *params, int module, enum modc_state_hook_kind kind,
+                                          struct modc_state_hook *hook);
+void modc_state_hook_remove(struct modc_state_hook *hook);
+
+/* ---- looking around: iterators, lookup, printing ------------------------------------------------------- */
+
+/* An iterator over the tables, PyTorch's order:
+ *
+ *     struct modc_names it;
+ *     modc_named_parameters(&it, model, 0, "", true, true);
+ *     while (modc_next(&it))
+ *         use(&model->keys[it.index]);
+ */
+struct modc_names {
+    const struct modc_model *model;
+    const char *prefix;
+    int index;             /* of the key or module that modc_next found */
+    const char *name;      /* its name below the module that was given; "" for that module itself */
+    int module, next, kind;
+    bool recurse, remove_duplicate;
+};
+
+/* Each module of the tables is an instance of its own, so that remove_duplicate matters for keys alone. */
+void modc_named_parameters(struct modc_names *it, const struct modc_model *model, int module, const char *prefix,
+                           bool recurse, bool remove_duplicate);
+void modc_named_buffers(struct modc_names *it, const struct modc_model *model, int module, const char *prefix,
+                        bool recurse, bool remove_duplicate);
+void modc_named_modules(struct modc_names *it, const struct modc_model *model, int module, const char *prefix);
+void modc_named_children(struct modc_names *it, const struct modc_model *model, int module);
+bool modc_next(struct modc_names *it);
+/* Writes prefix and name as PyTorch joins them, cut to capacity (with its 0 byte); returns the whole length. */
+size_t modc_names_text(const struct modc_names *it, char *out, size_t capacity);
+
+/* By path ("trunk.0", "trunk.0.weight"); the root is "". MODC_NAME. */
+enum modc_status modc_get_submodule(const struct modc_model *model, const char *path, int *module);
+enum modc_status modc_get_parameter(const struct modc_model *model, const char *path, int *key);
+enum modc_status modc_get_buffer(const struct modc_model *model, const char *path, int *key);
+enum modc_status modc_get_entry(const struct modc_model *model, const char *name, int *entry);
+
+/* print(model), byte for byte, without the newline that print adds. */
+void modc_print(const struct modc_model *model, void (*write)(void *user, const char *text, size_t length),
+                void *user);
+
+/* ---- contexts: the head of every struct MODEL ---------------------------------------------------------- */
+
+struct modc_hook;
+struct modc_hook_set;
+struct modc_call;
+
+struct modc_context {
+    const struct modc_model *model;
+    struct modc_params *params;
+    char *workspace; /* the state block is at its head */
+    size_t workspace_bytes;
+    bool training;
+    uint64_t seed, counter;
+    struct modc_hook *hooks; /* in running order; NULL: the fused variant runs */
+    const struct modc_hook_set *hook_set;
+    struct modc_call *calls;  /* the modules being called, innermost first; fenced variant only */
+    int fault_module;         /* after an error status of a call: the module it happened in, or -1 */
+    int64_t fault_index, fault_value; /* MODC_INDEX: position and value */
+};
+
+/* Makes net (struct MODEL, model->context_bytes long, whatever it held) a context in eval mode, with no hooks
+ * and a fresh state block. MODC_POINTER, MODC_ARGUMENT (params of another model), MODC_ALIGNMENT,
+ * MODC_WORKSPACE (no room for the state block). */
+enum modc_status modc_init(struct modc_context *net, const struct modc_model *model, struct modc_params *params,
+                           void *workspace, size_t bytes);
+void modc_train(struct modc_context *net, bool mode);
+void modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
+void modc_reset_state(struct modc_context *net);
+
+/* What an emitted call tests first; clears the fault. need: the variant's workspace bytes, state included.
+ * MODC_POINTER, MODC_WORKSPACE, MODC_STALE. */
+enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers);
+
+/* ---- hooks ------------------------------------------------------------------------------------------- */
+
+enum modc_hook_kind { MODC_HOOK_FORWARD_PRE, MODC_HOOK_FORWARD };
+
+enum {
+    MODC_PREPEND = 1,
+    MODC_ALWAYS_CALL = 2, /* forward hooks: also when the call fails */
+    MODC_WITH_KWARGS = 4  /* accepted: inputs has every tensor argument, however it was written */
+};
+
+/* What a hook sees. It may change values in place, or point data of an input (pre-hooks) or output (forward
+ * hooks) at memory of its own that lasts until the model's call (with saves: its backward) ends. */
+struct modc_hook_call {
+    struct modc_context *context;
+    const struct modc_model *model;
+    int module;
+    const char *path;
+    void *user;
+    struct modc_tensor *inputs;
+    int input_count;
+    struct modc_tensor *outputs; /* NULL in pre-hooks, and in always_call hooks where the module did not finish */
+    int output_count;
+};
+
+/* The caller owns the node, sets call and user, leaves the rest 0, and keeps it until it is removed; a node
+ * that a hook removes must last until the hooks of that module have run. */
+struct modc_hook {
+    enum modc_status (*call)(struct modc_hook_call *call);
+    void *user;
+    int module; /* -1: in a set, every module */
+    enum modc_hook_kind kind;
+    unsigned flags;
+    struct modc_hook *next, **list; /* list: NULL while it is not registered */
+};
+
+/* Global hooks: run before a context's own, for every module. All zero at first. A set may belong to any
+ * number of contexts (modc_attach); it must not change while one of them runs in another thread. */
+struct modc_hook_set {
+    struct modc_hook *hooks;
+};
+
+/* Registered while the module's hooks run, a hook runs from the next call on; removed then, it still runs in this
+ * one. MODC_INDEX (no such module), MODC_ARGUMENT (already registered; flags), MODC_MEMORY (over
+ * MODC_MAX_HOOKS), MODC_POINTER, MODC_UNSUPPORTED (no entry of the model has a fenced variant). */
+enum modc_status modc_register_forward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                                unsigned flags);
+enum modc_status modc_register_forward_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                            unsigned flags);
+enum modc_status modc_register_module_forward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                       unsigned flags);
+enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                   unsigned flags);
+void modc_hook_remove(struct modc_hook *hook);                                  /* again: does nothing */
+/* NULL: none. MODC_POINTER, MODC_UNSUPPORTED. */
+enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_set *set);
+
+/* Whether a call has to take the fenced variant. */
+static inline bool modc_hooked(const struct modc_context *net)
+{
+    return net->hooks != NULL || (net->hook_set != NULL && net->hook_set->hooks != NULL);
+}
+
+/* For emitted code: a module being called in the fenced variant. Lives on the stack of the emitted function:
+ *
+ *     status = modc_call_begin(net, &call, POLICY_TRUNK_0, &x, 1);
+ *     if (status != MODC_OK)
+ *         return modc_call_failed(net, status);
+ *     ...
+ *     status = modc_call_end(net, &call, &y, 1);
+ *     if (status != MODC_OK)
+ *         return modc_call_failed(net, status);
+ *
+ * modc_call_failed runs the always_call hooks of every module under way, innermost first, empties the list
+ * and returns its argument; called again on the way out it does nothing more. */
+struct modc_call {
+    struct modc_call *outer;
+    int module;
+    struct modc_tensor *inputs, *outputs;
+    int input_count, output_count;
+};
+
+enum modc_status modc_call_begin(struct modc_context *net, struct modc_call *call, int module,
+                                 struct modc_tensor *inputs, int input_count);
+enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *outputs,
+                               int output_count);
+enum modc_status modc_call_failed(struct modc_context *net, enum modc_status status);
+
+/* ---- safetensors, for any tensors ------------------------------------------------------------------------ */
+
+/* A file in memory that passed every check of module-semantics 7.3. */
+struct modc_reader {
+    const unsigned char *bytes; /* the whole file */
+    size_t length, header, data; /* header: bytes of JSON after the first 8; data: where tensors start */
+    bool duplicates;             /* a name stands there twice; the last one counts */
+    size_t count;                /* tensors */
+};
+
+struct modc_item {
+    const char *name; /* as it stands in the JSON, between the quotes */
+    size_t name_length;
+    const char *dtype_name; /* "F32" */
+    int dtype;              /* enum modc_dtype, or -1: one that modc does not have */
+    int ndim;               /* may be over MODC_MAX_DIMS; dims has the first ones */
+    uint64_t dims[MODC_MAX_DIMS];
+    const void *data;
+    size_t bytes;
+};
+
+/* MODC_FORMAT; report may be NULL. */
+enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes, size_t length,
+                                  struct modc_report *report);
+/* *at: 0 at first. In the order of the JSON; false at the end. */
+bool modc_reader_next(const struct modc_reader *reader, size_t *at, struct modc_item *item);
+bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item);
+/* Decodes the name (JSON escapes), cut to capacity with its 0 byte; returns the whole length. */
+size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity);
+
+bool modc_item_is(const struct modc_item *item, const char *name); /* without decoding it first */
+
+struct modc_named_tensor {
+    const char *name;
+    struct modc_tensor tensor;
+};
+
+/* Tensors to write, wherever they come from: get may leave name NULL (not in the file), copy gives the bytes. */
+struct modc_writer {
+    int count;
+    const void *user;
+    void (*get)(const struct modc_writer *writer, int index, struct modc_named_tensor *named);
+    enum modc_status (*copy)(const struct modc_writer *writer, int index, void *out);
+};
+
+/* As modc_save_bytes. MODC_ARGUMENT: a name stands there twice with one dtype. */
+enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, size_t capacity, size_t *length);
+enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out, size_t capacity,
+                                    size_t *length);
+
+/* ---- numbers --------------------------------------------------------------------------------------------- */
+
+size_t modc_dtype_align(enum modc_dtype dtype);
+size_t modc_tensor_bytes(const struct modc_tensor *tensor);
+
+/* One element, which need not be aligned. Storing rounds float types through float32 as PyTorch does, cuts for
+ * integers, and takes everything but 0 as true; a complex number is its real part. */
+double modc_number(const void *from, enum modc_dtype dtype);
+void modc_store(void *to, enum modc_dtype dtype, double value);
+
+/* Writes the initial value of a key of kind CONSTANT or VALUE; of another kind: nothing. */
+void modc_fill_constant(const struct modc_key *key, void *out);
+
+/* Whether modc_convert takes these types: equal ones, or two float types. */
+bool modc_converts(enum modc_dtype to, enum modc_dtype from);
+/* out and in do not overlap; neither needs to be aligned. MODC_ARGUMENT: modc_converts is false. */
+enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *in, enum modc_dtype in_dtype,
+                              size_t count);
+
+/* ---- hosted builds: modc_host.c -------------------------------------------------------------------------- */
+
+/* Over modc_load_bytes and modc_save_bytes; a failed save leaves the old file. MODC_FILE (errno says more);
+ * load refuses MODC_ASSIGN (MODC_ARGUMENT): map the file and use modc_load_bytes. */
+enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags, struct modc_report *report);
+enum modc_status modc_save(const struct modc_params *params, const char *path);
+
+/* The file's bytes, read-only, until modc_unmap. */
+enum modc_status modc_map(const char *path, const void **bytes, size_t *length);
+void modc_unmap(const void *bytes, size_t length);
+/* Writes a file at once: under another name first, then renamed. MODC_FILE. */
+enum modc_status modc_write_file(const char *path, const void *bytes, size_t length);
+
+/* struct MODEL_params with its parameter block and packed block in one allocation, bound; weights are not set. */
+enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params);
+void modc_params_destroy(struct modc_params *params); /* only of modc_params_create; NULL is allowed */
+
+/* struct MODEL with a workspace of its own, initialised; workspace 0: enough for every entry and variant. */
+enum modc_status modc_create(const struct modc_model *model, struct modc_params *params, size_t workspace,
+                             struct modc_context **net);
+void modc_destroy(struct modc_context *net);
+size_t modc_workspace(const struct modc_model *model); /* the largest of all entries and variants */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

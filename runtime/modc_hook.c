@@ -1,0 +1,316 @@
+/* modc_hook.c - contexts, and forward hooks: who registered what, and what runs around a module's call.
+ *
+ * The emitted fenced code brackets every module with modc_call_begin and modc_call_end; the fused code has none of
+ * this. Order, snapshots and always_call are PyTorch's (module-semantics 1.1 to 1.5). */
+#include "modc.h"
+
+#include <string.h>
+
+/* ---- contexts ------------------------------------------------------------------------------------------- */
+
+enum modc_status modc_init(struct modc_context *net, const struct modc_model *model, struct modc_params *params,
+                           void *workspace, size_t bytes)
+{
+    if (net == NULL || model == NULL || params == NULL || params->model == NULL ||
+        (workspace == NULL && bytes > 0))
+        return MODC_POINTER;
+    if (params->model != model)
+        return MODC_ARGUMENT;
+    if ((uintptr_t)workspace % (model->align > 0 ? model->align : 1) != 0)
+        return MODC_ALIGNMENT;
+    if (bytes < model->state_block)
+        return MODC_WORKSPACE;
+    memset(net, 0, model->context_bytes);
+    net->model = model;
+    net->params = params;
+    net->workspace = workspace;
+    net->workspace_bytes = bytes;
+    net->fault_module = -1;
+    modc_reset_state(net);
+    return MODC_OK;
+}
+
+void modc_train(struct modc_context *net, bool mode)
+{
+    net->training = mode;
+}
+
+void modc_seed(struct modc_context *net, uint64_t seed)
+{
+    net->seed = seed;
+    net->counter = 0;
+}
+
+void modc_reset_state(struct modc_context *net)
+{
+    const struct modc_model *model = net->model;
+
+    for (int i = 0; i < model->state_count; i++)
+        modc_fill_constant(&model->states[i], net->workspace + model->states[i].block);
+}
+
+enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers)
+{
+    if (net == NULL || net->model == NULL || net->params == NULL)
+        return MODC_POINTER;
+
+    const struct modc_params *params = net->params;
+
+    net->fault_module = -1;
+    net->calls = NULL;
+    if (net->workspace_bytes < need)
+        return MODC_WORKSPACE;
+    if (uses_packed && (params->packed == NULL || params->packed_version != params->version))
+        return MODC_STALE;
+    if (uses_packed && uses_buffers && params->packed_buffer_version != params->buffer_version)
+        return MODC_STALE;
+    return MODC_OK;
+}
+
+/* ---- registration --------------------------------------------------------------------------------------- */
+
+static bool has_fenced(const struct modc_model *model)
+{
+    for (int i = 0; i < model->entry_count; i++) {
+        for (int mode = 0; mode < MODC_MODES; mode++) {
+            if (model->entries[i].fenced_workspace[mode] > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static enum modc_status add_hook(struct modc_hook **list, int module, enum modc_hook_kind kind,
+                                 struct modc_hook *hook, unsigned flags)
+{
+    unsigned allowed = MODC_PREPEND | MODC_WITH_KWARGS | (kind == MODC_HOOK_FORWARD ? MODC_ALWAYS_CALL : 0u);
+    int count = 0;
+
+    if (hook == NULL || hook->call == NULL)
+        return MODC_POINTER;
+    if (hook->list != NULL || (flags & ~allowed) != 0)
+        return MODC_ARGUMENT;
+
+    struct modc_hook **end = list;
+
+    for (; *end != NULL; end = &(*end)->next)
+        count += (*end)->kind == kind && (*end)->module == module;
+    if (count >= MODC_MAX_HOOKS)
+        return MODC_MEMORY;
+    if ((flags & MODC_PREPEND) != 0)
+        end = list;
+    hook->module = module;
+    hook->kind = kind;
+    hook->flags = flags;
+    hook->list = list;
+    hook->next = *end;
+    *end = hook;
+    return MODC_OK;
+}
+
+static enum modc_status add_to_context(struct modc_context *net, int module, enum modc_hook_kind kind,
+                                       struct modc_hook *hook, unsigned flags)
+{
+    if (net == NULL || net->model == NULL)
+        return MODC_POINTER;
+    if (!has_fenced(net->model))
+        return MODC_UNSUPPORTED;
+    if (module < 0 || module >= net->model->module_count)
+        return MODC_INDEX;
+    return add_hook(&net->hooks, module, kind, hook, flags);
+}
+
+enum modc_status modc_register_forward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                                unsigned flags)
+{
+    return add_to_context(net, module, MODC_HOOK_FORWARD_PRE, hook, flags);
+}
+
+enum modc_status modc_register_forward_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                            unsigned flags)
+{
+    return add_to_context(net, module, MODC_HOOK_FORWARD, hook, flags);
+}
+
+static enum modc_status add_to_set(struct modc_hook_set *set, enum modc_hook_kind kind, struct modc_hook *hook,
+                                   unsigned flags)
+{
+    if (set == NULL)
+        return MODC_POINTER;
+    if ((flags & MODC_PREPEND) != 0)
+        return MODC_ARGUMENT; /* as in PyTorch: global hooks have none */
+    return add_hook(&set->hooks, -1, kind, hook, flags);
+}
+
+enum modc_status modc_register_module_forward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                       unsigned flags)
+{
+    return add_to_set(set, MODC_HOOK_FORWARD_PRE, hook, flags);
+}
+
+enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                   unsigned flags)
+{
+    return add_to_set(set, MODC_HOOK_FORWARD, hook, flags);
+}
+
+void modc_hook_remove(struct modc_hook *hook)
+{
+    if (hook == NULL || hook->list == NULL)
+        return;
+    for (struct modc_hook **at = hook->list; *at != NULL; at = &(*at)->next) {
+        if (*at == hook) {
+            *at = hook->next;
+            break;
+        }
+    }
+    hook->list = NULL;
+    hook->next = NULL;
+}
+
+enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_set *set)
+{
+    if (net == NULL || net->model == NULL)
+        return MODC_POINTER;
+    if (set != NULL && !has_fenced(net->model))
+        return MODC_UNSUPPORTED;
+    net->hook_set = set;
+    return MODC_OK;
+}
+
+/* ---- calling -------------------------------------------------------------------------------------------- */
+
+/* The hooks of one step as they were when it started: one added meanwhile does not run, one removed does. */
+struct snapshot {
+    const struct modc_hook *hooks[2 * MODC_MAX_HOOKS];
+    int count;
+};
+
+static void collect(struct snapshot *snapshot, const struct modc_hook *list, int module, enum modc_hook_kind kind)
+{
+    for (const struct modc_hook *hook = list; hook != NULL; hook = hook->next) {
+        if (hook->kind == kind && (hook->module == module || hook->module < 0))
+            snapshot->hooks[snapshot->count++] = hook;
+    }
+}
+
+static void take_snapshot(struct snapshot *snapshot, const struct modc_context *net, int module,
+                          enum modc_hook_kind kind)
+{
+    snapshot->count = 0;
+    if (net->hook_set != NULL)
+        collect(snapshot, net->hook_set->hooks, module, kind);
+    collect(snapshot, net->hooks, module, kind);
+}
+
+/* Changes whenever a dtype or dimension of one tensor does, or a pointer becomes or stops being NULL: each step is
+ * a bijection. */
+static uint64_t shape_hash(const struct modc_tensor *tensors, int count)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (int i = 0; i < count; i++) {
+        const struct modc_tensor *t = &tensors[i];
+        uint64_t head = (uint64_t)t->dtype << 32 ^ (uint64_t)(uint32_t)t->ndim << 1 ^ (t->data != NULL);
+
+        hash = (hash ^ head) * 1099511628211u;
+        for (int k = 0; k < t->ndim && k < MODC_MAX_DIMS; k++)
+            hash = (hash ^ (uint32_t)t->dims[k]) * 1099511628211u;
+    }
+    return hash;
+}
+
+static enum modc_status run_hook(struct modc_context *net, const struct modc_call *call,
+                                 const struct modc_hook *hook)
+{
+    struct modc_hook_call record = {net,
+                                    net->model,
+                                    call->module,
+                                    net->model->modules[call->module].path,
+                                    hook->user,
+                                    call->inputs,
+                                    call->input_count,
+                                    call->outputs,
+                                    call->output_count};
+    uint64_t before = shape_hash(call->inputs, call->input_count) ^ shape_hash(call->outputs, call->output_count) * 3;
+    enum modc_status status = hook->call(&record);
+
+    if (status != MODC_OK)
+        return status;
+
+    uint64_t after = shape_hash(call->inputs, call->input_count) ^ shape_hash(call->outputs, call->output_count) * 3;
+
+    return before == after ? MODC_OK : MODC_HOOK_SHAPE;
+}
+
+/* Runs the always_call hooks of a call that failed, but for those of `called`; their errors are dropped. */
+static void run_always(struct modc_context *net, const struct modc_call *call, const struct snapshot *called)
+{
+    struct snapshot step;
+
+    take_snapshot(&step, net, call->module, MODC_HOOK_FORWARD);
+    for (int i = 0; i < step.count; i++) {
+        bool skip = (step.hooks[i]->flags & MODC_ALWAYS_CALL) == 0;
+
+        for (int k = 0; called != NULL && k < called->count; k++)
+            skip = skip || called->hooks[k] == step.hooks[i];
+        if (!skip)
+            (void)run_hook(net, call, step.hooks[i]);
+    }
+}
+
+enum modc_status modc_call_begin(struct modc_context *net, struct modc_call *call, int module,
+                                 struct modc_tensor *inputs, int input_count)
+{
+    struct snapshot step;
+
+    call->outer = net->calls;
+    call->module = module;
+    call->inputs = inputs;
+    call->input_count = input_count;
+    call->outputs = NULL;
+    call->output_count = 0;
+    net->calls = call;
+    take_snapshot(&step, net, module, MODC_HOOK_FORWARD_PRE);
+    for (int i = 0; i < step.count; i++) {
+        enum modc_status status = run_hook(net, call, step.hooks[i]);
+
+        if (status != MODC_OK) {
+            net->fault_module = module;
+            return status;
+        }
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *outputs,
+                               int output_count)
+{
+    struct snapshot step;
+    enum modc_status status = MODC_OK;
+
+    call->outputs = outputs;
+    call->output_count = output_count;
+    take_snapshot(&step, net, call->module, MODC_HOOK_FORWARD);
+    for (int i = 0; i < step.count && status == MODC_OK; i++) {
+        status = run_hook(net, call, step.hooks[i]);
+        if (status != MODC_OK) {
+            net->fault_module = call->module;
+            step.count = i + 1; /* these have been called */
+            run_always(net, call, &step);
+        }
+    }
+    net->calls = call->outer;
+    return status;
+}
+
+enum modc_status modc_call_failed(struct modc_context *net, enum modc_status status)
+{
+    while (net->calls != NULL) {
+        const struct modc_call *call = net->calls;
+
+        net->calls = call->outer;
+        run_always(net, call, NULL);
+    }
+    return status;
+}

@@ -1,0 +1,541 @@
+/* modc_reset.c - the initial weights of a model, bit for bit those of PyTorch's CPU generator.
+ *
+ * Apart from modc_state.c because every rounding here is promised (module-semantics 5.1a) and because firmware that
+ * only loads weights does without it. No libm: functions are written out, with fused multiply-adds in software
+ * where the machine has none. float64 normal_ agrees up to the last bit of log, sin and cos; with
+ * MODC_LIBM defined it calls the C library's, as PyTorch does, and agrees in all bits with a PyTorch that uses
+ * the same library. */
+#include "modc.h"
+
+#include <string.h>
+#ifdef MODC_LIBM
+#include <math.h>
+#endif
+
+#ifdef __FAST_MATH__
+#error "modc_reset.c promises bits: compile it without -ffast-math"
+#endif
+#if defined __clang__
+#pragma STDC FP_CONTRACT OFF
+#elif defined __GNUC__
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+/* ---- MT19937 -------------------------------------------------------------------------------------------- */
+
+enum { WORDS = 624, MIDDLE = 397 };
+
+struct generator {
+    uint32_t state[WORDS];
+    int at;
+    bool has_normal; /* a value of the path for fewer than 16 is left over */
+    double normal;
+};
+
+static void seed(struct generator *g, uint64_t value)
+{
+    g->state[0] = (uint32_t)value;
+    for (uint32_t j = 1; j < WORDS; j++)
+        g->state[j] = 1812433253u * (g->state[j - 1] ^ g->state[j - 1] >> 30) + j;
+    g->at = WORDS;
+    g->has_normal = false;
+    g->normal = 0.0;
+}
+
+static void twist(struct generator *g)
+{
+    for (int j = 0; j < WORDS; j++) {
+        int next = j + 1 < WORDS ? j + 1 : 0, far = j + MIDDLE < WORDS ? j + MIDDLE : j + MIDDLE - WORDS;
+        uint32_t mixed = (g->state[j] & 0x80000000u) | (g->state[next] & 0x7fffffffu);
+
+        g->state[j] = g->state[far] ^ mixed >> 1 ^ (0x9908b0dfu & (0u - (mixed & 1)));
+    }
+    g->at = 0;
+}
+
+static uint32_t next_word(struct generator *g)
+{
+    if (g->at == WORDS)
+        twist(g);
+
+    uint32_t word = g->state[g->at++];
+
+    word ^= word >> 11;
+    word ^= word << 7 & 0x9d2c5680u;
+    word ^= word << 15 & 0xefc60000u;
+    return word ^ word >> 18;
+}
+
+static float next_u24(struct generator *g)
+{
+    return (float)(next_word(g) & 0xffffffu) * 5.9604644775390625e-8f; /* 2^-24 */
+}
+
+static double next_u53(struct generator *g)
+{
+    uint64_t high = next_word(g);
+    uint64_t word = high << 32 | next_word(g);
+
+    return (double)(word & 0x1fffffffffffffu) * 1.1102230246251565404e-16; /* 2^-53 */
+}
+
+/* ---- exact arithmetic ----------------------------------------------------------------------------------- */
+
+/* high + low is exactly what was computed. */
+struct pair {
+    double high, low;
+};
+
+static struct pair two_sum(double a, double b)
+{
+    double sum = a + b, part = sum - a;
+    struct pair result = {sum, (a - (sum - part)) + (b - part)};
+
+    return result;
+}
+
+static struct pair two_product(double a, double b)
+{
+    double c = 134217729.0 * a, d = 134217729.0 * b; /* 2^27 + 1 */
+    double a1 = c - (c - a), b1 = d - (d - b), a2 = a - a1, b2 = b - b1;
+    double product = a * b;
+    struct pair result = {product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2};
+
+    return result;
+}
+
+/* a + b rounded to odd: a later rounding to fewer bits gives what one rounding of the exact sum would give. */
+static double add_to_odd(double a, double b)
+{
+    struct pair sum = two_sum(a, b);
+    uint64_t bits;
+
+    memcpy(&bits, &sum.high, sizeof bits);
+    if (sum.low == 0.0 || (bits & 1) != 0)
+        return sum.high;
+    if ((sum.low > 0.0) == (sum.high > 0.0))
+        bits++;
+    else
+        bits--;
+    memcpy(&sum.high, &bits, sizeof bits);
+    return sum.high;
+}
+
+static float fma32(float a, float b, float c)
+{
+#if defined __FMA__ || defined __FP_FAST_FMAF || defined __aarch64__
+    return __builtin_fmaf(a, b, c);
+#else
+    return (float)add_to_odd((double)a * (double)b, (double)c);
+#endif
+}
+
+/* Boldo and Melquiond's; right wherever nothing overflows or underflows, as here. */
+static double fma64(double a, double b, double c)
+{
+    struct pair product = two_product(a, b);
+    struct pair low = two_sum(c, product.low);
+    struct pair high = two_sum(product.high, low.high);
+
+    return high.high + add_to_odd(high.low, low.low);
+}
+
+/* Of a number that is not negative: halves the exponent for a first guess, then Newton. */
+static double sqrt64(double x)
+{
+    double root;
+    uint64_t bits;
+
+    if (!(x > 0.0))
+        return x;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits >> 1) + 0x1ff7a3bea91d9b1bu;
+    memcpy(&root, &bits, sizeof root);
+    for (int i = 0; i < 4; i++)
+        root = 0.5 * (root + x / root);
+
+    struct pair square = two_product(root, root); /* the rest is below the last bit */
+
+    return root + ((x - square.high) - square.low) / (2.0 * root);
+}
+
+static float sqrt32(float x)
+{
+    return (float)sqrt64((double)x); /* twice the bits and two more: rounding twice does no harm */
+}
+
+/* ---- log, sin and cos as the float32 kernels have them --------------------------------------------------- */
+
+/* Of a positive normal number. */
+static float log32(float x)
+{
+    static const float p[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
+                              -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
+                              2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
+    uint32_t bits;
+    float m;
+
+    memcpy(&bits, &x, sizeof bits);
+
+    int exponent = (int)(bits >> 23) - 126;
+
+    bits = (bits & 0x7fffffu) | 0x3f000000u;
+    memcpy(&m, &bits, sizeof m);
+    if (m < .70710678f) {
+        exponent--;
+        m = (m - 1.0f) + m;
+    } else {
+        m = m - 1.0f;
+    }
+
+    float e = (float)exponent, z = m * m, y = p[0];
+
+    for (int i = 1; i < 9; i++)
+        y = fma32(y, m, p[i]);
+    y = y * m;
+    y = fma32(y, z, e * -2.12194440e-4f);
+    y = fma32(-z, .5f, y);
+    return fma32(e, .693359375f, m + y);
+}
+
+/* Of a number from 0 to 7. */
+static void sin_cos32(float x, float *sine, float *cosine)
+{
+    int j = ((int)(x * 1.27323954473516f) + 1) & ~1;
+
+    x = fma32((float)j, -.78515625f, x);
+    x = fma32((float)j, -2.4187564849853515625e-4f, x);
+    x = fma32((float)j, -3.77489497744594108e-8f, x);
+
+    float z = x * x;
+    float c = fma32(2.443315711809948e-5f, z, -1.388731625493765e-3f);
+    float s = fma32(-1.9515295891e-4f, z, 8.3321608736e-3f);
+
+    c = fma32(c, z, 4.166664568298827e-2f);
+    c = c * z;
+    c = fma32(c, z, -(z * .5f)) + 1.0f;
+    s = fma32(s, z, -1.6666654611e-1f);
+    s = s * z;
+    s = fma32(s, x, x);
+    if ((j & 2) != 0) {
+        float swap = s;
+
+        s = c;
+        c = swap;
+    }
+    *sine = (j & 4) != 0 ? -s : s;
+    *cosine = ((j - 2) & 4) != 0 ? c : -c;
+}
+
+/* ---- log, sin and cos in double ------------------------------------------------------------------------- */
+
+#ifdef MODC_LIBM
+
+static double log64(double x)
+{
+    return log(x);
+}
+
+static double log1p64(double x)
+{
+    return log1p(x);
+}
+
+static void sin_cos64(double x, double *sine, double *cosine)
+{
+    *sine = sin(x);
+    *cosine = cos(x);
+}
+
+#else
+
+/* Of a number in (0, 1]; within 0.51 of the last place. log(m) = 2 atanh(s), s = (m - 1) / (m + 1). */
+static double log64(double x)
+{
+    uint64_t bits;
+    double m;
+
+    memcpy(&bits, &x, sizeof bits);
+
+    int exponent = (int)(bits >> 52) - 1022;
+
+    bits = (bits & 0xfffffffffffffu) | 0x3fe0000000000000u;
+    memcpy(&m, &bits, sizeof m);
+    if (m < 0.70710678118654752) {
+        m *= 2.0;
+        exponent--;
+    }
+
+    double above = m - 1.0, s = above / (m + 1.0);
+    struct pair divisor = two_sum(m, 1.0), product = two_product(s, divisor.high);
+    double rest = ((above - product.high) - product.low - s * divisor.low) / divisor.high; /* s + rest is exact */
+    double z = s * s, series = 0.0;
+
+    for (int k = 33; k >= 3; k -= 2)
+        series = series * z + 1.0 / k;
+
+    double e = exponent;
+    struct pair sum = two_sum(e * 6.93147180369123816490e-1, 2.0 * s); /* ln 2 in 33 bits: the product is exact */
+
+    return sum.high + (sum.low + (2.0 * (rest + s * z * series) + e * 1.90821492927058770002e-10));
+}
+
+/* Of -b, b a multiple of 2^-53 in [0, 1): 1 - b is exact. */
+static double log1p64(double x)
+{
+    return log64(1.0 + x);
+}
+
+/* Of a number from 0 to 7. */
+static void sin_cos64(double x, double *sine, double *cosine)
+{
+    int quarter = (int)(x * 0.63661977236758134 + 0.5);
+    double q = quarter;
+    struct pair r = two_sum(x - q * 1.5707963267341256, -q * 6.0771005063039602e-11); /* pi / 2 in parts of 33 bits */
+    double low = r.low - q * 2.0222662487959506e-21;
+    double z = r.high * r.high, sine_series = 0.0, cosine_series = 0.0;
+    static const double s[] = {-1.6666666666666666e-1, 8.3333333333333333e-3,  -1.9841269841269841e-4,
+                               2.7557319223985893e-6,  -2.5052108385441719e-8, 1.6059043836821613e-10,
+                               -7.6471637318198165e-13, 2.8114572543455206e-15};
+    static const double c[] = {4.1666666666666667e-2,  -1.3888888888888889e-3, 2.4801587301587302e-5,
+                               -2.7557319223985893e-7, 2.0876756987868099e-9,  -1.1470745597729725e-11,
+                               4.7794773323873853e-14, -1.5619206968586225e-16};
+
+    for (int i = 7; i >= 0; i--) {
+        sine_series = sine_series * z + s[i];
+        cosine_series = cosine_series * z + c[i];
+    }
+
+    struct pair square = two_product(r.high, r.high);
+    struct pair one = two_sum(1.0, -0.5 * square.high);
+    double si = r.high + (low * (1.0 - 0.5 * z) + r.high * z * sine_series);
+    double co = one.high + (one.low + (-0.5 * square.low - r.high * low + z * z * cosine_series));
+
+    *sine = (quarter & 1) == 0 ? si : co;
+    *cosine = (quarter & 1) == 0 ? co : si;
+    if ((quarter & 2) != 0)
+        *sine = -*sine;
+    if (((quarter + 1) & 2) != 0)
+        *cosine = -*cosine;
+}
+
+#endif
+
+/* ---- drawing -------------------------------------------------------------------------------------------- */
+
+/* Where numbers go; out NULL: nowhere, the stream only moves on. */
+struct target {
+    unsigned char *out;
+    enum modc_dtype dtype; /* a float type that is not complex */
+    size_t count;
+};
+
+static void store(const struct target *target, size_t index, double value)
+{
+    float single = (float)value;
+
+    if (target->out == NULL)
+        return;
+    if (target->dtype == MODC_FLOAT32)
+        memcpy(target->out + index * sizeof single, &single, sizeof single);
+    else
+        modc_store(target->out + index * modc_dtype_bytes(target->dtype), target->dtype, value);
+}
+
+static double rounded(enum modc_dtype dtype, double value)
+{
+    unsigned char element[8];
+
+    modc_store(element, dtype, value);
+    return modc_number(element, dtype);
+}
+
+static void draw_uniform(struct generator *g, const struct target *target, double a, double b)
+{
+    enum modc_dtype dtype = target->dtype, wide = dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32;
+    double from = rounded(wide, a), range = rounded(wide, rounded(wide, b) - from);
+
+    double end = rounded(dtype, b);
+
+    for (size_t i = 0; i < target->count; i++) {
+        double value;
+
+        if (dtype == MODC_FLOAT64)
+            value = fma64(next_u53(g), range, from);
+        else
+            value = (double)fma32(next_u24(g), (float)range, (float)from);
+        if (wide != dtype)
+            value = rounded(dtype, value);
+        store(target, i, value == end ? from : value);
+    }
+}
+
+static void draw_few_normals(struct generator *g, const struct target *target, double mean, double std)
+{
+    for (size_t i = 0; i < target->count; i++) {
+        double value = g->normal;
+
+        if (g->has_normal) {
+            g->has_normal = false;
+        } else {
+            double a = next_u53(g), b = next_u53(g), sine, cosine;
+            double radius = sqrt64(-2.0 * log1p64(-b));
+
+            sin_cos64(6.283185307179586232 * a, &sine, &cosine);
+            g->normal = radius * sine;
+            g->has_normal = true;
+            value = radius * cosine;
+        }
+        store(target, i, fma64(value, std, mean));
+    }
+}
+
+enum { BLOCK = 16, HALF = 8 };
+
+static void fill_block32(struct generator *g, const struct target *target, size_t at, float mean, float std)
+{
+    float d[BLOCK];
+
+    for (int j = 0; j < BLOCK; j++)
+        d[j] = next_u24(g);
+    if (target->out == NULL)
+        return;
+    for (int j = 0; j < HALF; j++) {
+        float sine, cosine, radius = sqrt32(-2.0f * log32(1.0f - d[j]));
+
+        sin_cos32(6.2831855f * d[j + HALF], &sine, &cosine);
+        d[j] = fma32(radius * cosine, std, mean);
+        d[j + HALF] = fma32(radius * sine, std, mean);
+    }
+    for (size_t j = 0; j < BLOCK; j++)
+        store(target, at + j, (double)d[j]);
+}
+
+static void fill_block64(struct generator *g, const struct target *target, size_t at, double mean, double std)
+{
+    double d[BLOCK];
+
+    for (int j = 0; j < BLOCK; j++)
+        d[j] = next_u53(g);
+    if (target->out == NULL)
+        return;
+    for (int j = 0; j < HALF; j++) {
+        double sine, cosine, radius = sqrt64(-2.0 * log64(1.0 - d[j]));
+
+        sin_cos64(6.283185307179586232 * d[j + HALF], &sine, &cosine);
+        d[j] = fma64(radius * cosine, std, mean);
+        d[j + HALF] = fma64(radius * sine, std, mean);
+    }
+    for (size_t j = 0; j < BLOCK; j++)
+        store(target, at + j, d[j]);
+}
+
+/* Blocks of 16; a part block at the end is drawn, but for half types, and thrown away, and the last 16 are
+ * drawn again. */
+static void draw_normal(struct generator *g, const struct target *target, double mean, double std)
+{
+    bool wide = target->dtype == MODC_FLOAT64;
+    size_t part = target->count % BLOCK, whole = target->count - part;
+
+    if (target->count < BLOCK) {
+        draw_few_normals(g, target, mean, std);
+        return;
+    }
+    for (size_t at = 0; at < whole + (part > 0 ? BLOCK : 0); at += BLOCK) {
+        if (at == whole) {
+            at = target->count - BLOCK;
+            for (size_t i = 0; i < part; i++) {
+                if (wide)
+                    next_u53(g);
+                else if (target->dtype == MODC_FLOAT32)
+                    next_u24(g);
+            }
+        }
+        if (wide)
+            fill_block64(g, target, at, mean, std);
+        else
+            fill_block32(g, target, at, (float)mean, (float)std);
+        if (at == target->count - BLOCK)
+            break;
+    }
+}
+
+static enum modc_status draw(struct generator *g, const struct modc_key *key, const struct modc_draw *draw, void *out)
+{
+    struct target target = {out, key->dtype, 1};
+    double std = draw->b;
+
+    for (int i = 0; i < key->ndim; i++)
+        target.count *= (size_t)key->dims[i];
+    if (key->dtype == MODC_COMPLEX64) { /* as twice the real numbers, of half the variance */
+        target.dtype = MODC_FLOAT32;
+        target.count *= 2;
+        std = draw->b / 1.4142135623730951;
+    }
+    if (draw->init == MODC_INIT_UNIFORM || draw->init == MODC_INIT_NORMAL) {
+        if (!modc_converts(MODC_FLOAT32, target.dtype))
+            return MODC_ARGUMENT;
+        if (draw->init == MODC_INIT_UNIFORM)
+            draw_uniform(g, &target, draw->a, draw->b);
+        else
+            draw_normal(g, &target, draw->a, std);
+        return MODC_OK;
+    }
+    if (out == NULL || target.count == 0)
+        return MODC_OK;
+
+    size_t from = 0, count = target.count, bytes = modc_dtype_bytes(target.dtype);
+
+    if (draw->init == MODC_INIT_ROW) {
+        count /= (size_t)key->dims[0];
+        from = (size_t)draw->b * count;
+        if (!(draw->b >= 0.0 && draw->b < (double)key->dims[0]))
+            return MODC_INDEX;
+    } else if (draw->init != MODC_INIT_CONSTANT) {
+        return MODC_ARGUMENT;
+    }
+    for (size_t i = from; i < from + count; i++) {
+        bool imaginary = key->dtype == MODC_COMPLEX64 && i % 2 == 1;
+
+        modc_store(target.out + i * bytes, target.dtype, imaginary ? 0.0 : draw->a);
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_reset(struct modc_params *params, uint64_t value)
+{
+    struct generator g;
+
+    if (params == NULL || params->model == NULL)
+        return MODC_POINTER;
+    if (params->read_only)
+        return MODC_READ_ONLY;
+
+    const struct modc_model *model = params->model;
+    struct modc_tensor tensor;
+
+    for (int i = 0; i < model->key_count; i++) {
+        modc_get_tensor(params, i, &tensor);
+        if (tensor.data == NULL)
+            return MODC_POINTER;
+    }
+    params->version++;
+    for (int i = 0; i < model->key_count; i++) {
+        modc_get_tensor(params, i, &tensor);
+        if (model->keys[i].same_as == i)
+            modc_fill_constant(&model->keys[i], tensor.data);
+    }
+    seed(&g, value);
+    for (int i = 0; i < model->draw_count; i++) {
+        int index = model->draws[i].key;
+
+        modc_get_tensor(params, index, &tensor);
+
+        void *out = model->keys[index].same_as == index ? tensor.data : NULL;
+        enum modc_status status = draw(&g, &model->keys[index], &model->draws[i], out);
+
+        if (status != MODC_OK)
+            return status;
+    }
+    return MODC_OK;
+}

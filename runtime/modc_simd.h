@@ -1,0 +1,1393 @@
+/* modc_simd.h - vectors under one set of names at every width, their mathematics, and the arithmetic of kernels.
+ *
+ * MODC_LANES is the number of floats in a vector: 16 (AVX-512F), 8 (AVX2), 4 (SSE2, NEON of aarch64), 1 (everything
+ * else, or as the user says with -DMODC_LANES=1); doubles have MODC_LANES64. Types are modc_f32 and modc_f64, plain
+ * float and double where there is one lane; masks modc_m32 and modc_m64 have all bits of a lane set or none, so that
+ * & | ^ ~ work. + - * / are operators, everything else a function: modc_f32_exp(v). Its scalar twin is
+ * modc_f32s_exp(x), with the same polynomial; float code never needs libm. modc_f64s_exp(x) is libm's exp.
+ *
+ * note [primitives]
+ * Every primitive is right at 0, -0, infinities, NaN and denormals, but that results below 1.2e-38 may be 0. Errors
+ * against double, in units in the last place: exp 1, expm1 1.5, log 1.1, log1p 1.5, tanh 5.6, erf 5.9, sin and cos
+ * 2.6, pow 0.6. tests/unit/test_simd.c holds them to it.
+ *
+ * note [contraction]
+ * gcc -std=c99 does not fuse a * b + c, which halves the speed of a kernel; MODC_KERNELS_BEGIN ... MODC_KERNELS_END
+ * around kernels switch that on, whatever the flags. */
+#ifndef MODC_SIMD_PASS
+#ifndef MODC_SIMD_H
+#define MODC_SIMD_H
+
+#ifdef __FAST_MATH__
+#error "-ffast-math breaks the polynomials of modc_simd.h; kernels are fast without it"
+#endif
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined __GNUC__
+#undef MODC_LANES
+#define MODC_LANES 1
+#elif !defined MODC_LANES
+#if defined __AVX512F__
+#define MODC_LANES 16
+#elif defined __AVX2__ /* AVX alone has no 256-bit integers */
+#define MODC_LANES 8
+#elif defined __SSE2__ || (defined __aarch64__ && defined __ARM_NEON)
+#define MODC_LANES 4
+#else
+#define MODC_LANES 1
+#endif
+#endif
+
+#if MODC_LANES == 1
+#define MODC_LANES64 1
+#else
+#define MODC_LANES64 (MODC_LANES / 2)
+#endif
+
+/* note [panels]
+ * Packed weights lie in panels of 64 bytes of columns, [ceil(N / P)][K][P]: the same bytes for every width. */
+#define MODC_PANEL32 16
+#define MODC_PANEL64 8
+
+/* Register tiles of a matrix product. MODC_TILE_ROWS: the most rows of a tile; MODC_TILE_VECTORS(rows): how many vectors
+ * of columns a tile of so many rows takes, which fit the register file with room for the operands and hide the latency
+ * of the multiply-add; MODC_TILE_SETS(tile, k): over how many accumulators a tile of few vectors splits K. */
+#if MODC_LANES == 16
+#define MODC_TILE_ROWS 14
+#define MODC_TILE_VECTORS(rows) ((rows) >= 8 ? 2 : (rows) > 1 ? 4 : 8)
+#elif MODC_LANES == 4 && defined __aarch64__
+#define MODC_TILE_ROWS 6
+#define MODC_TILE_VECTORS(rows) ((rows) > 1 ? 4 : 8)
+#elif MODC_LANES > 1
+#define MODC_TILE_ROWS 6
+#define MODC_TILE_VECTORS(rows) ((rows) > 2 ? 2 : (rows) == 2 ? 4 : 8)
+#else
+#define MODC_TILE_ROWS 1
+#define MODC_TILE_VECTORS(rows) 8
+#endif
+#define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
+#define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
+
+#if defined __GNUC__
+#define MODC_INLINE static inline __attribute__((always_inline))
+#define MODC_OUTLINE static __attribute__((noinline, unused))
+#else
+#define MODC_INLINE static inline
+#define MODC_OUTLINE static inline
+#endif
+
+/* MODC_UNROLL before a loop of the register tile, whose bounds are constants once it is inlined: all of it, early.
+ * With a count, or without the word full, clang unrolls too late, and the tile stays in memory.
+ * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold. */
+#if defined __clang__
+#define MODC_UNROLL _Pragma("clang loop unroll(full)")
+#define MODC_ROLL _Pragma("clang loop unroll(disable)")
+#define MODC_KERNELS_BEGIN _Pragma("STDC FP_CONTRACT ON")
+#define MODC_KERNELS_END
+#elif defined __GNUC__
+#define MODC_UNROLL _Pragma("GCC unroll 64")
+#define MODC_ROLL
+#define MODC_KERNELS_BEGIN                                                                                   \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"fp-contract=fast\", \"no-math-errno\", \"no-trapping-math\")")
+#define MODC_KERNELS_END _Pragma("GCC pop_options")
+#else
+#define MODC_UNROLL
+#define MODC_ROLL
+#define MODC_KERNELS_BEGIN
+#define MODC_KERNELS_END
+#endif
+
+/* clang splits 512-bit vectors on -march=native unless the function says that it wants them. */
+#if defined __clang__ && MODC_LANES == 16
+#define MODC_KERNEL __attribute__((min_vector_width(512)))
+#else
+#define MODC_KERNEL
+#endif
+
+#if defined __GNUC__
+#define MODC_PREFETCH(pointer) __builtin_prefetch(pointer, 0, 2)
+#else
+#define MODC_PREFETCH(pointer) ((void)(pointer))
+#endif
+
+#if defined __clang__ /* what its builtins take for all lanes, without a warning */
+#define MODC_ALL_LANES 0xffff
+#else
+#define MODC_ALL_LANES (-1)
+#endif
+
+MODC_KERNELS_BEGIN
+
+/* ---- types ------------------------------------------------------------------------------------------- */
+
+#if MODC_LANES == 1
+typedef float modc_f32;
+typedef double modc_f64;
+typedef int32_t modc_m32;
+typedef int64_t modc_m64;
+typedef int32_t modc_i32;
+typedef uint32_t modc_u32;
+#else
+typedef float modc_f32 __attribute__((vector_size(MODC_LANES * 4)));
+typedef double modc_f64 __attribute__((vector_size(MODC_LANES * 4)));
+typedef int32_t modc_m32 __attribute__((vector_size(MODC_LANES * 4)));
+typedef int64_t modc_m64 __attribute__((vector_size(MODC_LANES * 4)));
+typedef int32_t modc_i32 __attribute__((vector_size(MODC_LANES * 4)));
+typedef uint32_t modc_u32 __attribute__((vector_size(MODC_LANES * 4)));
+typedef float modc_f32_memory __attribute__((vector_size(MODC_LANES * 4), aligned(4), may_alias));
+typedef double modc_f64_memory __attribute__((vector_size(MODC_LANES * 4), aligned(8), may_alias));
+#endif
+
+/* ---- integers: Python's // and %, division by zero gives 0 ------------------------------------------- */
+
+MODC_INLINE int64_t modc_floordiv_i64(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int64_t)(0 - (uint64_t)a); /* wraps at the least integer */
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+MODC_INLINE int64_t modc_mod_i64(int64_t a, int64_t b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
+
+MODC_INLINE int32_t modc_floordiv_i32(int32_t a, int32_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int32_t)(0 - (uint32_t)a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+MODC_INLINE int32_t modc_mod_i32(int32_t a, int32_t b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
+
+MODC_INLINE int modc_floordiv(int a, int b)
+{
+    return (int)modc_floordiv_i32(a, b);
+}
+
+MODC_INLINE int modc_mod(int a, int b)
+{
+    return (int)modc_mod_i32(a, b);
+}
+
+/* ---- casts that are defined everywhere: NaN and what does not fit become the least integer, as x86 does - */
+
+MODC_INLINE int64_t modc_f32_to_i64(float a)
+{
+    return a >= -9223372036854775808.0f && a < 9223372036854775808.0f ? (int64_t)a : INT64_MIN;
+}
+
+MODC_INLINE int64_t modc_f64_to_i64(double a)
+{
+    return a >= -9223372036854775808.0 && a < 9223372036854775808.0 ? (int64_t)a : INT64_MIN;
+}
+
+MODC_INLINE int32_t modc_f32_to_i32(float a)
+{
+    return a >= -2147483648.0f && a < 2147483648.0f ? (int32_t)a : INT32_MIN;
+}
+
+MODC_INLINE int32_t modc_f64_to_i32(double a)
+{
+    return a > -2147483649.0 && a < 2147483648.0 ? (int32_t)a : INT32_MIN;
+}
+
+/* ---- numbers without a literal ----------------------------------------------------------------------- */
+
+MODC_INLINE float modc_f32_from_bits(uint32_t bits)
+{
+    float a;
+
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+MODC_INLINE uint32_t modc_f32_to_bits(float a)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+MODC_INLINE float modc_f32_inf(void)
+{
+    return modc_f32_from_bits(0x7f800000u);
+}
+
+MODC_INLINE float modc_f32_nan(void)
+{
+    return modc_f32_from_bits(0x7fc00000u);
+}
+
+MODC_INLINE double modc_f64_inf(void)
+{
+    return (double)modc_f32_inf();
+}
+
+MODC_INLINE double modc_f64_nan(void)
+{
+    return (double)modc_f32_nan();
+}
+
+/* ---- random words: Philox 4x32-10 (Salmon et al., 2011) ---------------------------------------------- */
+
+MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
+    uint32_t c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
+
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = (uint64_t)0xd2511f53u * c0, p1 = (uint64_t)0xcd9e8d57u * c2;
+
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* ---- square roots: one instruction, or the digits by hand -------------------------------------------- */
+
+#if defined __GNUC__ && defined __x86_64__ && defined __AVX__
+#define MODC_SQRT_ASM(type, suffix, result, a) __asm__("vsqrt" type " {%1, %0|%0, %1}" : "=v"(result) : "v"(a))
+#elif defined __GNUC__ && defined __SSE2__
+#define MODC_SQRT_ASM(type, suffix, result, a) __asm__("sqrt" type " {%1, %0|%0, %1}" : "=x"(result) : "x"(a))
+#elif defined __GNUC__ && defined __aarch64__ && defined __ARM_NEON
+#define MODC_SQRT_ASM(type, suffix, result, a) __asm__("fsqrt %0." suffix ", %1." suffix : "=w"(result) : "w"(a))
+#endif
+
+MODC_INLINE float modc_f32s_sqrt(float a)
+{
+    float result;
+#if defined __GNUC__ && defined __x86_64__ && defined __AVX__
+    __asm__("vsqrtss {%1, %1, %0|%0, %1, %1}" : "=v"(result) : "v"(a));
+#elif defined __GNUC__ && defined __SSE2__
+    __asm__("sqrtss {%1, %0|%0, %1}" : "=x"(result) : "x"(a));
+#elif defined __GNUC__ && defined __aarch64__
+    __asm__("fsqrt %s0, %s1" : "=w"(result) : "w"(a));
+#elif defined __GNUC__ && defined __arm__ && defined __ARM_FP && (__ARM_FP & 4)
+    __asm__("vsqrt.f32 %0, %1" : "=t"(result) : "t"(a));
+#else
+    /* One bit of the root at a time: q is the root so far, rest what is left of the number, scaled alike. */
+    uint32_t bits = modc_f32_to_bits(a), q = 0, sum = 0, rest;
+    int exponent = (int)(bits >> 23) - 127;
+
+    if (a == 0.0f || a != a || bits == 0x7f800000u)
+        return a;
+    if (a < 0.0f)
+        return modc_f32_nan();
+    rest = bits & 0x7fffffu;
+    if (exponent == -127) { /* denormal */
+        exponent++;
+        while (!(rest & 0x800000u)) {
+            rest <<= 1;
+            exponent--;
+        }
+    }
+    rest |= 0x800000u;
+    if (exponent & 1)
+        rest <<= 1;
+    rest <<= 1;
+    for (uint32_t bit = 0x1000000u; bit != 0; bit >>= 1) {
+        if (sum + bit <= rest) {
+            sum += 2 * bit;
+            rest -= sum - bit;
+            q += bit;
+        }
+        rest <<= 1;
+    }
+    q += q & 1 & (uint32_t)(rest != 0); /* a tie cannot happen */
+    exponent = (exponent - (exponent & 1)) / 2;
+    result = modc_f32_from_bits((q >> 1) + 0x3f000000u + ((uint32_t)exponent << 23));
+#endif
+    return result;
+}
+
+/* ---- parts of float functions that are not worth a vector -------------------------------------------- */
+
+/* C's fmod: exact. */
+MODC_OUTLINE float modc_f32s_fmod(float a, float b)
+{
+    const uint32_t sign = modc_f32_to_bits(a) & 0x80000000u;
+    uint32_t x = modc_f32_to_bits(a) & 0x7fffffffu, y = modc_f32_to_bits(b) & 0x7fffffffu;
+    int ex, ey;
+
+    if (y == 0 || y > 0x7f800000u || x >= 0x7f800000u)
+        return modc_f32_nan();
+    if (x < y)
+        return a;
+    ex = (int)(x >> 23);
+    ey = (int)(y >> 23);
+    x = ex ? (x & 0x7fffffu) | 0x800000u : x << 1;
+    y = ey ? (y & 0x7fffffu) | 0x800000u : y << 1;
+    for (; !(x & 0x800000u); ex--)
+        x <<= 1;
+    for (; !(y & 0x800000u); ey--)
+        y <<= 1;
+    for (; ex > ey; ex--) {
+        x = x >= y ? x - y : x;
+        x <<= 1;
+    }
+    x = x >= y ? x - y : x;
+    if (x == 0)
+        return modc_f32_from_bits(sign);
+    for (; !(x & 0x800000u); ex--)
+        x <<= 1;
+    x = ex > 0 ? (x & 0x7fffffu) | ((uint32_t)ex << 23) : x >> (1 - ex);
+    return modc_f32_from_bits(sign | x);
+}
+
+/* x to the power y; C99's special cases. In double, since the logarithm needs seven more bits than a float has. */
+MODC_OUTLINE float modc_f32s_pow(float x, float y)
+{
+    const uint32_t ax = modc_f32_to_bits(x) & 0x7fffffffu, ay = modc_f32_to_bits(y) & 0x7fffffffu;
+    uint32_t sign = 0; /* of the result, for a negative base */
+    double m, f, s, log2x, e, r, p;
+    uint64_t bits;
+
+    if (ay == 0 || x == 1.0f)
+        return 1.0f;
+    if (x != x || y != y)
+        return x + y;
+    if (modc_f32_to_bits(x) >> 31) {
+        bool integer = ay >= 0x4b800000u; /* 2^24 and above: even */
+
+        if (!integer && ay >= 0x3f800000u) {
+            const uint32_t fraction = 150 - (ay >> 23); /* bits below the point, 0 .. 23 */
+            const uint32_t mantissa = (ay & 0x7fffffu) | 0x800000u;
+
+            integer = (mantissa & ((1u << fraction) - 1)) == 0;
+            if (integer && ((mantissa >> fraction) & 1))
+                sign = 0x80000000u;
+        }
+        if (!integer && ax != 0 && ax < 0x7f800000u && ay != 0x7f800000u)
+            return modc_f32_nan();
+    }
+    if (ax == 0x3f800000u) /* -1 */
+        return modc_f32_from_bits(0x3f800000u | sign);
+    if (ay == 0x7f800000u)
+        return (ax > 0x3f800000u) == (y > 0.0f) ? modc_f32_inf() : 0.0f;
+    if (ax == 0 || ax == 0x7f800000u)
+        return modc_f32_from_bits(sign | ((ax == 0) == (y > 0.0f) ? 0 : 0x7f800000u));
+
+    /* log2: |x| = 2^e m with m in [0.707, 1.414); the series of 2 atanh((m - 1) / (m + 1)) / ln 2 */
+    m = (double)modc_f32_from_bits(ax);
+    memcpy(&bits, &m, sizeof bits);
+    e = (double)((int)((bits - 0x3fe6a09e667f3bcdu) >> 52) - (bits < 0x3fe6a09e667f3bcdu ? 4096 : 0));
+    bits -= (uint64_t)(int64_t)e << 52;
+    memcpy(&m, &bits, sizeof m);
+    f = (m - 1.0) / (m + 1.0);
+    s = f * f;
+    log2x = 1.0 / 15.0;
+    log2x = log2x * s + 1.0 / 13.0;
+    log2x = log2x * s + 1.0 / 11.0;
+    log2x = log2x * s + 1.0 / 9.0;
+    log2x = log2x * s + 1.0 / 7.0;
+    log2x = log2x * s + 1.0 / 5.0;
+    log2x = log2x * s + 1.0 / 3.0;
+    log2x = (log2x * s + 1.0) * f * 2.8853900817779268 + e;
+
+    r = (double)y * log2x;
+    if (r >= 128.0)
+        return modc_f32_from_bits(sign | 0x7f800000u);
+    if (r < -150.0)
+        return modc_f32_from_bits(sign);
+    e = (double)(int)(r + (r < 0 ? -0.5 : 0.5));
+    r = (r - e) * 0.69314718055994531;
+    p = 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = (p * r + 1.0) * r + 1.0;
+    memcpy(&bits, &p, sizeof bits);
+    bits += (uint64_t)(int64_t)e << 52;
+    memcpy(&p, &bits, sizeof p);
+    return modc_f32_from_bits(modc_f32_to_bits((float)p) | sign);
+}
+
+/* Quadrant and rest of x / (pi / 2) for |x| >= 2^12, finite: 2 / pi to 224 bits, of which the product keeps the 96
+ * that matter. The rest is in [-pi / 4, pi / 4]. */
+MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
+{
+    static const uint32_t two_over_pi[] = {0, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                            0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+    const uint32_t bits = modc_f32_to_bits(x) & 0x7fffffffu;
+    const int shift = (int)(bits >> 23) - 150 + 32; /* x = mantissa 2^(shift - 32); two_over_pi has 32 zero bits ahead */
+    const uint64_t mantissa = (bits & 0x7fffffu) | 0x800000u;
+    uint32_t word[4];
+    uint64_t high, low;
+    int64_t rest;
+    float r;
+
+    for (int i = 0; i < 4; i++) { /* the bits of 2 / pi from `shift` on; what is above them gives multiples of 4 */
+        const int at = (shift >> 5) + i - 1, by = shift & 31;
+        const uint64_t pair = ((uint64_t)(at >= 0 && at < 8 ? two_over_pi[at] : 0) << 32) |
+                              (at >= -1 && at < 7 ? two_over_pi[at + 1] : 0);
+
+        word[i] = (uint32_t)((pair << by) >> 32);
+    }
+    /* product = mantissa * 0.word0 word1 word2 word3 at a scale where bit 2^32 of `high` is one quarter turn */
+    low = mantissa * word[2] + ((mantissa * word[3]) >> 32);
+    high = ((mantissa * word[0]) << 32) + mantissa * word[1] + (low >> 32);
+    /* high: quarter turns in its upper 32 bits, their fraction in the lower 32; low: 32 more bits of it */
+    {
+        uint64_t fraction = (high << 32) | (low & 0xffffffffu);
+        uint32_t quarters = (uint32_t)(high >> 32);
+
+        rest = (int64_t)fraction;
+        if (rest < 0) /* more than half a quarter: the next one */
+            quarters++;
+        *quadrant = (int32_t)(quarters & 3);
+    }
+    r = (float)rest * 8.5153040e-20f; /* pi / 2 / 2^64 */
+    if (modc_f32_to_bits(x) >> 31) {
+        *quadrant = -*quadrant & 3;
+        r = -r;
+    }
+    return r;
+}
+
+/* ---- double: scalars are libm's ---------------------------------------------------------------------- */
+
+MODC_INLINE double modc_f64s_min(double a, double b)
+{
+    return a < b || a != a ? a : b;
+}
+
+MODC_INLINE double modc_f64s_max(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
+MODC_INLINE double modc_f64s_abs(double a)
+{
+    return fabs(a);
+}
+
+MODC_INLINE double modc_f64s_floor(double a)
+{
+    return floor(a);
+}
+
+MODC_INLINE double modc_f64s_sqrt(double a)
+{
+    return sqrt(a);
+}
+
+MODC_INLINE double modc_f64s_rsqrt(double a)
+{
+    return 1.0 / sqrt(a);
+}
+
+MODC_INLINE double modc_f64s_exp(double a)
+{
+    return exp(a);
+}
+
+MODC_INLINE double modc_f64s_expm1(double a)
+{
+    return expm1(a);
+}
+
+MODC_INLINE double modc_f64s_log(double a)
+{
+    return log(a);
+}
+
+MODC_INLINE double modc_f64s_log1p(double a)
+{
+    return log1p(a);
+}
+
+MODC_INLINE double modc_f64s_tanh(double a)
+{
+    return tanh(a);
+}
+
+MODC_INLINE double modc_f64s_erf(double a)
+{
+    return erf(a);
+}
+
+MODC_INLINE double modc_f64s_sin(double a)
+{
+    return sin(a);
+}
+
+MODC_INLINE double modc_f64s_cos(double a)
+{
+    return cos(a);
+}
+
+MODC_INLINE double modc_f64s_pow(double a, double b)
+{
+    return pow(a, b);
+}
+
+/* torch.remainder: the sign of the divisor; NaN for a divisor of 0. */
+MODC_INLINE double modc_f64s_mod(double a, double b)
+{
+    const double r = fmod(a, b);
+
+    return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
+
+/* torch.floor_divide: a / b for a divisor of 0, otherwise consistent with modc_f64s_mod. */
+MODC_INLINE double modc_f64s_floordiv(double a, double b)
+{
+    const double r = fmod(a, b), quotient = (a - r) / b - (r != 0.0 && (r < 0.0) != (b < 0.0) ? 1.0 : 0.0);
+    const double down = floor(quotient);
+
+    if (b == 0.0)
+        return a / b;
+    if (quotient == 0.0)
+        return copysign(0.0, a / b);
+    return quotient - down > 0.5 ? down + 1.0 : down;
+}
+
+/* ---- the two passes over the rest of this file: scalars, then vectors --------------------------------- */
+
+#define MODC_SIMD_PASS 1
+#include "modc_simd.h"
+#undef MODC_SIMD_PASS
+#define MODC_SIMD_PASS MODC_LANES + 1
+#include "modc_simd.h"
+#undef MODC_SIMD_PASS
+
+MODC_KERNELS_END
+
+#endif /* MODC_SIMD_H */
+#else  /* MODC_SIMD_PASS: 1 for scalars, MODC_LANES + 1 for vectors */
+
+#if MODC_SIMD_PASS == 1
+#define MODC_F(name) modc_f32s_##name
+#define MODC_D(name) modc_f64s_##name
+#define MODC_T float
+#define MODC_M int32_t
+#define MODC_I int32_t
+#define MODC_U uint32_t
+#define MODC_T64 double
+#define MODC_M64 int64_t
+#else
+#define MODC_F(name) modc_f32_##name
+#define MODC_D(name) modc_f64_##name
+#define MODC_T modc_f32
+#define MODC_M modc_m32
+#define MODC_I modc_i32
+#define MODC_U modc_u32
+#define MODC_T64 modc_f64
+#define MODC_M64 modc_m64
+#endif
+
+#if MODC_SIMD_PASS == 1 || MODC_LANES == 1
+
+MODC_INLINE MODC_T MODC_F(set)(float a)
+{
+    return a;
+}
+
+MODC_INLINE MODC_T MODC_F(load)(const float *p)
+{
+    return *p;
+}
+
+MODC_INLINE void MODC_F(store)(float *p, MODC_T v)
+{
+    *p = v;
+}
+
+MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)
+{
+    return n > 0 ? *p : 0.0f;
+}
+
+MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
+{
+    if (n > 0)
+        *p = v;
+}
+
+MODC_INLINE MODC_U MODC_F(bits)(MODC_T a)
+{
+    return modc_f32_to_bits(a);
+}
+
+MODC_INLINE MODC_T MODC_F(of_bits)(MODC_U a)
+{
+    return modc_f32_from_bits(a);
+}
+
+MODC_INLINE MODC_T MODC_F(of_int)(MODC_I a)
+{
+    return (float)a;
+}
+
+#define MODC_COMPARE(name, operator)                                                                         \
+    MODC_INLINE MODC_M MODC_F(name)(MODC_T a, MODC_T b)                                                      \
+    {                                                                                                        \
+        return -(int32_t)(a operator b);                                                                     \
+    }                                                                                                        \
+    MODC_INLINE MODC_M64 MODC_D(name)(MODC_T64 a, MODC_T64 b)                                                \
+    {                                                                                                        \
+        return -(int64_t)(a operator b);                                                                     \
+    }
+
+MODC_INLINE MODC_T MODC_F(select)(MODC_M mask, MODC_T a, MODC_T b)
+{
+    return mask ? a : b;
+}
+
+MODC_INLINE bool MODC_F(any)(MODC_M mask)
+{
+    return mask != 0;
+}
+
+/* The greater and the lesser of a and c, where only a may be NaN: then the result is. */
+MODC_INLINE MODC_T MODC_F(atleast)(MODC_T a, MODC_T c)
+{
+    return a < c ? c : a;
+}
+
+MODC_INLINE MODC_T MODC_F(atmost)(MODC_T a, MODC_T c)
+{
+    return a > c ? c : a;
+}
+
+MODC_INLINE float MODC_F(sum)(MODC_T a)
+{
+    return a;
+}
+
+MODC_INLINE float MODC_F(hmax)(MODC_T a)
+{
+    return a;
+}
+
+MODC_INLINE float MODC_F(hmin)(MODC_T a)
+{
+    return a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(set)(double a)
+{
+    return a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(load)(const double *p)
+{
+    return *p;
+}
+
+MODC_INLINE void MODC_D(store)(double *p, MODC_T64 v)
+{
+    *p = v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(load_part)(const double *p, int n)
+{
+    return n > 0 ? *p : 0.0;
+}
+
+MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
+{
+    if (n > 0)
+        *p = v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(select)(MODC_M64 mask, MODC_T64 a, MODC_T64 b)
+{
+    return mask ? a : b;
+}
+
+MODC_INLINE double MODC_D(sum)(MODC_T64 a)
+{
+    return a;
+}
+
+MODC_INLINE double MODC_D(hmax)(MODC_T64 a)
+{
+    return a;
+}
+
+MODC_INLINE double MODC_D(hmin)(MODC_T64 a)
+{
+    return a;
+}
+
+#if MODC_SIMD_PASS != 1
+MODC_INLINE MODC_T MODC_F(sqrt)(MODC_T a)
+{
+    return modc_f32s_sqrt(a);
+}
+
+MODC_INLINE MODC_T64 MODC_D(sqrt)(MODC_T64 a)
+{
+    return modc_f64s_sqrt(a);
+}
+
+MODC_INLINE MODC_T64 MODC_D(abs)(MODC_T64 a)
+{
+    return modc_f64s_abs(a);
+}
+#endif
+
+#else /* vectors */
+
+MODC_INLINE MODC_T MODC_F(set)(float a)
+{
+    const MODC_T zero = {0};
+
+    return zero + a;
+}
+
+MODC_INLINE MODC_T MODC_F(load)(const float *p)
+{
+    return *(const modc_f32_memory *)p;
+}
+
+MODC_INLINE void MODC_F(store)(float *p, MODC_T v)
+{
+    *(modc_f32_memory *)p = v;
+}
+
+MODC_INLINE MODC_U MODC_F(bits)(MODC_T a)
+{
+    return (MODC_U)a;
+}
+
+MODC_INLINE MODC_T MODC_F(of_bits)(MODC_U a)
+{
+    return (MODC_T)a;
+}
+
+MODC_INLINE MODC_T MODC_F(of_int)(MODC_I a)
+{
+    return __builtin_convertvector(a, MODC_T);
+}
+
+#define MODC_COMPARE(name, operator)                                                                         \
+    MODC_INLINE MODC_M MODC_F(name)(MODC_T a, MODC_T b)                                                      \
+    {                                                                                                        \
+        return (MODC_M)(a operator b);                                                                       \
+    }                                                                                                        \
+    MODC_INLINE MODC_M64 MODC_D(name)(MODC_T64 a, MODC_T64 b)                                                \
+    {                                                                                                        \
+        return (MODC_M64)(a operator b);                                                                     \
+    }
+
+MODC_INLINE MODC_T MODC_F(select)(MODC_M mask, MODC_T a, MODC_T b)
+{
+    return (MODC_T)(((MODC_M)a & mask) | ((MODC_M)b & ~mask));
+}
+
+MODC_INLINE bool MODC_F(any)(MODC_M mask)
+{
+    int64_t part[MODC_LANES / 2];
+    int64_t all = 0;
+
+    memcpy(part, &mask, sizeof part);
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES / 2; i++)
+        all |= part[i];
+    return all != 0;
+}
+
+MODC_INLINE MODC_T64 MODC_D(set)(double a)
+{
+    const MODC_T64 zero = {0};
+
+    return zero + a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(load)(const double *p)
+{
+    return *(const modc_f64_memory *)p;
+}
+
+MODC_INLINE void MODC_D(store)(double *p, MODC_T64 v)
+{
+    *(modc_f64_memory *)p = v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(select)(MODC_M64 mask, MODC_T64 a, MODC_T64 b)
+{
+    return (MODC_T64)(((MODC_M64)a & mask) | ((MODC_M64)b & ~mask));
+}
+
+/* The greater and the lesser of a and c, where only a may be NaN: then the result is. gcc does not find the
+ * instruction by itself; clang does. */
+#if defined __x86_64__ && !defined __clang__ && MODC_LANES == 16
+#define MODC_MAXPS(a, b) __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
+#define MODC_MINPS(a, b) __builtin_ia32_minps512_mask(a, b, a, -1, 4)
+#define MODC_MAXPD(a, b) __builtin_ia32_maxpd512_mask(a, b, a, 255, 4)
+#define MODC_MINPD(a, b) __builtin_ia32_minpd512_mask(a, b, a, 255, 4)
+#elif defined __x86_64__ && !defined __clang__ && MODC_LANES == 8
+#define MODC_MAXPS(a, b) __builtin_ia32_maxps256(a, b)
+#define MODC_MINPS(a, b) __builtin_ia32_minps256(a, b)
+#define MODC_MAXPD(a, b) __builtin_ia32_maxpd256(a, b)
+#define MODC_MINPD(a, b) __builtin_ia32_minpd256(a, b)
+#elif defined __x86_64__ && !defined __clang__
+#define MODC_MAXPS(a, b) __builtin_ia32_maxps(a, b)
+#define MODC_MINPS(a, b) __builtin_ia32_minps(a, b)
+#define MODC_MAXPD(a, b) __builtin_ia32_maxpd(a, b)
+#define MODC_MINPD(a, b) __builtin_ia32_minpd(a, b)
+#else
+#define MODC_MAXPS(c, a) MODC_F(select)((MODC_M)(a < c), c, a)
+#define MODC_MINPS(c, a) MODC_F(select)((MODC_M)(a > c), c, a)
+#define MODC_MAXPD(c, a) MODC_D(select)((MODC_M64)(a < c), c, a)
+#define MODC_MINPD(c, a) MODC_D(select)((MODC_M64)(a > c), c, a)
+#endif
+
+MODC_INLINE MODC_T MODC_F(atleast)(MODC_T a, MODC_T c)
+{
+    return MODC_MAXPS(c, a);
+}
+
+MODC_INLINE MODC_T MODC_F(atmost)(MODC_T a, MODC_T c)
+{
+    return MODC_MINPS(c, a);
+}
+
+MODC_INLINE MODC_T64 MODC_D(atleast)(MODC_T64 a, MODC_T64 c)
+{
+    return MODC_MAXPD(c, a);
+}
+
+MODC_INLINE MODC_T64 MODC_D(atmost)(MODC_T64 a, MODC_T64 c)
+{
+    return MODC_MINPD(c, a);
+}
+
+#undef MODC_MAXPS
+#undef MODC_MINPS
+#undef MODC_MAXPD
+#undef MODC_MINPD
+
+MODC_INLINE MODC_T MODC_F(sqrt)(MODC_T a)
+{
+    MODC_T result;
+
+#ifdef MODC_SQRT_ASM
+    MODC_SQRT_ASM("ps", "4s", result, a);
+#else
+    for (int i = 0; i < MODC_LANES; i++)
+        result[i] = modc_f32s_sqrt(a[i]);
+#endif
+    return result;
+}
+
+MODC_INLINE MODC_T64 MODC_D(sqrt)(MODC_T64 a)
+{
+    MODC_T64 result;
+
+#ifdef MODC_SQRT_ASM
+    MODC_SQRT_ASM("pd", "2d", result, a);
+#else
+    for (int i = 0; i < MODC_LANES64; i++)
+        result[i] = modc_f64s_sqrt(a[i]);
+#endif
+    return result;
+}
+
+MODC_INLINE MODC_T64 MODC_D(abs)(MODC_T64 a)
+{
+    return (MODC_T64)((MODC_M64)a & INT64_MAX);
+}
+
+/* n of the lanes, 0 <= n < MODC_LANES; the others read as 0 and are not written. */
+#if defined __AVX512F__ && MODC_LANES == 16
+MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)
+{
+    const MODC_T zero = {0};
+
+    return __builtin_ia32_loadups512_mask(p, zero, (unsigned short)((1u << n) - 1));
+}
+
+MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
+{
+    __builtin_ia32_storeups512_mask(p, v, (unsigned short)((1u << n) - 1));
+}
+
+MODC_INLINE MODC_T64 MODC_D(load_part)(const double *p, int n)
+{
+    const MODC_T64 zero = {0};
+
+    return __builtin_ia32_loadupd512_mask(p, zero, (unsigned char)((1u << n) - 1));
+}
+
+MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
+{
+    __builtin_ia32_storeupd512_mask(p, v, (unsigned char)((1u << n) - 1));
+}
+#else
+MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)
+{
+    float part[MODC_LANES] = {0};
+
+    for (int i = 0; i < n; i++)
+        part[i] = p[i];
+    return MODC_F(load)(part);
+}
+
+MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
+{
+    float part[MODC_LANES];
+
+    MODC_F(store)(part, v);
+    for (int i = 0; i < n; i++)
+        p[i] = part[i];
+}
+
+MODC_INLINE MODC_T64 MODC_D(load_part)(const double *p, int n)
+{
+    double part[MODC_LANES64] = {0};
+
+    for (int i = 0; i < n; i++)
+        part[i] = p[i];
+    return MODC_D(load)(part);
+}
+
+MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
+{
+    double part[MODC_LANES64];
+
+    MODC_D(store)(part, v);
+    for (int i = 0; i < n; i++)
+        p[i] = part[i];
+}
+#endif
+
+/* Over the lanes: halves onto each other. NaN propagates. */
+#if MODC_LANES >= 8
+typedef float modc_f32x4 __attribute__((vector_size(16)));
+typedef double modc_f64x2 __attribute__((vector_size(16)));
+#if MODC_LANES == 16
+typedef float modc_f32x8 __attribute__((vector_size(32)));
+typedef double modc_f64x4 __attribute__((vector_size(32)));
+#endif
+#endif
+
+MODC_INLINE float MODC_F(sum)(MODC_T a)
+{
+#if MODC_LANES == 16
+    modc_f32x8 half8[2];
+    modc_f32x4 half[2], sum;
+
+    memcpy(half8, &a, sizeof half8);
+    half8[0] += half8[1];
+    memcpy(half, &half8[0], sizeof half);
+    sum = half[0] + half[1];
+#elif MODC_LANES == 8
+    modc_f32x4 half[2], sum;
+
+    memcpy(half, &a, sizeof half);
+    sum = half[0] + half[1];
+#else
+    const MODC_T sum = a;
+#endif
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+MODC_INLINE double MODC_D(sum)(MODC_T64 a)
+{
+#if MODC_LANES == 16
+    modc_f64x4 half4[2];
+    modc_f64x2 half[2], sum;
+
+    memcpy(half4, &a, sizeof half4);
+    half4[0] += half4[1];
+    memcpy(half, &half4[0], sizeof half);
+    sum = half[0] + half[1];
+#elif MODC_LANES == 8
+    modc_f64x2 half[2], sum;
+
+    memcpy(half, &a, sizeof half);
+    sum = half[0] + half[1];
+#else
+    const MODC_T64 sum = a;
+#endif
+    return sum[0] + sum[1];
+}
+
+#define MODC_HORIZONTAL(type, real, function, count, better)                                                 \
+    real part[count];                                                                                        \
+                                                                                                             \
+    memcpy(part, &a, sizeof part);                                                                           \
+    MODC_UNROLL                                                                                              \
+    for (int step = count / 2; step > 0; step /= 2) {                                                        \
+        MODC_UNROLL                                                                                          \
+        for (int i = 0; i < step; i++) {                                                                     \
+            if (part[i + step] better part[i] || part[i + step] != part[i + step])                           \
+                part[i] = part[i + step];                                                                    \
+        }                                                                                                    \
+    }                                                                                                        \
+    return part[0]
+
+MODC_INLINE float MODC_F(hmax)(MODC_T a)
+{
+    MODC_HORIZONTAL(MODC_T, float, max, MODC_LANES, >);
+}
+
+MODC_INLINE float MODC_F(hmin)(MODC_T a)
+{
+    MODC_HORIZONTAL(MODC_T, float, min, MODC_LANES, <);
+}
+
+MODC_INLINE double MODC_D(hmax)(MODC_T64 a)
+{
+    MODC_HORIZONTAL(MODC_T64, double, max, MODC_LANES64, >);
+}
+
+MODC_INLINE double MODC_D(hmin)(MODC_T64 a)
+{
+    MODC_HORIZONTAL(MODC_T64, double, min, MODC_LANES64, <);
+}
+
+#undef MODC_HORIZONTAL
+#endif
+
+/* ---- comparisons, minimum and maximum ----------------------------------------------------------------- */
+
+MODC_COMPARE(lt, <)
+MODC_COMPARE(le, <=)
+MODC_COMPARE(gt, >)
+MODC_COMPARE(ge, >=)
+MODC_COMPARE(eq, ==)
+MODC_COMPARE(ne, !=)
+#undef MODC_COMPARE
+
+/* As torch.maximum and torch.minimum: NaN if either is. */
+MODC_INLINE MODC_T MODC_F(max)(MODC_T a, MODC_T b)
+{
+    return MODC_F(select)(MODC_F(ne)(b, b), b, MODC_F(atleast)(a, b));
+}
+
+MODC_INLINE MODC_T MODC_F(min)(MODC_T a, MODC_T b)
+{
+    return MODC_F(select)(MODC_F(ne)(b, b), b, MODC_F(atmost)(a, b));
+}
+
+#if MODC_SIMD_PASS != 1
+#if MODC_LANES == 1
+MODC_INLINE MODC_T64 MODC_D(max)(MODC_T64 a, MODC_T64 b)
+{
+    return modc_f64s_max(a, b);
+}
+
+MODC_INLINE MODC_T64 MODC_D(min)(MODC_T64 a, MODC_T64 b)
+{
+    return modc_f64s_min(a, b);
+}
+#else
+MODC_INLINE MODC_T64 MODC_D(max)(MODC_T64 a, MODC_T64 b)
+{
+    return MODC_D(select)(MODC_D(ne)(b, b), b, MODC_D(atleast)(a, b));
+}
+
+MODC_INLINE MODC_T64 MODC_D(min)(MODC_T64 a, MODC_T64 b)
+{
+    return MODC_D(select)(MODC_D(ne)(b, b), b, MODC_D(atmost)(a, b));
+}
+#endif
+
+MODC_INLINE MODC_T64 MODC_D(rsqrt)(MODC_T64 a)
+{
+    return 1.0 / MODC_D(sqrt)(a);
+}
+#endif
+
+/* ---- mathematics -------------------------------------------------------------------------------------- */
+
+#define MODC_ROUND 12582912.0f /* 1.5 * 2^23: a float of at most 2^22 plus this is rounded to an integer */
+
+MODC_INLINE MODC_T MODC_F(abs)(MODC_T a)
+{
+    return MODC_F(of_bits)(MODC_F(bits)(a) & 0x7fffffffu);
+}
+
+/* `a` with the sign bit of `sign` set where that has it; a is not negative, or is wherever sign is. */
+MODC_INLINE MODC_T MODC_F(with_sign)(MODC_T a, MODC_T sign)
+{
+    return MODC_F(of_bits)(MODC_F(bits)(a) | (MODC_F(bits)(sign) & 0x80000000u));
+}
+
+MODC_INLINE MODC_T MODC_F(rsqrt)(MODC_T a)
+{
+    return 1.0f / MODC_F(sqrt)(a);
+}
+
+MODC_INLINE MODC_T MODC_F(floor)(MODC_T a)
+{
+    const MODC_T size = MODC_F(abs)(a);
+    const MODC_T near = MODC_F(with_sign)((size + 8388608.0f) - 8388608.0f, a);
+    const MODC_T down = MODC_F(select)(MODC_F(gt)(near, a), near - 1.0f, near);
+
+    return MODC_F(select)(MODC_F(lt)(size, MODC_F(set)(8388608.0f)), down, a);
+}
+
+/* e^r - 1 - r over r^2 for |r| <= ln 2 / 2 */
+MODC_INLINE MODC_T MODC_F(exp_rest)(MODC_T r)
+{
+    MODC_T p = MODC_F(set)(0.0013814517f);
+
+    p = p * r + 0.008368756f;
+    p = p * r + 0.041668393f;
+    p = p * r + 0.1666652f;
+    return p * r + 0.49999994f;
+}
+
+/* a = n ln 2 + r: returns r; *t is n + MODC_ROUND, whose low bits are n. */
+MODC_INLINE MODC_T MODC_F(exp_reduce)(MODC_T a, MODC_T *t)
+{
+    MODC_T n, r;
+
+    *t = a * 1.44269504f + MODC_ROUND;
+    n = *t - MODC_ROUND;
+    r = a - n * 0.693359375f;
+    return r + n * 2.12194440e-4f;
+}
+
+MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
+{
+    MODC_T t, r, p;
+
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
+    a = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f));
+    r = MODC_F(exp_reduce)(a, &t);
+    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
+    return __builtin_ia32_scalefps512_mask(p, t - MODC_ROUND, p, MODC_ALL_LANES, 4);
+#else
+    r = MODC_F(exp_reduce)(a, &t);
+    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
+    p = MODC_F(of_bits)(MODC_F(bits)(p) + (MODC_F(bits)(t) << 23));
+    p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f), p);
+    return MODC_F(select)(MODC_F(le)(a, MODC_F(set)(88.7228317f)), p, a + modc_f32_inf()); /* NaN too */
+#endif
+}
+
+/* 2^n (e^r - 1) + (2^n - 1), halved until the end, since 2^128 is no float */
+MODC_INLINE MODC_T MODC_F(expm1)(MODC_T a)
+{
+    const MODC_T x = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-30.0f)), MODC_F(set)(89.0f));
+    MODC_T t, r, p, s;
+
+    r = MODC_F(exp_reduce)(x, &t);
+    p = MODC_F(exp_rest)(r) * (r * r) + r;
+    s = MODC_F(of_bits)((MODC_F(bits)(t) << 23) + 0x3f000000u);
+    return MODC_F(with_sign)(2.0f * (s * p + (s - 0.5f)), a);
+}
+
+MODC_INLINE MODC_T MODC_F(log)(MODC_T a)
+{
+    const MODC_M denormal = MODC_F(lt)(a, MODC_F(set)(1.17549435e-38f));
+    const MODC_T x = MODC_F(select)(denormal, a * 8388608.0f, a);
+    const MODC_U bits = MODC_F(bits)(x);
+    const MODC_I e = (MODC_I)(bits - 0x3f3504f3u) >> 23; /* x = 2^e (1 + f), 1 + f in [0.707, 1.414) */
+    const MODC_T f = MODC_F(of_bits)(bits - ((MODC_U)e << 23)) - 1.0f, s = f * f;
+    const MODC_T k = MODC_F(of_int)(e) - MODC_F(select)(denormal, MODC_F(set)(23.0f), MODC_F(set)(0.0f));
+    MODC_T p = MODC_F(set)(0.087004356f);
+
+    p = p * f - 0.14267486f;
+    p = p * f + 0.14914767f;
+    p = p * f - 0.16577585f;
+    p = p * f + 0.19963063f;
+    p = p * f - 0.25001338f;
+    p = p * f + 0.3333391f;
+    p = f * s * p;
+    p = p - k * 2.12194440e-4f;
+    p = p - 0.5f * s;
+    p = f + p;
+    p = p + k * 0.693359375f;
+    p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(modc_f32_inf())), p, a);
+    return MODC_F(select)(MODC_F(gt)(a, MODC_F(set)(0.0f)), p,
+                          MODC_F(select)(MODC_F(eq)(a, MODC_F(set)(0.0f)), MODC_F(set)(-modc_f32_inf()),
+                                         MODC_F(set)(modc_f32_nan())));
+}
+
+/* log(u) + (a - (u - 1)) / u with u = 1 + a rounded */
+MODC_INLINE MODC_T MODC_F(log1p)(MODC_T a)
+{
+    const MODC_T u = a + 1.0f;
+    const MODC_M inside = MODC_F(gt)(u, MODC_F(set)(0.0f)) & MODC_F(lt)(u, MODC_F(set)(modc_f32_inf()));
+    const MODC_T rest = MODC_F(select)(inside, (a - (u - 1.0f)) / u, MODC_F(set)(0.0f));
+
+    return MODC_F(with_sign)(MODC_F(log)(u) + rest, a);
+}
+
+/* The quotients pass 1 before the bound of c, so that infinity gives 1 exactly. */
+MODC_INLINE MODC_T MODC_F(tanh)(MODC_T a)
+{
+    const MODC_T c = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-9.7f)), MODC_F(set)(9.7f)), t = c * c;
+    MODC_T p = MODC_F(set)(1.3319315e-08f), q = MODC_F(set)(7.762125e-07f);
+
+    p = p * t + 2.0583677e-05f;
+    p = p * t + 0.0034940473f;
+    p = p * t + 0.13379729f;
+    p = p * t + 1.0f;
+    q = q * t + 0.00032831132f;
+    q = q * t + 0.025871122f;
+    q = q * t + 0.46713045f;
+    q = q * t + 1.0f;
+    p = MODC_F(atmost)(MODC_F(atleast)(c * p / q, MODC_F(set)(-1.0f)), MODC_F(set)(1.0f));
+    return p;
+}
+
+MODC_INLINE MODC_T MODC_F(erf)(MODC_T a)
+{
+    const MODC_T c = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-4.15f)), MODC_F(set)(4.15f)), t = c * c;
+    MODC_T p = MODC_F(set)(2.0259256e-06f), q = MODC_F(set)(3.783187e-05f);
+
+    p = p * t + 0.0002846856f;
+    p = p * t + 0.003808067f;
+    p = p * t + 0.052875157f;
+    p = p * t + 0.19154811f;
+    p = p * t + 1.1283791f;
+    q = q * t + 0.0011707027f;
+    q = q * t + 0.015054901f;
+    q = q * t + 0.11455871f;
+    q = q * t + 0.50308776f;
+    q = q * t + 1.0f;
+    p = MODC_F(atmost)(MODC_F(atleast)(c * p / q, MODC_F(set)(-1.0f)), MODC_F(set)(1.0f));
+    return p;
+}
+
+/* a = n pi / 2 + r with |r| <= pi / 4: returns r and the low bits of n. */
+MODC_INLINE MODC_T MODC_F(turn)(MODC_T a, MODC_U *quadrant)
+{
+    const MODC_T t = a * 0.636619772f + MODC_ROUND, n = t - MODC_ROUND, size = MODC_F(abs)(a);
+    const MODC_M large = MODC_F(ge)(size, MODC_F(set)(8192.0f)) & MODC_F(lt)(size, MODC_F(set)(modc_f32_inf()));
+    MODC_T r = a - n * 1.5703125f;
+
+    r = r - n * 0.000483751297f;
+    r = r - n * 7.54953362e-08f;
+    r = r - n * 2.56334407e-12f;
+    *quadrant = MODC_F(bits)(t);
+    if (MODC_F(any)(large)) {
+        float lane[sizeof a / 4], rest[sizeof a / 4];
+        int32_t quarters[sizeof a / 4];
+
+        memcpy(lane, &a, sizeof a);
+        memcpy(rest, &r, sizeof a);
+        memcpy(quarters, quadrant, sizeof a);
+        for (unsigned i = 0; i < sizeof a / 4; i++) {
+            if (modc_f32s_abs(lane[i]) >= 8192.0f && modc_f32s_abs(lane[i]) < modc_f32_inf())
+                rest[i] = modc_f32s_reduce(lane[i], &quarters[i]);
+        }
+        memcpy(&r, rest, sizeof a);
+        memcpy(quadrant, quarters, sizeof a);
+    }
+    return r;
+}
+
+/* sine of r plus `quadrant` quarter turns */
+MODC_INLINE MODC_T MODC_F(wave)(MODC_T r, MODC_U quadrant)
+{
+    const MODC_T t = r * r;
+    const MODC_M odd = -(MODC_M)(quadrant & 1u);
+    MODC_T s = MODC_F(set)(-1.9515295891e-4f), c = MODC_F(set)(2.443315711809948e-5f);
+
+    s = s * t + 8.3321608736e-3f;
+    s = s * t - 1.6666654611e-1f;
+    s = MODC_F(with_sign)(s * (t * r) + r, r);
+    c = c * t - 1.388731625493765e-3f;
+    c = c * t + 4.166664568298827e-2f;
+    c = c * (t * t) + (1.0f - 0.5f * t);
+    s = MODC_F(select)(odd, c, s);
+    return MODC_F(of_bits)(MODC_F(bits)(s) ^ ((quadrant & 2u) << 30));
+}
+
+MODC_INLINE MODC_T MODC_F(sin)(MODC_T a)
+{
+    MODC_U quadrant;
+    const MODC_T r = MODC_F(turn)(a, &quadrant);
+
+    return MODC_F(wave)(r, quadrant);
+}
+
+MODC_INLINE MODC_T MODC_F(cos)(MODC_T a)
+{
+    MODC_U quadrant;
+    const MODC_T r = MODC_F(turn)(a, &quadrant);
+
+    return MODC_F(wave)(r, quadrant + 1u);
+}
+
+#if MODC_SIMD_PASS == 1
+/* torch.remainder: the sign of the divisor; NaN for a divisor of 0. */
+MODC_INLINE float modc_f32s_mod(float a, float b)
+{
+    const float r = modc_f32s_fmod(a, b);
+
+    return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
+}
+
+/* torch.floor_divide: a / b for a divisor of 0, otherwise consistent with modc_f32s_mod. */
+MODC_INLINE float modc_f32s_floordiv(float a, float b)
+{
+    const float r = modc_f32s_fmod(a, b);
+    const float quotient = (a - r) / b - (r != 0.0f && (r < 0.0f) != (b < 0.0f) ? 1.0f : 0.0f);
+    const float down = modc_f32s_floor(quotient);
+
+    if (b == 0.0f)
+        return a / b;
+    if (quotient == 0.0f)
+        return modc_f32s_with_sign(0.0f, a / b);
+    return quotient - down > 0.5f ? down + 1.0f : down;
+}
+#else /* lane by lane */
+#define MODC_LANEWISE(name)                                                                                  \
+    MODC_INLINE MODC_T MODC_F(name)(MODC_T a, MODC_T b)                                                      \
+    {                                                                                                        \
+        float x[MODC_LANES], y[MODC_LANES];                                                                  \
+                                                                                                             \
+        MODC_F(store)(x, a);                                                                                 \
+        MODC_F(store)(y, b);                                                                                 \
+        for (int i = 0; i < MODC_LANES; i++)                                                                 \
+            x[i] = modc_f32s_##name(x[i], y[i]);                                                             \
+        return MODC_F(load)(x);                                                                              \
+    }
+
+MODC_LANEWISE(pow)
+MODC_LANEWISE(mod)
+MODC_LANEWISE(floordiv)
+#undef MODC_LANEWISE
+#endif
+
+#undef MODC_ROUND
+#undef MODC_F
+#undef MODC_D
+#undef MODC_T
+#undef MODC_M
+#undef MODC_I
+#undef MODC_U
+#undef MODC_T64
+#undef MODC_M64
+#endif /* MODC_SIMD_PASS */

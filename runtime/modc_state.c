@@ -1,0 +1,987 @@
+/* modc_state.c - the parameters of a model: bind, load, save, pack, and what a load has to say.
+ *
+ * Everything works over the constant tables of struct modc_model. A load checks the whole file against the
+ * tables before it copies the first byte, so that a failed one leaves the parameters as they were. */
+#include "modc.h"
+
+#include <string.h>
+
+const char *modc_status_text(enum modc_status status)
+{
+    static const char *const texts[] = {
+        [MODC_OK] = "ok",
+        [MODC_STALE] = "parameters changed since they were packed",
+        [MODC_ALIGNMENT] = "a block or tensor is not aligned",
+        [MODC_WORKSPACE] = "the workspace is too small",
+        [MODC_SIZE] = "a size is out of range or does not agree with another",
+        [MODC_POINTER] = "a needed pointer is NULL",
+        [MODC_HOOK_SHAPE] = "a hook changed the dtype or shape of a value",
+        [MODC_HOOK_ERROR] = "a hook returned an error",
+        [MODC_INDEX] = "an index is out of range",
+        [MODC_DIVISION] = "integer division by zero",
+        [MODC_FILE] = "a file cannot be read or written",
+        [MODC_FORMAT] = "not a safetensors file",
+        [MODC_KEYS] = "the file does not fit the model",
+        [MODC_NAME] = "no such module, parameter, buffer or entry",
+        [MODC_READ_ONLY] = "the tensors lie in read-only memory",
+        [MODC_MEMORY] = "no memory",
+        [MODC_ARGUMENT] = "an argument has a value that is not allowed",
+        [MODC_UNSUPPORTED] = "left out of this build",
+    };
+
+    return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";
+}
+
+/* ---- keys ----------------------------------------------------------------------------------------------- */
+
+static bool in_state_dict(const struct modc_key *key)
+{
+    return (key->flags & (MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT)) != 0;
+}
+
+static size_t key_count(const struct modc_key *key)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < key->ndim; i++)
+        count *= (size_t)key->dims[i];
+    return count;
+}
+
+static size_t key_bytes(const struct modc_key *key)
+{
+    return key_count(key) * modc_dtype_bytes(key->dtype);
+}
+
+/* The members of struct MODEL_params are `float *` and the like: read and written as bytes. */
+static void *pointer_of(const struct modc_params *params, const struct modc_key *key)
+{
+    void *pointer;
+
+    memcpy(&pointer, (const char *)params + key->pointer, sizeof pointer);
+    return pointer;
+}
+
+static void set_pointer(struct modc_params *params, const struct modc_key *key, const void *pointer)
+{
+    memcpy((char *)params + key->pointer, &pointer, sizeof pointer);
+}
+
+void modc_fill_constant(const struct modc_key *key, void *out)
+{
+    size_t bytes = modc_dtype_bytes(key->dtype), count = key_count(key);
+    unsigned char element[8] = {0}, *to = out;
+
+    if (count == 0)
+        return;
+    if (key->init == MODC_INIT_VALUE && key->value != NULL)
+        memcpy(out, key->value, count * bytes);
+    if (key->init != MODC_INIT_CONSTANT)
+        return;
+    modc_store(element, key->dtype, key->a);
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * bytes, element, bytes);
+}
+
+/* ---- binding -------------------------------------------------------------------------------------------- */
+
+static bool is_aligned(const void *block, size_t align)
+{
+    return (uintptr_t)block % (align > 0 ? align : 1) == 0;
+}
+
+enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block, size_t bytes)
+{
+    if (params == NULL || model == NULL || (block == NULL && model->param_block > 0))
+        return MODC_POINTER;
+    if (!is_aligned(block, model->align))
+        return MODC_ALIGNMENT;
+    if (bytes < model->param_block)
+        return MODC_SIZE;
+    memset(params, 0, model->params_bytes);
+    params->model = model;
+    params->version = 1;
+    for (int i = 0; i < model->key_count; i++) {
+        const struct modc_key *key = &model->keys[i], *owner = &model->keys[key->same_as];
+        char *tensor = (char *)block + owner->block;
+
+        set_pointer(params, key, tensor);
+        if ((key->flags & MODC_KEY_PARAMETER) == 0 && key == owner)
+            modc_fill_constant(key, tensor);
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes)
+{
+    if (params == NULL || params->model == NULL)
+        return MODC_POINTER;
+
+    const struct modc_model *model = params->model;
+
+    if (model->pack == NULL)
+        return MODC_OK;
+    if (block != NULL) {
+        if (!is_aligned(block, model->align))
+            return MODC_ALIGNMENT;
+        if (bytes < model->packed_block)
+            return MODC_SIZE;
+        params->packed = block;
+        params->packed_version = 0;
+    }
+    if (params->packed == NULL)
+        return MODC_POINTER;
+    for (int i = 0; i < model->key_count; i++) {
+        if (pointer_of(params, &model->keys[i]) == NULL)
+            return MODC_POINTER;
+    }
+
+    enum modc_status status = model->pack(params);
+
+    if (status == MODC_OK) {
+        params->packed_version = params->version;
+        params->packed_buffer_version = params->buffer_version;
+    }
+    return status;
+}
+
+void modc_changed(struct modc_params *params)
+{
+    params->version++;
+}
+
+enum modc_status modc_get_tensor(const struct modc_params *params, int index, struct modc_tensor *tensor)
+{
+    if (params == NULL || params->model == NULL)
+        return MODC_POINTER;
+    if (index < 0 || index >= params->model->key_count)
+        return MODC_INDEX;
+
+    const struct modc_key *key = &params->model->keys[index];
+
+    tensor->data = pointer_of(params, key);
+    tensor->dtype = key->dtype;
+    tensor->ndim = key->ndim;
+    for (int i = 0; i < MODC_MAX_DIMS; i++)
+        tensor->dims[i] = i < key->ndim ? key->dims[i] : 0;
+    return MODC_OK;
+}
+
+enum modc_status modc_get(const struct modc_params *params, int index, void *out)
+{
+    struct modc_tensor tensor;
+    enum modc_status status = modc_get_tensor(params, index, &tensor);
+
+    if (status != MODC_OK)
+        return status;
+
+    const struct modc_model *model = params->model;
+    size_t bytes = key_bytes(&model->keys[index]);
+
+    if (bytes == 0)
+        return MODC_OK;
+    if (tensor.data == NULL)
+        return model->unpack != NULL ? model->unpack(params, index, out) : MODC_POINTER;
+    memcpy(out, tensor.data, bytes);
+    return MODC_OK;
+}
+
+/* ---- state hooks ---------------------------------------------------------------------------------------- */
+
+enum modc_status modc_register_state_hook(struct modc_params *params, int module, enum modc_state_hook_kind kind,
+                                          struct modc_state_hook *hook)
+{
+    if (params == NULL || params->model == NULL || hook == NULL || hook->call == NULL)
+        return MODC_POINTER;
+    if (module < 0 || module >= params->model->module_count)
+        return MODC_INDEX;
+    if (hook->list != NULL)
+        return MODC_ARGUMENT;
+
+    struct modc_state_hook **end = &params->state_hooks;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = hook;
+    hook->next = NULL;
+    hook->list = &params->state_hooks;
+    hook->module = module;
+    hook->kind = kind;
+    return MODC_OK;
+}
+
+void modc_state_hook_remove(struct modc_state_hook *hook)
+{
+    if (hook == NULL || hook->list == NULL)
+        return;
+    for (struct modc_state_hook **at = hook->list; *at != NULL; at = &(*at)->next) {
+        if (*at == hook) {
+            *at = hook->next; /* hook->next stays: a walk that stands here can go on */
+            break;
+        }
+    }
+    hook->list = NULL;
+}
+
+static enum modc_status run_module_hooks(enum modc_state_hook_kind kind, int module, struct modc_state_call *call)
+{
+    const struct modc_params *params = call->params;
+
+    for (struct modc_state_hook *hook = params->state_hooks, *next; hook != NULL; hook = next) {
+        next = hook->next;
+        if (hook->kind != kind || hook->module != module)
+            continue;
+        call->module = module;
+        call->path = params->model->modules[module].path;
+        call->user = hook->user;
+
+        enum modc_status status = hook->call(call);
+
+        if (status != MODC_OK)
+            return status;
+    }
+    return MODC_OK;
+}
+
+/* The first module below this one that a walk with children first visits. */
+static int first_below(const struct modc_model *model, int module)
+{
+    while (model->modules[module].subtree > 0)
+        module++;
+    return module;
+}
+
+/* The module after this one in a walk with children first; -1 after the root. */
+static int next_upwards(const struct modc_model *model, int module)
+{
+    int parent = model->modules[module].parent;
+    int sibling = module + model->modules[module].subtree + 1;
+
+    if (parent < 0)
+        return -1;
+    if (sibling > parent + model->modules[parent].subtree)
+        return parent;
+    return first_below(model, sibling);
+}
+
+static enum modc_status run_hooks(enum modc_state_hook_kind kind, struct modc_state_call *call)
+{
+    const struct modc_model *model = call->params->model;
+    bool upwards = kind == MODC_STATE_DICT_POST || kind == MODC_LOAD_POST;
+    enum modc_status status = MODC_OK;
+
+    if (call->params->state_hooks == NULL)
+        return MODC_OK;
+    if (upwards) {
+        for (int m = first_below(model, 0); m >= 0 && status == MODC_OK; m = next_upwards(model, m))
+            status = run_module_hooks(kind, m, call);
+    } else {
+        for (int m = 0; m < model->module_count && status == MODC_OK; m++)
+            status = run_module_hooks(kind, m, call);
+    }
+    return status;
+}
+
+/* ---- saving --------------------------------------------------------------------------------------------- */
+
+static void get_key(const struct modc_writer *writer, int index, struct modc_named_tensor *named)
+{
+    const struct modc_params *params = writer->user;
+
+    if (in_state_dict(&params->model->keys[index])) {
+        named->name = params->model->keys[index].name;
+        modc_get_tensor(params, index, &named->tensor);
+    }
+}
+
+static enum modc_status copy_key(const struct modc_writer *writer, int index, void *out)
+{
+    return modc_get(writer->user, index, out);
+}
+
+enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity, size_t *length)
+{
+    if (params == NULL || params->model == NULL || length == NULL)
+        return MODC_POINTER;
+
+    struct modc_writer writer = {params->model->key_count, params, get_key, copy_key};
+    struct modc_state_call call = {params, 0, "", NULL, NULL, 0, 0, NULL, false};
+    enum modc_status status = run_hooks(MODC_STATE_DICT_PRE, &call);
+
+    if (status == MODC_OK)
+        status = modc_writer_run(&writer, out, capacity, length);
+    if (status != MODC_OK)
+        return status;
+    call.bytes = out;
+    call.length = *length;
+    return run_hooks(MODC_STATE_DICT_POST, &call);
+}
+
+/* ---- loading: which key a tensor of the file is --------------------------------------------------------- */
+
+/* The first key of this module or a later one. */
+static int first_key(const struct modc_model *model, int module)
+{
+    int low = 0, high = model->key_count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (model->keys[middle].module < module)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t text_length(const char *text)
+{
+    const char *end = text;
+
+    while (*end != '\0')
+        end++;
+    return (size_t)(end - text);
+}
+
+/* Whether text begins with start followed by a dot. */
+static bool begins(const char *text, size_t length, const char *start, size_t *used)
+{
+    size_t i = 0;
+
+    for (; start[i] != '\0'; i++) {
+        if (i == length || text[i] != start[i])
+            return false;
+    }
+    *used = i + 1;
+    return i < length && text[i] == '.';
+}
+
+/* Finds the key with the item's name, or -1; *module becomes the module that load_state_dict would look for it
+ * in. Goes down the tree by path, so that a file of n keys takes n times the children on the way, not n squared. */
+static int find_key(const struct modc_model *model, const struct modc_item *item, int *module)
+{
+    const char *rest = item->name;
+    size_t length = item->name_length, used = 0;
+    bool escaped = false;
+
+    *module = 0;
+    for (size_t i = 0; i < length; i++)
+        escaped = escaped || rest[i] == '\\';
+    if (escaped) {
+        int key = 0;
+
+        while (key < model->key_count &&
+               !(in_state_dict(&model->keys[key]) && modc_item_is(item, model->keys[key].name)))
+            key++;
+        return key < model->key_count ? key : -1;
+    }
+    for (int child = 1, end = model->modules[0].subtree; child <= end;) {
+        if (begins(rest, length, model->modules[child].name, &used)) {
+            rest += used;
+            length -= used;
+            *module = child;
+            end = child + model->modules[child].subtree;
+            child++;
+        } else {
+            child += model->modules[child].subtree + 1;
+        }
+    }
+
+    int key = first_key(model, *module);
+
+    for (; key < model->key_count && model->keys[key].module == *module; key++) {
+        if (in_state_dict(&model->keys[key]) && modc_item_is(item, model->keys[key].name))
+            return key;
+    }
+    return -1;
+}
+
+/* ---- loading: checks ------------------------------------------------------------------------------------ */
+
+struct load {
+    struct modc_params *params;
+    const struct modc_model *model;
+    unsigned flags;
+    struct modc_reader reader;
+    struct modc_report *report; /* may be NULL */
+    int faults, missing, unexpected;
+};
+
+/* Keeps the first faults in state_dict order. */
+static void add_fault(struct load *load, enum modc_fault_kind kind, int key, int other,
+                      const struct modc_item *item)
+{
+    struct modc_report *report = load->report;
+    int i = load->faults < MODC_REPORT_FAULTS ? load->faults : MODC_REPORT_FAULTS;
+
+    load->faults++;
+    if (report == NULL)
+        return;
+    report->fault_count = load->faults;
+    while (i > 0 && report->faults[i - 1].key > key)
+        i--;
+    if (i == MODC_REPORT_FAULTS)
+        return;
+    for (int k = MODC_REPORT_FAULTS - 1; k > i; k--)
+        report->faults[k] = report->faults[k - 1];
+
+    struct modc_fault *fault = &report->faults[i];
+
+    fault->kind = kind;
+    fault->key = key;
+    fault->other = other;
+    fault->found_dtype = item->dtype_name;
+    fault->found_ndim = item->ndim;
+    for (int k = 0; k < MODC_MAX_DIMS; k++)
+        fault->found_dims[k] = item->dims[k];
+}
+
+static bool same_shape(const struct modc_key *key, const struct modc_item *item)
+{
+    if (key->ndim == 0 && item->ndim == 1)
+        return item->dims[0] == 1; /* files of PyTorch before 0.4 */
+    if (key->ndim != item->ndim)
+        return false;
+    for (int i = 0; i < key->ndim; i++) {
+        if ((uint64_t)key->dims[i] != item->dims[i])
+            return false;
+    }
+    return true;
+}
+
+static bool same_dtype(const struct load *load, const struct modc_key *key, const struct modc_item *item)
+{
+    if (item->dtype == (int)key->dtype)
+        return true;
+    return (load->flags & MODC_ASSIGN) == 0 && item->dtype >= 0 &&
+           modc_converts(key->dtype, (enum modc_dtype)item->dtype);
+}
+
+static void check_item(struct load *load, int index, const struct modc_item *item)
+{
+    const struct modc_key *key = &load->model->keys[index];
+
+    if (!same_shape(key, item))
+        add_fault(load, MODC_FAULT_SHAPE, index, index, item);
+    else if (!same_dtype(load, key, item))
+        add_fault(load, MODC_FAULT_DTYPE, index, index, item);
+    else if ((load->flags & MODC_ASSIGN) != 0 && !is_aligned(item->data, modc_dtype_align(key->dtype)))
+        add_fault(load, MODC_FAULT_ALIGNMENT, index, index, item);
+}
+
+/* Whether two tensors of the file have the same bits once they are what the key holds. */
+static bool equal_as(const struct modc_key *key, const struct modc_item *a, const struct modc_item *b)
+{
+    enum { CHUNK = 32 };
+    unsigned char x[CHUNK * 8], y[CHUNK * 8];
+    size_t count = key_count(key), bytes = modc_dtype_bytes(key->dtype);
+    size_t a_bytes = modc_dtype_bytes((enum modc_dtype)a->dtype);
+    size_t b_bytes = modc_dtype_bytes((enum modc_dtype)b->dtype);
+
+    for (size_t at = 0; at < count; at += CHUNK) {
+        size_t n = count - at < CHUNK ? count - at : CHUNK;
+
+        modc_convert(x, key->dtype, (const char *)a->data + at * a_bytes, (enum modc_dtype)a->dtype, n);
+        modc_convert(y, key->dtype, (const char *)b->data + at * b_bytes, (enum modc_dtype)b->dtype, n);
+        for (size_t i = 0; i < n * bytes; i++) {
+            if (x[i] != y[i])
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Finds a key of the tie before `end` that is in the file; -1: none. */
+static int find_tied(const struct load *load, int owner, int end, struct modc_item *item)
+{
+    for (int i = owner; i < end; i++) {
+        const struct modc_key *key = &load->model->keys[i];
+
+        if (key->same_as == owner && in_state_dict(key) && modc_reader_find(&load->reader, key->name, item))
+            return i;
+    }
+    return -1;
+}
+
+static void check_ties(struct load *load)
+{
+    const struct modc_model *model = load->model;
+
+    for (int i = 0; i < model->key_count; i++) {
+        const struct modc_key *key = &model->keys[i];
+        struct modc_item item, first;
+
+        if (key->same_as == i || !modc_reader_find(&load->reader, key->name, &item))
+            continue;
+
+        int other = find_tied(load, key->same_as, i, &first);
+
+        if (other < 0 || !same_shape(key, &item) || !same_shape(key, &first) || !same_dtype(load, key, &item) ||
+            !same_dtype(load, key, &first))
+            continue;
+        if (!equal_as(key, &first, &item))
+            add_fault(load, MODC_FAULT_TIE, other, i, &item);
+    }
+}
+
+/* Whether anything is tied to this key, itself included in the walk of find_tied. */
+static bool is_tied(const struct modc_model *model, int index)
+{
+    if (model->keys[index].same_as != index)
+        return true;
+    for (int i = index + 1; i < model->key_count; i++) {
+        if (model->keys[i].same_as == index)
+            return true;
+    }
+    return false;
+}
+
+static void find_missing(struct load *load)
+{
+    const struct modc_model *model = load->model;
+
+    for (int i = 0; i < model->key_count; i++) {
+        const struct modc_key *key = &model->keys[i];
+        struct modc_item item;
+
+        if (!in_state_dict(key) || (key->flags & MODC_KEY_OPTIONAL) != 0 ||
+            modc_reader_find(&load->reader, key->name, &item))
+            continue;
+        if (is_tied(model, i) && find_tied(load, key->same_as, model->key_count, &item) >= 0)
+            continue;
+        load->missing++;
+        if (load->report != NULL && i < MODC_REPORT_KEYS)
+            load->report->missing[i / 8] |= (unsigned char)(1u << i % 8);
+    }
+}
+
+/* Writes the unexpected names in PyTorch's order, by module and then as in the file, until the text is full. */
+static void list_unexpected(struct load *load)
+{
+    struct modc_report *report = load->report;
+    int module = 0, last_module = -1, best_module;
+    size_t last_at = 0, best_at = 0;
+    struct modc_item item, best;
+
+    memset(&best, 0, sizeof best);
+    for (int n = 0; n < load->unexpected; n++) {
+        size_t at = 0;
+
+        best_module = -1;
+        for (size_t before = 0; modc_reader_next(&load->reader, &at, &item); before = at) {
+            if (find_key(load->model, &item, &module) >= 0)
+                continue;
+            if (module < last_module || (module == last_module && before <= last_at))
+                continue;
+            if (best_module < 0 || module < best_module) {
+                best_module = module;
+                best_at = before;
+                best = item;
+            }
+        }
+
+        size_t room = MODC_REPORT_TEXT - report->text_length;
+        size_t length = modc_item_name(&best, report->text + report->text_length, room);
+
+        if (best_module < 0 || length + 1 > room)
+            return;
+        report->text_length += length + 1;
+        report->unexpected_held++;
+        last_module = best_module;
+        last_at = best_at;
+    }
+}
+
+/* Compares the whole file with the tables; changes nothing but the report and the counts. */
+static void check_file(struct load *load)
+{
+    const struct modc_model *model = load->model;
+    struct modc_item item;
+    int needed = 0, found = 0, tied = 0;
+
+    for (size_t at = 0; modc_reader_next(&load->reader, &at, &item);) {
+        int module, key = find_key(model, &item, &module);
+
+        if (key < 0) {
+            load->unexpected++;
+            continue;
+        }
+        check_item(load, key, &item);
+        found += (model->keys[key].flags & MODC_KEY_OPTIONAL) == 0;
+    }
+    for (int i = 0; i < model->key_count; i++) {
+        const struct modc_key *key = &model->keys[i];
+
+        needed += in_state_dict(key) && (key->flags & MODC_KEY_OPTIONAL) == 0;
+        tied += key->same_as != i;
+    }
+    if (tied > 0)
+        check_ties(load);
+    if (found < needed)
+        find_missing(load);
+    if (load->report != NULL) {
+        load->report->missing_count = load->missing;
+        load->report->unexpected_count = load->unexpected;
+        if (load->unexpected > 0)
+            list_unexpected(load);
+    }
+}
+
+/* ---- loading: the copy ---------------------------------------------------------------------------------- */
+
+static void copy_item(struct load *load, int index, const struct modc_item *item)
+{
+    const struct modc_model *model = load->model;
+    const struct modc_key *key = &model->keys[index];
+
+    if ((load->flags & MODC_ASSIGN) == 0) {
+        modc_convert(pointer_of(load->params, key), key->dtype, item->data, (enum modc_dtype)item->dtype,
+                     key_count(key));
+        return;
+    }
+    for (int i = key->same_as; i < model->key_count; i++) {
+        if (model->keys[i].same_as == key->same_as)
+            set_pointer(load->params, &model->keys[i], item->data);
+    }
+}
+
+static void copy_file(struct load *load)
+{
+    struct modc_item item;
+
+    for (size_t at = 0; modc_reader_next(&load->reader, &at, &item);) {
+        int module, key = find_key(load->model, &item, &module);
+
+        if (key >= 0)
+            copy_item(load, key, &item);
+    }
+    if ((load->flags & MODC_ASSIGN) != 0)
+        load->params->read_only = true;
+    load->params->version++;
+}
+
+static bool lacks_pointers(const struct modc_params *params)
+{
+    for (int i = 0; i < params->model->key_count; i++) {
+        if (pointer_of(params, &params->model->keys[i]) == NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool refuses(const struct load *load)
+{
+    int missing = load->report != NULL ? load->report->missing_count : load->missing;
+    int unexpected = load->report != NULL ? load->report->unexpected_count : load->unexpected;
+
+    return load->faults > 0 || ((load->flags & MODC_STRICT) != 0 && (missing > 0 || unexpected > 0));
+}
+
+static enum modc_status load_file(struct load *load, const void *bytes, size_t length)
+{
+    struct modc_state_call call = {load->params, 0, "", NULL, bytes, length, load->flags, NULL, false};
+    enum modc_status status = run_hooks(MODC_LOAD_PRE, &call);
+
+    if (status == MODC_OK)
+        status = modc_reader_open(&load->reader, call.bytes, call.length, load->report);
+    if (status != MODC_OK)
+        return status;
+    check_file(load);
+    call.report = load->report;
+    if (refuses(load)) {
+        status = run_hooks(MODC_LOAD_POST, &call);
+        if (status != MODC_OK)
+            return status;
+        if (refuses(load))
+            return MODC_KEYS;
+        copy_file(load);
+        return MODC_OK;
+    }
+    copy_file(load);
+    call.loaded = true;
+    return run_hooks(MODC_LOAD_POST, &call);
+}
+
+enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, size_t length, unsigned flags,
+                                 struct modc_report *report)
+{
+    enum modc_status status;
+    struct load load;
+
+    memset(&load, 0, sizeof load);
+    if (report != NULL)
+        memset(report, 0, sizeof *report);
+    if (params == NULL || params->model == NULL || bytes == NULL) {
+        status = MODC_POINTER;
+    } else if ((flags & ~(unsigned)(MODC_STRICT | MODC_ASSIGN)) != 0) {
+        status = MODC_ARGUMENT;
+    } else if ((flags & MODC_ASSIGN) == 0 && params->read_only) {
+        status = MODC_READ_ONLY;
+    } else if ((flags & MODC_ASSIGN) == 0 && lacks_pointers(params)) {
+        status = MODC_POINTER;
+    } else {
+        load.params = params;
+        load.model = params->model;
+        load.flags = flags;
+        load.report = report;
+        if (report != NULL) {
+            report->model = params->model;
+            report->strict = (flags & MODC_STRICT) != 0;
+        }
+        status = load_file(&load, bytes, length);
+    }
+    if (report != NULL)
+        report->status = status;
+    return status;
+}
+
+/* ---- the report ----------------------------------------------------------------------------------------- */
+
+void modc_report_forget_missing(struct modc_report *report, int key)
+{
+    if (key < 0 || key >= MODC_REPORT_KEYS || (report->missing[key / 8] >> key % 8 & 1) == 0)
+        return;
+    report->missing[key / 8] = (unsigned char)(report->missing[key / 8] & ~(1u << key % 8));
+    report->missing_count--;
+}
+
+void modc_report_forget_unexpected(struct modc_report *report)
+{
+    report->unexpected_count = 0;
+    report->unexpected_held = 0;
+    report->text_length = 0;
+}
+
+struct printer {
+    void (*write)(void *user, const char *text, size_t length);
+    void *user;
+};
+
+static void print(const struct printer *printer, const char *text)
+{
+    size_t length = text_length(text);
+
+    if (length > 0)
+        printer->write(printer->user, text, length);
+}
+
+static void print_number(const struct printer *printer, uint64_t number)
+{
+    char digits[24];
+    int i = (int)sizeof digits - 1;
+
+    digits[i] = '\0';
+    do {
+        digits[--i] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    print(printer, digits + i);
+}
+
+/* torch.Size([2, 3]) */
+static void print_size(const struct printer *printer, int ndim, const uint64_t *dims)
+{
+    print(printer, "torch.Size([");
+    for (int i = 0; i < ndim; i++) {
+        if (i > 0)
+            print(printer, ", ");
+        if (i == MODC_MAX_DIMS) {
+            print(printer, "...");
+            break;
+        }
+        print_number(printer, dims[i]);
+    }
+    print(printer, "])");
+}
+
+static void print_left_out(const struct printer *printer, int printed, int count)
+{
+    if (printed >= count)
+        return;
+    print(printer, printed > 0 ? ", ... (" : "... (");
+    print_number(printer, (uint64_t)(count - printed));
+    print(printer, " more)");
+}
+
+static void print_missing(const struct printer *printer, const struct modc_report *report, const char *quote)
+{
+    int printed = 0;
+
+    for (int i = 0; i < MODC_REPORT_KEYS && i < report->model->key_count; i++) {
+        if ((report->missing[i / 8] >> i % 8 & 1) == 0)
+            continue;
+        print(printer, printed++ > 0 ? ", " : "");
+        print(printer, quote);
+        print(printer, report->model->keys[i].name);
+        print(printer, quote);
+    }
+    print_left_out(printer, printed, report->missing_count);
+}
+
+static void print_unexpected(const struct printer *printer, const struct modc_report *report, const char *quote)
+{
+    const char *name = report->text;
+
+    for (int i = 0; i < report->unexpected_held; i++) {
+        print(printer, i > 0 ? ", " : "");
+        print(printer, quote);
+        print(printer, name);
+        print(printer, quote);
+        name += text_length(name) + 1;
+    }
+    print_left_out(printer, report->unexpected_held, report->unexpected_count);
+}
+
+/* PyTorch's name for a type of the file, or the file's own. */
+static void print_dtype(const struct printer *printer, const char *file_name)
+{
+    static const char names[][2][16] = {
+        {"BOOL", "torch.bool"},     {"U8", "torch.uint8"},      {"I8", "torch.int8"},     {"I16", "torch.int16"},
+        {"I32", "torch.int32"},     {"I64", "torch.int64"},     {"F16", "torch.float16"}, {"BF16", "torch.bfloat16"},
+        {"F32", "torch.float32"},   {"F64", "torch.float64"},   {"C64", "torch.complex64"}, {"U16", "torch.uint16"},
+        {"U32", "torch.uint32"},    {"U64", "torch.uint64"},
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t k = 0;
+
+        while (names[i][0][k] != '\0' && names[i][0][k] == file_name[k])
+            k++;
+        if (names[i][0][k] == file_name[k]) {
+            print(printer, names[i][1]);
+            return;
+        }
+    }
+    print(printer, file_name);
+}
+
+static const char *own_dtype(enum modc_dtype dtype)
+{
+    static const char *const names[] = {
+        [MODC_BOOL] = "BOOL",       [MODC_UINT8] = "U8",     [MODC_INT8] = "I8",   [MODC_INT16] = "I16",
+        [MODC_INT32] = "I32",       [MODC_INT64] = "I64",    [MODC_FLOAT16] = "F16", [MODC_BFLOAT16] = "BF16",
+        [MODC_FLOAT32] = "F32",     [MODC_FLOAT64] = "F64",  [MODC_COMPLEX64] = "C64",
+    };
+
+    return names[dtype];
+}
+
+static void print_fault(const struct printer *printer, const struct modc_report *report,
+                        const struct modc_fault *fault)
+{
+    const struct modc_key *key = &report->model->keys[fault->key];
+    uint64_t dims[MODC_MAX_DIMS];
+
+    switch (fault->kind) {
+    case MODC_FAULT_SHAPE:
+        for (int i = 0; i < key->ndim; i++)
+            dims[i] = (uint64_t)key->dims[i];
+        print(printer, "size mismatch for ");
+        print(printer, key->name);
+        print(printer, ": copying a param with shape ");
+        print_size(printer, fault->found_ndim, fault->found_dims);
+        print(printer, " from checkpoint, the shape in current model is ");
+        print_size(printer, key->ndim, dims);
+        print(printer, ".");
+        break;
+    case MODC_FAULT_DTYPE:
+        print(printer, "dtype mismatch for ");
+        print(printer, key->name);
+        print(printer, ": copying a param with dtype ");
+        print_dtype(printer, fault->found_dtype);
+        print(printer, " from checkpoint, the dtype in current model is ");
+        print_dtype(printer, own_dtype(key->dtype));
+        print(printer, ".");
+        break;
+    case MODC_FAULT_TIE:
+        print(printer, "tied parameters differ: ");
+        print(printer, key->name);
+        print(printer, " and ");
+        print(printer, report->model->keys[fault->other].name);
+        print(printer, " are one tensor in current model, but have two values in checkpoint.");
+        break;
+    case MODC_FAULT_ALIGNMENT:
+        print(printer, "misaligned data for ");
+        print(printer, key->name);
+        print(printer, ": assigning needs its bytes to start at a multiple of their element size.");
+        break;
+    }
+}
+
+static void print_format(const struct printer *printer, const struct modc_report *report)
+{
+    static const char *const texts[] = {
+        [MODC_FORMAT_OK] = "ok",
+        [MODC_FORMAT_HEADER_TOO_SMALL] = "header too small",
+        [MODC_FORMAT_HEADER_TOO_LARGE] = "header too large",
+        [MODC_FORMAT_HEADER_LENGTH] = "invalid header length",
+        [MODC_FORMAT_UTF8] = "invalid UTF-8 in header",
+        [MODC_FORMAT_JSON] = "invalid JSON in header",
+        [MODC_FORMAT_OFFSET] = "invalid offset for tensor `",
+        [MODC_FORMAT_OVERFLOW] = "overflow computing buffer size from shape and/or element type",
+        [MODC_FORMAT_SUBBYTE] = "the slice does not end up at a byte boundary",
+        [MODC_FORMAT_INFO] = "invalid shape, data type, or offset for tensor",
+        [MODC_FORMAT_INCOMPLETE] = "incomplete metadata, file not fully covered",
+    };
+
+    print(printer, "Error while deserializing header: ");
+    print(printer, texts[report->format]);
+    if (report->format == MODC_FORMAT_OFFSET) {
+        print(printer, report->name);
+        print(printer, "`");
+    }
+    if (report->format_at > 0) {
+        print(printer, ": at byte ");
+        print_number(printer, report->format_at);
+    }
+}
+
+static void print_errors(const struct printer *printer, const struct modc_report *report)
+{
+    int held = report->fault_count < MODC_REPORT_FAULTS ? report->fault_count : MODC_REPORT_FAULTS;
+
+    print(printer, "Error(s) in loading state_dict for ");
+    print(printer, report->model->modules[0].class_name);
+    print(printer, ":");
+    if (report->strict && report->missing_count > 0) {
+        print(printer, "\n\tMissing key(s) in state_dict: ");
+        print_missing(printer, report, "\"");
+        print(printer, ". ");
+    }
+    if (report->strict && report->unexpected_count > 0) {
+        print(printer, "\n\tUnexpected key(s) in state_dict: ");
+        print_unexpected(printer, report, "\"");
+        print(printer, ". ");
+    }
+    for (int i = 0; i < held; i++) {
+        print(printer, "\n\t");
+        print_fault(printer, report, &report->faults[i]);
+    }
+    if (held < report->fault_count) {
+        print(printer, "\n\t");
+        print_left_out(printer, 0, report->fault_count - held);
+    }
+}
+
+void modc_report_print(const struct modc_report *report,
+                       void (*write)(void *user, const char *text, size_t length), void *user)
+{
+    struct printer printer = {write, user};
+
+    if (report->status == MODC_FORMAT) {
+        print_format(&printer, report);
+    } else if (report->status == MODC_KEYS && report->model != NULL) {
+        print_errors(&printer, report);
+    } else if (report->status != MODC_OK) {
+        print(&printer, modc_status_text(report->status));
+    } else if (report->missing_count == 0 && report->unexpected_count == 0) {
+        print(&printer, "<All keys matched successfully>");
+    } else {
+        print(&printer, "_IncompatibleKeys(missing_keys=[");
+        print_missing(&printer, report, "'");
+        print(&printer, "], unexpected_keys=[");
+        print_unexpected(&printer, report, "'");
+        print(&printer, "])");
+    }
+}

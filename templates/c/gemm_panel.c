@@ -1,0 +1,152 @@
+/* y (T_m, T_n) = x (T_m, T_k) . w (T_n, T_k)^T + bias (T_n), and the tail.
+ *
+ * Rows of x are T_ldx apart, rows of y T_ldy. w lies in panels [ceil(T_n / T_P)][T_k][T_P], zero padded; bias too is
+ * padded to whole panels. Fits: w is packed, T_n and T_k are constants, T_k > 0; T_m may be a size. Register tiles of
+ * rows x columns over all of K (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008),
+ * which read as many neighbouring panels as the registers of the target hold. */
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. */
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                             const T_real *restrict bias, const int rows, const int columns, const int sets,
+                             const int row, const int column T_ARGS)
+{
+    const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
+    T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    x += row * T_ldx;
+    w += column / T_P * (T_k * T_P) + column % T_P;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+#if T_bias
+        sum[i] = i < tile ? T_V(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
+#else
+        sum[i] = T_V(set)(0);
+#endif
+    }
+    MODC_ROLL
+    for (int k = 0; k < T_k / sets * sets; k += sets) {
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = T_V(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + (k + s) * T_P);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const T_real a = x[i * T_ldx + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = T_k / sets * sets; k < T_k; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = T_V(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + k * T_P);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * T_ldx + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * T_LANES;
+        const int rest = columns - i % vectors * T_LANES;
+
+#if T_vector_tail
+        if (rest >= T_LANES) {
+            T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
+            continue;
+        }
+#endif
+#if T_pure_tail
+        T_V(store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
+#else
+        T_real part[T_LANES];
+
+        T_V(store)(part, sum[i]);
+        for (int l = 0; l < T_LANES && l < rest; l++)
+            y[r * T_ldy + c + l] = T_EPILOGUE(part[l], r, c + l);
+#endif
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                              const T_real *restrict bias, const int rows, const int row, const int tall,
+                              const int flat T_ARGS)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * T_LANES, bands = T_n / band, rest = T_n % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), T_k);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + T_LANES - 1) / T_LANES), T_k);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (T_n * T_k * (int)sizeof(T_real) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band T_PASS);
+            if (rest > 0)
+                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band T_PASS);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band T_PASS);
+            if (rest > 0)
+                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band T_PASS);
+        }
+    } else {
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band T_PASS);
+            for (int t = 0; t < flat; t++)
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band T_PASS);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band T_PASS);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band T_PASS);
+    }
+}
+
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias T_ARGS)
+{
+#if T_fixed_m
+    /* as even as it goes: 32 rows are 11 + 11 + 10 */
+    enum { tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles };
+
+    T_NAME_strip(y, x, w, bias, rows, 0, tall, tiles - tall T_PASS);
+#else
+    int row = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    T_NAME_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS T_PASS);
+#if MODC_TILE_ROWS > 8
+    if ((T_m - row) & 8) {
+        T_NAME_strip(y, x, w, bias, 8, row, 0, 1 T_PASS);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((T_m - row) & 4) {
+        T_NAME_strip(y, x, w, bias, 4, row, 0, 1 T_PASS);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((T_m - row) & 2) {
+        T_NAME_strip(y, x, w, bias, 2, row, 0, 1 T_PASS);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (T_m - row)
+        T_NAME_strip(y, x, w, bias, 1, row, 0, 1 T_PASS);
+#endif
+#endif
+}

@@ -1,0 +1,100 @@
+"""Compares modc with the PyTorch that is installed, on random specs.
+
+    python3 tests/oracle/live.py --modc build/modc [--count 12] [--seed 1]     # seeds 1 .. 12
+    python3 tests/oracle/live.py --modc build/modc --seed 17 --count 1 --keep /tmp/live
+
+A spec that fails stays in the folder given by --keep, with all its files. Exit status 1 if any did.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+import compare
+import random_specs
+import safetensors_io
+
+
+def check(modc, folder, run, timeout):
+    """None, or what went wrong and how to see it again."""
+    files = [str(folder / text) if text.endswith(".safetensors") else text for text in run["options"]]
+    command = [*modc, "run", str(folder / "spec.yaml"), *files]
+    after = folder / f"{run['name']}.state.found.safetensors"
+    if run["state"]:
+        command += ["--state", str(after)]
+    repeat = f"\n      repeat: {shlex.join(command)}"
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return f"no end after {timeout} s{repeat}"
+    if done.returncode != 0:
+        lines = "".join(f"\n      {line}" for line in done.stdout.strip().splitlines()[-25:])
+        return f"exit status {done.returncode}{lines}{repeat}"
+    if run["state"]:
+        if not after.exists():
+            return f"--state wrote nothing{repeat}"
+        expected = safetensors_io.read(folder / run["state"])[0]
+        lines, good = compare.compare(expected, safetensors_io.read(after)[0])
+        if not good:
+            return "the state_dict after the call differs" + "".join(f"\n      {line}" for line in lines) + repeat
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
+    parser.add_argument("--count", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=1, help="of the first spec; the others follow")
+    parser.add_argument("--keep", help="folder for specs that fail (default: a new one in the temporary folder)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--timeout", type=float, default=300)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    modc = shlex.split(args.modc)
+    if os.path.exists(modc[0]):
+        modc[0] = os.path.abspath(modc[0])
+    elif shutil.which(modc[0]) is None:
+        print(f"there is no {modc[0]}", file=sys.stderr)
+        return 2
+    keep = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="modc-live-")).absolute()
+    print(f"torch {torch.__version__}, seeds {args.seed} to {args.seed + args.count - 1}, {args.modc}", flush=True)
+    specs = runs = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        work = []
+        for seed in range(args.seed, args.seed + args.count):
+            folder = keep / f"seed-{seed}"
+            found = random_specs.write(seed, folder)
+            work.append((seed, folder, found,
+                         [pool.submit(check, modc, folder, run, args.timeout) for run in found["runs"]]))
+        for seed, folder, found, futures in work:
+            faults = [(run["name"], future.result()) for run, future in zip(found["runs"], futures)]
+            specs, runs = specs + 1, runs + len(faults)
+            faults = [(name, fault) for name, fault in faults if fault]
+            names = ", ".join(run["name"] for run in found["runs"])
+            result = "FAILED" if faults else "ok"
+            print(f"seed {seed}: {found['kind']}, {found['dtype']}, {names}: {result}", flush=True)
+            for name, fault in faults:
+                print(f"   {name}: {fault}", flush=True)
+            if faults:
+                failed += 1
+                print(f"   spec: {folder / 'spec.yaml'}\n   all of it again: python3 tests/oracle/live.py --modc "
+                      f"{shlex.quote(args.modc)} --seed {seed} --count 1", flush=True)
+            else:
+                shutil.rmtree(folder)
+    print(f"torch {torch.__version__}: {specs} specs, {runs} runs, {failed} specs failed"
+          + (f", kept in {keep}" if failed else ""))
+    if not failed and not args.keep:
+        keep.rmdir()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""Writes tests/vectors: inputs and outputs of PyTorch 2.15 for the specs of specs/ and tests/specs/.
+
+    python3 tests/oracle/make.py            # needs torch 2.15; the same bytes again on the same version
+    python3 tests/oracle/make.py --check    # any torch: does it still say what the files say?
+
+A case is a line of tests/vectors/cases.txt: its name, the spec, and all the options of `modc run`. What the
+state_dict has to be after the call is in tests/vectors/NAME/state.safetensors, where that file is there.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+
+import torch
+
+import compare
+import safetensors_io
+import torch_run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "tests" / "vectors"
+VERSION = "2.15."
+HEAD = """# Written by tests/oracle/make.py with torch {version}; change that, not this file.
+# name, spec, and the options of `modc run`, with paths from the root of the repository. Where there is a
+# tests/vectors/NAME/state.safetensors, `--state` has to give the tensors that it holds. --rtol stands where four times
+# PyTorch's own distance from a float64 run is more than the tolerance of the dtype (design, section 10).
+"""
+
+
+# ---- tensors ------------------------------------------------------------------------------------------------------
+
+def draw(seed, *shape, dtype=torch.float32, scale=1.0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype) * scale
+
+
+def whole(seed, low, high, *shape):
+    return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def digits(first, count, dtype=torch.float32):
+    images = safetensors_io.load(ROOT / "specs/digits/test.safetensors")["images"]
+    return {"image": images[first:first + count].to(dtype)}
+
+
+def faulty_digits():
+    """NaN must stay in its own image, and pass ReLU and pooling."""
+    images = digits(70, 5)["image"]
+    images[1, 0, 3, 4] = float("nan")
+    images[3, 0, 0, 0] = float("nan")
+    return {"image": images}
+
+
+def special_digits():
+    images = digits(80, 6)["image"]
+    images[0, 0, 2, 2] = float("nan")
+    images[1, 0, 5, 1] = float("inf")
+    images[2, 0, 5, 1] = -float("inf")
+    images[3] = 1e-42  # denormal
+    images[4] = -0.0
+    return {"image": images}
+
+
+def observations(seed, batch):
+    return {"observation": draw(seed, batch, 4)}
+
+
+def views(seed, batch, tokens):
+    return {"x": draw(seed, batch, tokens, 8), "y": draw(seed + 1, batch, 1, 8),
+            "count": whole(seed + 2, -9, 10, batch, tokens), "mask": whole(seed + 3, 0, 2, batch, tokens).bool()}
+
+
+def special_views():
+    inputs = views(61, 2, 3)
+    inputs["x"][0, 1, 2] = float("nan")
+    inputs["y"][1, 0, 3] = float("inf")
+    inputs["mask"][0] = True
+    inputs["count"][1] = torch.tensor([2 ** 62, -2 ** 62, -2 ** 63])  # sums and negation wrap
+    return inputs
+
+
+def weights(seed, spec, *options):
+    """Every key away from its initial value, in the range in which trained ones are."""
+    args = torch_run.parse(["run", str(ROOT / spec), *options])
+    root = torch_run.Spec(args.spec, dict(text.split("=", 1) for text in args.set)).build(seed)
+    generator = torch.Generator().manual_seed(seed)
+    state = root.state_dict()
+    for key, tensor in state.items():
+        noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+        if key.endswith("num_batches_tracked"):
+            state[key] = tensor + 7
+        elif key.endswith("running_var"):
+            state[key] = (0.5 + noise.abs()).to(tensor.dtype)
+        elif tensor.dim() >= 2:
+            state[key] = (noise * (tensor.numel() / tensor.shape[0]) ** -0.5).to(tensor.dtype)
+        else:
+            state[key] = (tensor + 0.2 * noise).to(tensor.dtype)
+    return state
+
+
+# ---- the table ----------------------------------------------------------------------------------------------------
+
+class Case:
+    """`inputs` and `weights`: tensors, which the case's folder gets, or the path of a file."""
+
+    def __init__(self, name, spec, options="", inputs=None, weights=None, expect=None, state=False):
+        self.name, self.spec, self.options, self.state = name, spec, options.split(), state
+        self.files = {"weights": weights, "inputs": inputs, "expect": expect}
+
+
+def all_cases():
+    cnn, cnn_train = "specs/digits/cnn.yaml", "tests/specs/cnn_nodrop.yaml"
+    trained = "specs/digits/weights_cnn.safetensors"
+    yield Case("cnn_64", cnn, "", digits(0, 64), trained)
+    yield Case("cnn_5", cnn, "", digits(64, 5), trained, state=True)
+    yield Case("cnn_1", cnn, "", digits(69, 1), trained)
+    yield Case("cnn_0", cnn, "", digits(0, 0), trained)
+    yield Case("cnn_nan", cnn, "", faulty_digits(), trained)
+    five = "tests/vectors/cnn_5/inputs.safetensors"
+    for module in ("0", "3", "10", ""):
+        hooks = f"--pre-hooks {module}=scale:0.5 --hooks {module}=scale:-1.5"
+        yield Case(f"cnn_hook_{module or 'root'}", cnn, hooks, five, trained)
+    yield Case("cnn_prehook_4", cnn, "--pre-hooks 4=scale:-2.0", five, trained)
+    yield Case("cnn_hooks", cnn, "--pre-hooks =scale:0.5 --hooks =scale:2.0 --hooks 0=scale:-1.5 "
+               "--pre-hooks 3=scale:-1.0 --hooks 3=scale:0.25 --pre-hooks 8=scale:3.0 --hooks 9=scale:0.5 "
+               "--hooks 10=scale:-1.0", five, trained)
+    yield Case("cnn_hook_1_0", cnn, "--hooks 0=scale:1.0", five, trained)
+    yield Case("cnn_train_64", cnn_train, "--train", "tests/vectors/cnn_64/inputs.safetensors", trained, state=True)
+    yield Case("cnn_train_5", cnn_train, "--train", five, trained, state=True)
+    yield Case("cnn_train_hooks", cnn_train, "--train --hooks 0=scale:-1.5 --pre-hooks 4=scale:0.5 --hooks 5=scale:2.0",
+               five, trained, state=True)
+
+    mlp, trained = "specs/digits/mlp.yaml", "specs/digits/weights_mlp.safetensors"
+    yield Case("mlp_64", mlp, "", "tests/vectors/cnn_64/inputs.safetensors", trained)
+    yield Case("mlp_5", mlp, "", five, trained, state=True)
+    yield Case("mlp_1", mlp, "", digits(76, 1), trained)
+    yield Case("mlp_0", mlp, "", digits(0, 0), trained)
+    yield Case("mlp_special", mlp, "", special_digits(), trained)
+
+    cnn64, own = "tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors"
+    noise = digits(100, 64, torch.float64)["image"] + draw(11, 64, 1, 8, 8, dtype=torch.float64, scale=0.01)
+    yield Case("cnn64_64", cnn64, "", {"image": noise}, weights(1, cnn64))
+    yield Case("cnn64_5", cnn64, "", {"image": noise[7:12]}, own)
+    yield Case("cnn64_from_float32", cnn64, "", "tests/vectors/cnn64_5/inputs.safetensors",
+               "specs/digits/weights_cnn.safetensors")
+    yield Case("cnn64_hooks", cnn64, "--pre-hooks 0=scale:0.5 --hooks 3=scale:-1.5 --hooks =scale:2.0",
+               "tests/vectors/cnn64_5/inputs.safetensors", own)
+    yield Case("cnn64_train_64", "tests/specs/cnn64_nodrop.yaml", "--train",
+               "tests/vectors/cnn64_64/inputs.safetensors", own, state=True)
+
+    policy, trained = "specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors"
+    yield Case("policy_256", policy, "", "specs/cartpole/observations.safetensors", trained,
+               "specs/cartpole/expect.safetensors")
+    yield Case("policy_17", policy, "", observations(21, 17), trained, state=True)
+    yield Case("policy_1", policy, "", observations(22, 1), trained)
+    yield Case("policy_0", policy, "", observations(22, 0), trained)
+    yield Case("policy_act", policy, "--entry act", "tests/vectors/policy_1/inputs.safetensors", trained)
+    yield Case("policy_hooks", policy, "--hooks trunk.0=scale:0.5 --pre-hooks trunk.3=scale:2.0 "
+               "--hooks trunk=scale:-1.0 --pre-hooks critic=scale:3.0",
+               "tests/vectors/policy_17/inputs.safetensors", trained)
+    yield Case("policy_act_hooks", policy, "--entry act --pre-hooks trunk=scale:2.0 --hooks actor=scale:0.25",
+               "tests/vectors/policy_1/inputs.safetensors", trained)
+
+    tensors = "tests/specs/tensors.yaml"
+    for seed, (batch, tokens) in enumerate(((6, 10), (1, 1), (3, 7), (6, 1), (1, 10), (5, 9))):
+        yield Case(f"tensors_{batch}x{tokens}", tensors, "", views(31 + 4 * seed, batch, tokens))
+    yield Case("tensors_special", tensors, "", special_views())
+
+    # The weights of dim 64 would be 800 KB: they are what PyTorch draws after torch.manual_seed(3).
+    blocks = "tests/specs/blocks.yaml"
+    for tokens in (32, 7, 1, 0):
+        yield Case(f"blocks_{tokens}", blocks, "--seed 3", {"x": draw(71 + tokens, tokens, 64)})
+    small, own = "--set dim=16", "tests/vectors/blocks16_32/weights.safetensors"
+    yield Case("blocks16_32", blocks, small, {"x": draw(81, 32, 16)}, weights(2, blocks, *small.split()), state=True)
+    yield Case("blocks16_7", blocks, small, {"x": draw(82, 7, 16)}, own)
+    yield Case("blocks16_1", blocks, small, {"x": draw(83, 1, 16)}, own)
+    yield Case("blocks16_hooks", blocks, small + " --hooks blocks.3=scale:0.5 --pre-hooks blocks.7.up=scale:2.0 "
+               "--hooks blocks.7.act=scale:-1.0 --pre-hooks blocks=scale:3.0 --hooks norm=scale:0.5",
+               "tests/vectors/blocks16_7/inputs.safetensors", own)
+
+    stream = "tests/specs/stream.yaml"
+    yield Case("stream_12", stream, "--sequence", {"sample": draw(91, 12, 8)}, weights(3, stream), state=True)
+    yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
+
+
+# ---- making and checking ------------------------------------------------------------------------------------------
+
+def write(case):
+    """The case's files and its line of the table."""
+    folder = VECTORS / case.name
+    folder.mkdir(parents=True)
+    paths = {}
+    for kind in ("weights", "inputs"):
+        paths[kind] = case.files[kind]
+        if isinstance(paths[kind], dict):
+            paths[kind] = f"tests/vectors/{case.name}/{kind}.safetensors"
+            safetensors_io.save(paths[kind], case.files[kind])
+    paths["expect"] = case.files["expect"] or f"tests/vectors/{case.name}/expect.safetensors"
+    options = list(case.options)
+    for kind, path in paths.items():
+        options += [f"--{kind}", path] if path else []
+    args = torch_run.parse(["run", case.spec, *options])
+    outputs, state = torch_run.run(args)
+    if case.files["expect"] is None:
+        safetensors_io.save(paths["expect"], outputs)
+    if case.state:
+        safetensors_io.save(folder / "state.safetensors", state)
+    if all(tensor.dtype != torch.float64 for tensor in outputs.values()):
+        distance = 4 * torch_run.own_distance(args)
+        if distance > compare.TOLERANCE["F32"]:
+            options += ["--rtol", f"{distance:.1e}"]
+    if not any(folder.iterdir()):
+        folder.rmdir()
+    return " ".join([case.name, case.spec, *options])
+
+
+def check(line):
+    """Whether the installed torch gives what the files hold; prints what it does not."""
+    name, spec, *options = line.split()
+    args = torch_run.parse(["run", spec, *options])
+    outputs, state = torch_run.run(args)
+    expected = safetensors_io.read(args.expect)[0]
+    lines, good = compare.compare(expected, safetensors_io.records_of(outputs)[0], args.rtol)
+    after = VECTORS / name / "state.safetensors"
+    if after.exists():
+        more, fine = compare.compare(safetensors_io.read(after)[0], safetensors_io.records_of(state)[0])
+        lines, good = lines + more, good and fine
+    print(f"{name}: " + ("ok" if good else "\n  ".join(["differs", *lines])))
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    os.chdir(ROOT)
+    torch.set_num_threads(1)
+    print(f"torch {torch.__version__}")
+    if args.check:
+        lines = (VECTORS / "cases.txt").read_text().splitlines()
+        return 0 if all([check(line) for line in lines if line and not line.startswith("#")]) else 4
+    if not torch.__version__.startswith(VERSION):
+        print(f"the vectors are made with torch {VERSION}x; use --check", file=sys.stderr)
+        return 2
+    shutil.rmtree(VECTORS, ignore_errors=True)
+    table = [write(case) for case in all_cases()]
+    version = torch.__version__.partition("+")[0]
+    (VECTORS / "cases.txt").write_text(HEAD.format(version=version) + "\n".join(table) + "\n")
+    size = sum(path.stat().st_size for path in VECTORS.rglob("*") if path.is_file())
+    print(f"{len(table)} cases, {size / 1000:.0f} KB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

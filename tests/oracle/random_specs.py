@@ -1,0 +1,1037 @@
+"""Draws a spec, weights and inputs from a seed, and what PyTorch makes of them.
+
+    python3 tests/oracle/random_specs.py SEED FOLDER     # spec.yaml, weights, and inputs and expect of some runs
+
+What is drawn is the same in torch 1.13 and 2.15, and well-conditioned: comparisons that decide something are between
+inputs and constants, never between computed floats, where the last bit would decide. A draw that PyTorch refuses, or
+whose results are huge, tiny or lost in rounding, is thrown away, and the next one of the same seed is taken.
+"""
+import json
+import pathlib
+import random
+import shutil
+import sys
+from collections import namedtuple
+
+import torch
+
+import safetensors_io
+import torch_run
+from spec_torch import Spec
+
+# kind of spec: how often
+KINDS = {"graph": 6, "tensors": 4, "images": 4, "list": 3, "stream": 2}
+UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a}, 0.2)", "{a}.abs()", "-{a}", "sin({a})",
+         "cos({a})", "exp(-{a}.abs())", "sqrt({a}.abs() + 0.25)", "{a} ** 2", "{a} * 0.5 + 1.0", "1.5 - {a}",
+         "2 / ({a} * {a} + 1.0)", "torch.tanh({a} / 2)", "F.relu({a} - 0.125)", "rsqrt({a} * {a} + 0.5)",
+         "log1p({a}.abs())", "silu({a})", "softplus({a})", "hardtanh({a})", "elu({a})", "erf({a})", "{a}.clone()",
+         "minimum({a}, {a} * 0.25)", "gelu({a}, approximate='tanh')"]
+BINARY = ["{a} + {b}", "{a} - 0.5 * {b}", "{a} * {b}", "{a} / ({b}.abs() + 1.5)", "maximum({a}, {b})",
+          "minimum({a}, {b})", "0.25 * {a} + 0.75 * {b}"]
+ACTIVATIONS = ["ReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU(approximate='tanh')", "LeakyReLU()", "LeakyReLU(0.2)",
+               "LeakyReLU(negative_slope=0.125)"]
+# Words of C are names like any other; the others are names of PyTorch's functions that a child may have.
+LOCALS = ["h", "y", "z", "mixed", "features", "total", "default", "left", "right", "union", "part", "register", "score"]
+CHILDREN = ["fc", "head", "trunk", "norm", "linear", "default", "proj", "encoder", "static", "inner", "outer",
+            "softmax"]
+
+CLASSES = {
+    "Residual(dim, expand=2)": """
+    modules:
+      norm: LayerNorm(dim)
+      up: Linear(dim, expand * dim)
+      act: {activation}
+      down: Linear(expand * dim, dim)
+    parameters:
+      scale: {{shape: [dim], init: ones}}
+    forward(x):
+      - return x + down(act(up(norm(x)))) * scale""",
+    "Gate(dim, out, wide=True)": """
+    modules:
+      value: Linear(dim, out)
+      gate: Linear(dim, out, bias=False)
+      skip: Linear(dim, out) if wide else Identity()
+    buffers:
+      offset:
+        value: 0.125 * arange(0, out)
+        persistent: {persistent}
+    forward(x, more=None):
+      - v = value(x) * sigmoid(gate(x)) + offset
+      - return skip(x) + v if more == None else skip(x) + v * more""",
+    "Affine(dim)": """
+    parameters:
+      weight: {{shape: [dim], init: normal_(mean=1.0, std=0.25)}}
+      bias: {{shape: [dim]}}
+    forward(x):
+      - return x * weight + bias""",
+    "Stack(dim, count)": """
+    modules:
+      blocks: count x Affine(dim)
+      layers:
+        - Linear(dim, dim + i) for i in range(2)
+        - {activation}
+      last: Linear(dim + 1, dim)
+    forward(x):
+      - h = blocks(x)
+      - return last(layers[2](layers[1](layers[0](h) + x)))""",
+    "Head(dim, out)": """
+    modules:
+      - Linear(dim, 2 * dim)
+      - {activation}
+      - Linear(2 * dim, out)""",
+    "ConvBlock(cin, cout, stride=1)": """
+    modules:
+      conv: Conv2d(cin, cout, 3, stride=stride, padding=1, bias=False)
+      norm: BatchNorm2d(cout)
+      skip: Conv2d(cin, cout, 1, stride=stride) if cin != cout or stride != 1 else Identity()
+    forward(x):
+      - h = norm(conv(x))
+      - return relu(h + skip(x))""",
+}
+NEEDS = {"Stack(dim, count)": ["Affine(dim)"]}
+FUNCTIONS = {
+    "swap(v)": ["half = v.shape[-1] // 2", "return cat([v[..., half:], v[..., :half]], dim=-1)"],
+    "blend(v, w, amount=0.25)": ["return v * amount + w * (1.0 - amount)"],
+    "pair(v)": ["return v * 0.5, (v.abs(), 1.5)"],
+    "centre(v)": ["m = v.mean(dim=-1, keepdim=True)", "return v - m"],
+}
+
+
+class Dim(namedtuple("Dim", "factor atoms")):
+    """A product of a number and of sorted texts: sizes, and bracketed expressions that are known only as such."""
+
+    def __new__(cls, factor, atoms=()):
+        return super().__new__(cls, factor, tuple(sorted(atoms)))
+
+    @property
+    def const(self):
+        return self.factor if not self.atoms else None
+
+    def __str__(self):
+        return " * ".join(([str(self.factor)] if self.factor != 1 or not self.atoms else []) + list(self.atoms))
+
+    def times(self, other):
+        return Dim(self.factor * other.factor, self.atoms + other.atoms)
+
+    def plus(self, other):
+        if self.atoms == other.atoms:
+            return Dim(self.factor + other.factor, self.atoms)
+        return Dim(1, (f"({' + '.join(sorted((str(self), str(other))))})",))
+
+    def stepped(self, step):
+        """The length of [::step]."""
+        if self.const is not None:
+            return Dim(-(-self.const // step))
+        return Dim(1, (f"(({self} + {step - 1}) // {step})",))
+
+    def less(self, number):
+        return Dim(self.const - number) if self.const is not None else Dim(1, (f"({self} - {number})",))
+
+    def window(self, kernel, stride, padding, dilation=1):
+        gap = 2 * padding - dilation * (kernel - 1) - 1
+        if self.const is not None:
+            return Dim((self.const + gap) // stride + 1)
+        if stride == 1:
+            return self if gap == -1 else Dim(1, (f"({self} {'-' if gap < -1 else '+'} {abs(gap + 1)})",))
+        return Dim(1, (f"(({self} + {gap}) // {stride} + 1)",))
+
+
+class Value(namedtuple("Value", "name dims kind raw uses base")):
+    """`kind`: float, int or bool. `raw`: a copy of inputs, so that comparing it is safe. `uses`: statements needed.
+    `base`: equal for values that may share memory, where `+=` would show in both."""
+
+
+class Rejected(Exception):
+    pass
+
+
+class Draw:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.kind = self.random.choices(list(KINDS), list(KINDS.values()))[0]
+        self.dtype = "float64" if self.random.random() < 0.2 else "float32"
+        self.constants, self.sizes, self.inputs = {}, {}, {}  # inputs: name: (dims, kind)
+        self.classes, self.functions = {}, set()
+        self.tensors = {"parameters": {}, "buffers": {}, "state": {}}
+        self.modules = {}  # name: YAML lines
+        self.shared = []  # (name, dims in, dims out) of modules that may be called once more
+        self.statements, self.values, self.names = [], [], set()
+        self.entry, self.sequence, self.dropout, self.batchnorm = None, False, False, False
+
+    # ---- small draws
+
+    def chance(self, p):
+        return self.random.random() < p
+
+    def pick(self, items):
+        return self.random.choice(list(items))
+
+    def number(self, n):
+        """The number, or the name of a constant that is it."""
+        named = [name for name, value in self.constants.items() if value == n]
+        return named[0] if named and self.chance(0.7) else str(n)
+
+    def features(self):
+        return self.pick([1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 17, 31, *self.constants.values()])
+
+    def new_name(self, words):
+        name = self.pick(words)
+        while name in self.names or name.upper() in {n.upper() for n in self.names}:
+            name = f"{name.rstrip('0123456789')}{self.random.randrange(100)}"
+        self.names.add(name)
+        return name
+
+    def size(self, name, most):
+        self.sizes[name] = most
+        self.names.add(name)
+        return Dim(1, (name,))
+
+    def input(self, name, dims, kind="float"):
+        self.inputs[name] = (dims, kind)
+        self.names.add(name)
+        self.values.append(Value(name, tuple(dims), kind, True, frozenset(), name))
+
+    # ---- statements
+
+    def say(self, text, dims, kind, operands, raw=False, view=False):
+        """Appends `NAME = text`; sometimes NAME is that of an operand, whose old value is then gone. `view`: the result
+        may share memory with the first operand."""
+        dims = tuple(dims)
+        if len(dims) > 6:
+            return None
+        again = [v for v in operands if v.name not in self.inputs and v.kind == kind]
+        if again and self.chance(0.15):
+            name = again[0].name
+            self.values = [v for v in self.values if v.name != name]
+        else:
+            name = self.new_name(LOCALS)
+        uses = frozenset().union(*(v.uses for v in operands), {len(self.statements)})
+        self.statements.append(f"{name} = {text}")
+        self.values.append(Value(name, dims, kind, raw, uses, operands[0].base if view else len(self.statements)))
+        return self.values[-1]
+
+    def say_parts(self, targets, text, parts, operand):
+        """Appends `TARGETS = text`, where {0}, {1} of targets are new names; parts are (dims, view) of each."""
+        names = [self.new_name(LOCALS) for _ in parts]
+        self.statements.append(f"{targets.format(*names)} = {text}")
+        uses = operand.uses | {len(self.statements) - 1}
+        for name, (dims, view) in zip(names, parts):
+            base = operand.base if view else f"{len(self.statements)} {name}"
+            self.values.append(Value(name, tuple(dims), operand.kind, operand.raw and view, uses, base))
+
+    def some(self, kind=None, test=lambda v: True):
+        """A value; later ones are likelier."""
+        found = [v for v in self.values if (kind is None or v.kind == kind) and test(v)]
+        if not found:
+            return None
+        return found[max(self.random.randrange(len(found)), self.random.randrange(len(found)))]
+
+    def partner(self, value, kind=None):
+        """A value that broadcasts against another: equal, one, or absent dimensions."""
+        def fits(other):
+            pairs = zip(reversed(value.dims), reversed(other.dims))
+            return other is not value and all(a == b or a.const == 1 or b.const == 1 for a, b in pairs)
+        return self.some(kind, fits)
+
+    @staticmethod
+    def broadcast(a, b):
+        longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+        tail = [y if x.const == 1 else x for x, y in zip(longer[len(longer) - len(shorter):], shorter)]
+        return longer[:len(longer) - len(shorter)] + tuple(tail)
+
+    def step(self):
+        choices = [self.unary, self.binary, self.slice, self.cat, self.reshape, self.permute, self.reduce, self.matmul,
+                   self.where, self.integer, self.compare, self.softmax, self.call_function, self.parameter, self.shape,
+                   self.parts, self.add_in_place, self.make_tensor, self.condition]
+        if self.kind == "graph":
+            choices += [self.module] * 8
+        if self.kind == "images":
+            choices += [self.image_module] * 14 + [self.module]
+        self.pick(choices)()
+
+    def unary(self):
+        a = self.some("float")
+        return a and self.say(self.pick(UNARY).format(a=a.name), a.dims, "float", [a])
+
+    def binary(self):
+        a = self.some("float")
+        b = a and self.partner(a, self.pick(["float", "float", "float", "int"]))
+        if not b:
+            return None
+        text = self.pick(BINARY if b.kind == "float" else ["{a} + {b}", "{a} * {b} * 0.25"])
+        a, b = (a, b) if b.kind == "int" or self.chance(0.5) else (b, a)
+        return self.say(text.format(a=a.name, b=b.name), self.broadcast(a.dims, b.dims), "float", [a, b])
+
+    def slice(self):
+        a = self.some(None, lambda v: v.dims)
+        if not a:
+            return None
+        items, dims = [], []
+        for dim in a.dims:
+            n = dim.const
+            way = self.random.randrange(9)
+            if way == 0 and n is not None and n > 1:
+                low = self.random.randrange(n)
+                high = self.random.randrange(low + 1, n + 1)
+                items.append(f"{low}:{high}" if self.chance(0.7) else f"{low - n}:{high}")
+                dims.append(Dim(high - low))
+            elif way == 1:
+                step = self.pick([2, 3])
+                items.append(f"::{step}")
+                dims.append(dim.stepped(step))
+            elif way == 2 and n != 1:
+                items.append(self.pick(["1:", ":-1"]))
+                dims.append(dim.less(1))
+            elif way == 3 and len(a.dims) > 1:
+                items.append(self.pick(["0", "-1"] if n is None else [str(self.random.randrange(n)), "-1"]))
+            elif way == 4 and len(a.dims) < 5:
+                items += ["None", ":"]
+                dims += [Dim(1), dim]
+            else:
+                items.append(":")
+                dims.append(dim)
+        if set(items) == {":"}:
+            return None
+        whole = 0
+        while whole < len(items) and items[whole] == ":":
+            whole += 1
+        if whole > 1 and self.chance(0.7):
+            items = ["..."] + items[whole:]
+        while len(items) > 1 and items[-1] == ":" and "..." not in items:
+            items.pop()
+        return self.say(f"{a.name}[{', '.join(items)}]", dims, a.kind, [a], a.raw, view=True)
+
+    def cat(self):
+        a = self.some("float", lambda v: v.dims)
+        if not a:
+            return None
+        axis = self.random.randrange(len(a.dims))
+
+        def fits(v):
+            return len(v.dims) == len(a.dims) and all(i == axis or x == y
+                                                      for i, (x, y) in enumerate(zip(a.dims, v.dims)))
+
+        parts = [a] + [self.some("float", fits) for _ in range(self.pick([1, 1, 2]))]
+        dims = list(a.dims)
+        for part in parts[1:]:
+            dims[axis] = dims[axis].plus(part.dims[axis])
+        shown = axis if self.chance(0.5) else axis - len(dims)
+        tail = f", dim={shown}" if self.chance(0.7) else f", {shown}"
+        return self.say(f"cat([{', '.join(p.name for p in parts)}]{'' if shown == 0 else tail})", dims, "float", parts)
+
+    def reshape(self):
+        a = self.some(None, lambda v: v.dims)
+        if not a:
+            return None
+        dims = list(a.dims)
+        way = self.random.randrange(5)
+        i = self.random.randrange(len(dims))
+        n = dims[i].const
+        divisors = [d for d in range(2, n) if n % d == 0] if n is not None else []
+        if way == 0 and len(dims) > 1:
+            i = self.random.randrange(len(dims) - 1)
+            dims[i:i + 2] = [dims[i].times(dims[i + 1])]
+            inferred = -1 if dims[i].const is None and self.chance(0.4) else None
+            text = ", ".join("-1" if j == i and inferred else str(d) for j, d in enumerate(dims))
+            text = f"{a.name}.reshape({text})"
+        elif way == 1 and divisors:
+            d = self.pick(divisors)
+            dims[i:i + 1] = [Dim(d), Dim(n // d)]
+            text = f"{a.name}.reshape({', '.join(map(str, dims))})"
+        elif way == 2 and len(dims) > 2:
+            first = self.random.randrange(len(dims) - 1)
+            text = f"{a.name}.flatten({first})"
+            for other in dims[first + 1:]:
+                dims[first] = dims[first].times(other)
+            dims = dims[:first + 1]
+        elif way == 3 and len(dims) < 5:
+            dims.insert(i, Dim(1))
+            text = f"{a.name}.unsqueeze({i})"
+        elif way == 4 and n == 1 and len(dims) > 1:
+            del dims[i]
+            text = f"{a.name}.squeeze({i})"
+        else:
+            return None
+        return self.say(text, dims, a.kind, [a], a.raw, view=True)
+
+    def permute(self):
+        a = self.some(None, lambda v: len(v.dims) > 1)
+        if not a:
+            return None
+        order = list(range(len(a.dims)))
+        if len(order) == 2 and self.chance(0.5):
+            order, text = [1, 0], f"{a.name}.T"
+        elif self.chance(0.3):
+            order[-2:] = order[:-3:-1]
+            text = self.pick([f"{a.name}.mT", f"{a.name}.transpose(-1, -2)"])
+        elif self.chance(0.3):
+            i, j = self.random.sample(order, 2)
+            order[i], order[j] = order[j], order[i]
+            text = f"transpose({a.name}, {i}, {j})"
+        else:
+            self.random.shuffle(order)
+            text = f"{a.name}.permute({', '.join(map(str, order))})"
+        return self.say(text, [a.dims[i] for i in order], a.kind, [a], a.raw, view=True)
+
+    def reduce(self):
+        a = self.some(None, lambda v: v.dims)
+        if not a:
+            return None
+        axes = sorted(self.random.sample(range(len(a.dims)), self.pick([1, 1, 1, min(2, len(a.dims))])))
+        keep = self.chance(0.4)
+        dims = [Dim(1) if i in axes else d for i, d in enumerate(a.dims) if keep or i not in axes]
+        shown = [i if self.chance(0.5) else i - len(a.dims) for i in axes]
+        one, tail = len(axes) == 1, ", keepdim=True" if keep else ""
+        where = f"dim={shown[0]}" if one else f"dim=({', '.join(map(str, shown))})"
+        if a.kind == "bool":
+            if not one:
+                return None
+            name = self.pick(["any", "all", "sum"])
+            return self.say(f"{a.name}.{name}({where}{tail})", dims, "int" if name == "sum" else "bool", [a])
+        ways = ["sum", "amax", "amin"] + (["mean", "mean"] if a.kind == "float" else [])
+        if one:
+            ways += ["max", "min"]
+            if a.raw and a.kind == "float":
+                ways += ["argmax", "argmin"]
+            if a.kind == "float" and (a.dims[axes[0]].const or 0) > 2:
+                ways += ["var", "std"]
+        way = self.pick(ways)
+        text = f"{a.name}.{way}({where}{tail})"
+        if way in ("max", "min"):
+            return self.say(text + ".values", dims, a.kind, [a], a.raw)
+        if way in ("sum", "mean") and self.chance(0.1):
+            return self.say(f"{a.name}.{way}()", [], a.kind, [a])
+        if way == "sum" and a.kind == "float":
+            text += " * 0.25"
+        kind = "int" if way.startswith("arg") else a.kind
+        return self.say(text, dims, kind, [a], a.raw and way in ("amax", "amin"))
+
+    def matmul(self):
+        a = self.some("float", lambda v: len(v.dims) >= 1)
+        if not a:
+            return None
+        b = self.some("float", lambda v: 2 <= len(v.dims) and len(a.dims) >= 2 and v.dims[-2] == a.dims[-1]
+                      and all(x == y for x, y in zip(reversed(a.dims[:-2]), reversed(v.dims[:-2]))))
+        if b and self.chance(0.6):
+            longer = a.dims if len(a.dims) >= len(b.dims) else b.dims
+            dims = longer[:-2] + (a.dims[-2], b.dims[-1])
+            text = self.pick(["{a} @ {b}", "matmul({a}, {b})"]).format(a=a.name, b=b.name)
+            return self.say(f"({text}) * 0.25" if self.chance(0.5) else text, dims, "float", [a, b])
+        if len(a.dims) < 2:
+            return None
+        gram = self.chance(0.5)
+        dims = a.dims[:-2] + ((a.dims[-2],) * 2 if gram else (a.dims[-1],) * 2)
+        text = "{a} @ {a}.transpose(-2, -1)" if gram else "{a}.mT @ {a}"
+        return self.say(text.format(a=a.name) + " * 0.125", dims, "float", [a])
+
+    def where(self):
+        a = self.some("float", lambda v: v.dims)
+        mask = a and self.some("bool", lambda v: v.dims)
+        if not mask:
+            return None
+        for text, dims in ((mask.name, mask.dims), (mask.name + "[..., None]", mask.dims + (Dim(1),)),
+                           (mask.name + "[:, None]", mask.dims[:1] + (Dim(1),) + mask.dims[1:])):
+            pairs = list(zip(reversed(a.dims), reversed(dims)))
+            if all(x == y or x.const == 1 or y.const == 1 for x, y in pairs) and len(dims) <= 5:
+                dims = self.broadcast(a.dims, dims)
+                if self.chance(0.3) and dims == a.dims:
+                    return self.say(f"{a.name}.masked_fill({text}, {self.pick(['0.0', '-1.5', '2'])})", dims, "float",
+                                    [a, mask])
+                other = self.some("float", lambda v: v.dims == a.dims)
+                second = self.pick([other.name, f"{a.name} * 0.5", "0.0"])
+                return self.say(f"where({text}, {a.name}, {second})", dims, "float", [a, mask, other])
+        return None
+
+    def integer(self):
+        a = self.some("int")
+        if not a:
+            return None
+        if self.chance(0.2):
+            text = self.pick(["{a}.float()", "{a} / 2", "{a}.to(float32) * 0.5", "{a} * 0.25"])
+            return self.say(text.format(a=a.name), a.dims, "float", [a])
+        b = self.partner(a, "int")
+        if b and self.chance(0.5):
+            text = self.pick(["{a} + {b}", "{a} - {b}", "{a} * 2 - {b}"]).format(a=a.name, b=b.name)
+            return self.say(text, self.broadcast(a.dims, b.dims), "int", [a, b])
+        text = self.pick(["{a} // 2", "{a} % 3", "{a} // -3", "{a} % -4", "-{a}", "{a} + 7", "3 - {a}", "{a} * {a}",
+                          "{a}.abs()", "{a} % 5 - {a} // 2"]).format(a=a.name)
+        return self.say(text, a.dims, "int", [a])
+
+    def compare(self):
+        m = self.some("bool")
+        other = m and self.partner(m, "bool")
+        if other and self.chance(0.4):
+            text = self.pick(["{a} & {b}", "{a} | {b}", "{a} ^ {b}", "{a} & ~{b}", "{a} == {b}"])
+            return self.say(text.format(a=m.name, b=other.name), self.broadcast(m.dims, other.dims), "bool", [m, other])
+        if m and self.chance(0.3):
+            text, kind = self.pick([("~{a}", "bool"), ("{a}.long()", "int"), ("{a}.float()", "float"),
+                                    ("{a} * 2", "int")])
+            return self.say(text.format(a=m.name), m.dims, kind, [m])
+        a = self.some("int" if self.chance(0.5) else "float", lambda v: v.kind == "int" or v.raw)
+        if not a:
+            return None
+        right = self.pick(["1", "-2", "0"] if a.kind == "int" else ["0.25", "-0.5", "0", "inf"])
+        return self.say(f"{a.name} {self.pick(['==', '!=', '<', '<=', '>', '>='])} {right}", a.dims, "bool", [a])
+
+    def softmax(self):
+        a = self.some("float", lambda v: v.dims)
+        if not a or not self.chance(0.4):
+            return None
+        axis = self.random.randrange(len(a.dims))
+        texts = ["F.softmax({a}, {i})", "{a}.softmax(dim={i})", "log_softmax({a}, dim={i})"]
+        if "softmax" not in self.modules:  # a child of this name would be meant
+            self.names.add("softmax")
+            texts.append("softmax({a}, dim={i})")
+        return self.say(self.pick(texts).format(a=a.name, i=axis), a.dims, "float", [a])
+
+    def parts(self):
+        """Several names at once."""
+        a = self.some("float", lambda v: v.dims)
+        if not a:
+            return None
+        if self.chance(0.4):
+            self.functions.add("pair(v)")
+            self.names.add("pair")
+            if self.chance(0.5):
+                return self.say(f"pair({a.name})[1][0] * 0.5", a.dims, "float", [a])
+            rest = self.new_name(["rest", "factor"])
+            self.say_parts("{0}, ({1}, " + rest + ")", f"pair({a.name})", [(a.dims, False)] * 2, a)
+            left = self.values[-1]
+            return self.say(f"{left.name} * {rest}", a.dims, "float", [left])
+        i = self.random.randrange(len(a.dims))
+        n = a.dims[i].const
+        if n is None or n < 2:
+            return None
+        half = (n + 1) // 2
+        parts = [a.dims[:i] + (Dim(m),) + a.dims[i + 1:] for m in (half, n - half)]
+        return self.say_parts("{0}, {1}", f"{a.name}.chunk(2, dim={i})", [(dims, True) for dims in parts], a)
+
+    def add_in_place(self):
+        """`+=` on a value that shares its memory with no other."""
+        bases = [v.base for v in self.values]
+        a = self.some("float", lambda v: not v.raw and v.base not in self.inputs and bases.count(v.base) == 1)
+        if not a:
+            return None
+        b = self.some("float", lambda v: v.dims == a.dims)
+        operator, text = self.pick([("+=", "{b} * 0.5"), ("*=", "0.75"), ("-=", "1.25"), ("+=", "{b}")])
+        self.statements.append(f"{a.name} {operator} {text.format(b=b.name)}")
+        uses = a.uses | b.uses | {len(self.statements) - 1}
+        self.values = [v for v in self.values if v.name != a.name] + [a._replace(uses=uses)]
+        return self.values[-1]
+
+    def make_tensor(self):
+        """zeros, ones, full and arange beside a value."""
+        a = self.some("float", lambda v: v.dims and v.dims[-1].const)
+        if not a or not self.chance(0.5):
+            return None
+        shape, n = ", ".join(map(str, a.dims)), a.dims[-1].const
+        text = self.pick(["{a} + 0.5 * ones(({s}))", "{a} * ones({s})", "{a} - full(({s}), 0.25)",
+                          "{a} + arange({n}) * 0.25", "{a} + ones_like({a})", "maximum({a}, zeros_like({a}))",
+                          "cat([{a}, zeros(({s}))], dim=0)", "{a}[None].expand(2, {s})"])
+        dims = a.dims
+        if text.startswith("cat"):
+            dims = (dims[0].plus(dims[0]),) + dims[1:]
+        elif "expand" in text:
+            dims = (Dim(2),) + dims
+        shape = shape + "," if len(a.dims) == 1 and "((" in text else shape
+        return self.say(text.format(a=a.name, s=shape, n=n), dims, "float", [a], view="expand" in text)
+
+    def condition(self):
+        """A condition that is known while generating."""
+        a = self.some("float", lambda v: v.dims)
+        if not a or not self.chance(0.5):
+            return None
+        tests = [f"{a.name}.ndim == 2", "self.training", f"{a.name}.shape[-1] > 4 and {a.name}.ndim > 1"
+                 if a.dims[-1].const else "not self.training", *(f"{name} >= 8" for name in self.constants)]
+        return self.say(f"{a.name} * 2.0 if {self.pick(tests)} else {a.name} - 0.5", a.dims, "float", [a])
+
+    def call_function(self):
+        name = self.pick([name for name in FUNCTIONS if name != "pair(v)"])
+        word = name.partition("(")[0]
+        a = self.some("float", lambda v: v.dims and (v.dims[-1].const or 0) > 1)
+        b = a and self.partner(a, "float")
+        if not a or (word == "blend" and not b):
+            return None
+        self.functions.add(name)
+        self.names.add(word)
+        if word == "blend":
+            text = self.pick(["blend({a}, {b})", "blend({a}, {b}, 0.5)", "blend({a}, w={b}, amount=0.75)"])
+            return self.say(text.format(a=a.name, b=b.name), self.broadcast(a.dims, b.dims), "float", [a, b])
+        return self.say(f"{word}({a.name})", a.dims, "float", [a])
+
+    def parameter(self):
+        """A parameter or buffer of the top level, broadcast over the last dimension."""
+        a = self.some("float", lambda v: v.dims and v.dims[-1].const)
+        if not a:
+            return None
+        n = a.dims[-1].const
+        section = self.pick(["parameters", "buffers"])
+        name = self.new_name(["gain", "shift", "table"])
+        self.tensors[section][name] = self.pick([f"{{shape: [{n}], init: ones}}", f"{{shape: [{n}]}}",
+                                                 f"{{value: 0.25 * arange({n})}}"])
+        return self.say(self.pick(["{a} * {p}", "{a} + {p}", "({a} - {p}) * 0.5"]).format(a=a.name, p=name), a.dims,
+                        "float", [a])
+
+    def shape(self):
+        """What shapes say, as numbers."""
+        a = self.some("float", lambda v: v.dims)
+        if not a or not self.chance(0.5):
+            return None
+        i = self.random.randrange(len(a.dims))
+        count = self.pick([f"{a.name}.shape[{i}]", f"{a.name}.size({i - len(a.dims)})", f"{a.name}.ndim", *self.sizes])
+        return self.say(f"{a.name} * ({count} + 1) * 0.125", a.dims, "float", [a])
+
+    # ---- modules
+
+    def use_class(self, name):
+        for needed in [*NEEDS.get(name, ()), name]:
+            self.classes.setdefault(needed, CLASSES[needed].format(activation=self.pick(ACTIVATIONS),
+                                                                   persistent=self.pick(["true", "false"])))
+            self.names.add(needed.partition("(")[0])
+
+    def linear(self, n, out):
+        n, out = self.number(n), self.number(out)
+        return self.pick([f"Linear({n}, {out})", f"Linear({n}, {out})", f"Linear({n}, {out}, bias=False)",
+                          f"Linear(in_features={n}, out_features={out})", f"nn.Linear({n}, {out}, True)"])
+
+    def dropout_module(self):
+        p = self.pick(["0.0", "0.25", "p=0.5"])
+        self.dropout = self.dropout or p != "0.0"
+        return f"Dropout({p})"
+
+    def layer(self, dims):
+        """A module for values whose last dimension is a number: (YAML of one line, dims of its result)."""
+        n = dims[-1].const
+        out = self.features()
+        way = self.random.randrange(14)
+        if way < 4:
+            return self.linear(n, out), dims[:-1] + (Dim(out),)
+        if way < 7:
+            return self.pick(ACTIVATIONS), dims
+        if way == 7 and n > 2:
+            return self.pick([f"LayerNorm({self.number(n)})", f"LayerNorm({n}, eps=1e-3)", f"LayerNorm(({n},))",
+                              f"LayerNorm({n}, elementwise_affine=False)"]), dims
+        if way == 8:
+            return self.dropout_module(), dims
+        if way == 9 and n > 2:
+            self.use_class("Residual(dim, expand=2)")
+            return self.pick([f"Residual({self.number(n)})", f"Residual({n}, expand=3)", f"3 x Residual({n})"]), dims
+        if way == 10:
+            self.use_class("Gate(dim, out, wide=True)")
+            if self.chance(0.4):
+                return f"Gate({n}, {n}, wide=False)", dims
+            return f"Gate({n}, out={out})", dims[:-1] + (Dim(out),)
+        if way == 11:
+            self.use_class("Head(dim, out)")
+            return f"Head({self.number(n)}, {out})", dims[:-1] + (Dim(out),)
+        if way == 12:
+            self.use_class("Stack(dim, count)")
+            return f"Stack({n}, {self.pick([1, 2, 4])})", dims
+        self.use_class("Affine(dim)")
+        return self.pick([f"Affine({n})", f"2 x Affine({n})", f"Affine({n}) for i in range(2)"]), dims
+
+    def image_layer(self, dims):
+        """The same for (N, C, H, W)."""
+        c = dims[1].const
+        way = self.random.randrange(10)
+        if way < 4:
+            kernel, stride, padding = self.pick([1, 2, 3, 3, 3, 5]), self.pick([1, 1, 2]), self.pick([0, 1, 1, 2])
+            dilation = self.pick([1, 1, 1, 2])
+            out, groups = self.pick([1, 2, 3, 4, 8, 16]), 1
+            if self.chance(0.2):
+                groups, out = c, c * self.pick([1, 2])
+            if min(d.const or 99 for d in dims[2:]) + 2 * padding < dilation * (kernel - 1) + 1:
+                return "Identity()", dims
+            arguments = [self.number(c), str(out), self.pick([str(kernel), f"kernel_size=({kernel}, {kernel})"])]
+            for name, value, usual in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1),
+                                       ("groups", groups, 1)):
+                if value != usual:
+                    arguments.append(f"{name}={value}")
+            if self.chance(0.3):
+                arguments.append("bias=False")
+            found = tuple(d.window(kernel, stride, padding, dilation) for d in dims[2:])
+            return f"Conv2d({', '.join(arguments)})", (dims[0], Dim(out)) + found
+        if way < 6:
+            self.batchnorm = True
+            return self.pick([f"BatchNorm2d({self.number(c)})", f"BatchNorm2d({c}, eps=1e-3, momentum=0.25)",
+                              f"BatchNorm2d({c}, affine=False)"]), dims
+        if way < 8:
+            kernel = self.pick([2, 2, 3])
+            stride, padding = self.pick([None, 1, 2]), self.pick([0, 0, 1])
+            if min(d.const or 99 for d in dims[2:]) < kernel:
+                return self.pick(ACTIVATIONS), dims
+            text = f"{kernel}" + (f", stride={stride}" if stride else "") + (f", padding={padding}" if padding else "")
+            found = tuple(d.window(kernel, stride or kernel, padding) for d in dims[2:])
+            return f"{self.pick(['MaxPool2d', 'MaxPool2d', 'AvgPool2d'])}({text})", dims[:2] + found
+        if way == 8:
+            return self.pick(ACTIVATIONS), dims
+        self.use_class("ConvBlock(cin, cout, stride=1)")
+        self.batchnorm = True
+        out, stride = self.pick([c, 2, 4, 8]), self.pick([1, 1, 2])
+        found = tuple(d.window(3, stride, 1) for d in dims[2:])
+        return f"ConvBlock({c}, {out}" + (f", stride={stride}" if stride > 1 else "") + ")", (dims[0], Dim(out)) + found
+
+    def layers(self, dims, count, layer):
+        """(lines of a YAML list, dims of its result)"""
+        lines = []
+        for _ in range(count):
+            text, after = layer(dims)
+            if self.chance(0.15) and "[" not in text:
+                activation, dropout = self.pick(ACTIVATIONS), self.dropout_module()
+                text = self.pick([f"[{text}, {activation}]", f"[{text}, {activation}, {dropout}]"]
+                                 + ([] if " x " in text or " for " in text else [f"Sequential({text}, {activation})"]))
+            lines.append("- " + text)
+            dims = after
+        return lines, dims
+
+    def add_module(self, a, layer):
+        """A new child that is called with a value, or an old one once more."""
+        again = [m for m in self.shared if m[1][-1] == a.dims[-1]] if layer == self.layer else []
+        if again and self.chance(0.25):
+            name, _, after = self.pick(again)
+            return self.say(f"{name}({a.name})", a.dims[:-1] + after[-1:], "float", [a], view=True)
+        name = self.new_name(CHILDREN)
+        more = ""
+        if self.chance(0.3):
+            lines, dims = self.layers(a.dims, self.pick([2, 3, 4]), layer)
+            self.modules[name] = ["", *("  " + line for line in lines)]
+        elif layer == self.layer and self.chance(0.15):
+            inner, dims = self.layer(a.dims)
+            self.modules[name] = ["", f"  part: {inner}", f"  act: {self.pick(ACTIVATIONS)}"]
+            return self.say(f"{name}.act({name}['part']({a.name}))" if self.chance(0.5) else
+                            f"self.{name}.act({name}.part({a.name}))", dims, "float", [a], view=True)
+        else:
+            text, dims = layer(a.dims)
+            self.modules[name] = [" " + text]
+            if text.startswith("Gate") and self.chance(0.3):
+                more = f", more={a.name}[..., :1]"
+        if layer == self.layer:
+            self.shared.append((name, a.dims, dims))
+        form = "self." if self.chance(0.15) else ""
+        return self.say(f"{form}{name}({a.name}{more})", dims, "float", [a], view=True)
+
+    def module(self):
+        a = self.some("float", lambda v: v.dims and v.dims[-1].const)
+        return a and self.add_module(a, self.layer)
+
+    def image_module(self):
+        a = self.some("float", lambda v: len(v.dims) == 4 and v.dims[1].const and v.dims[1].const <= 16)
+        return a and self.add_module(a, self.image_layer)
+
+    # ---- whole specs
+
+    def dimension(self, name, most, sized=0.75):
+        return self.size(name, most) if self.chance(sized) else Dim(self.random.randrange(1, most + 1))
+
+    def make(self):
+        if self.chance(0.6):
+            self.constants["width"] = self.pick([4, 6, 8, 12, 16, 24])
+            self.names.add("width")
+        getattr(self, "make_" + self.kind)()
+        return self
+
+    def make_list(self):
+        batch = self.dimension("batch", 9)
+        if self.chance(0.6):
+            dims = (batch, Dim(self.pick([1, 2, 3])), *(Dim(self.pick([5, 6, 8, 9])) for _ in range(2)))
+            self.input("image", dims)
+            lines, dims = self.layers(dims, self.pick([2, 3, 5]), self.image_layer)
+            lines.append("- Flatten()")
+            flat = dims[1].times(dims[2]).times(dims[3])
+            dims = (dims[0], flat)
+        else:
+            dims = (batch, *([self.dimension("tokens", 7)] if self.chance(0.5) else []), Dim(self.features()))
+            self.input("x", dims)
+            lines = []
+        more, _ = self.layers(dims, self.pick([2, 3, 4]), self.layer)
+        self.modules = lines + more
+        self.statements = None
+
+    def make_graph(self):
+        batch = self.dimension("batch", 8)
+        tokens = [self.dimension("tokens", 7)] if self.chance(0.6) else []
+        self.input("x", (batch, *tokens, Dim(self.features())))
+        if self.chance(0.5):
+            self.input("query", (batch, Dim(self.features())))
+        if self.chance(0.4):
+            self.input("mask", (batch, *tokens), "bool")
+        self.module()
+        self.body(self.random.randrange(5, 12))
+
+    def make_tensors(self):
+        batch, tokens = self.dimension("batch", 6), self.dimension("tokens", 9)
+        n = self.pick([2, 3, 6, 8, 12])
+        self.input("x", (batch, tokens, Dim(n)))
+        self.input("y", self.pick([(batch, Dim(1), Dim(n)), (Dim(n),), (tokens, Dim(n)), (batch, tokens, Dim(n))]))
+        self.input("count", (batch, tokens), "int")
+        self.input("mask", (batch, tokens), "bool")
+        self.body(self.random.randrange(6, 16))
+
+    def make_images(self):
+        batch = self.dimension("batch", 5)
+        height = self.dimension("height", 9, 0.3)
+        if height.const is not None:
+            height = Dim(self.pick([5, 6, 8, 9]))
+        self.input("image", (batch, Dim(self.pick([1, 2, 3, 4])), height, Dim(self.pick([5, 7, 8]))))
+        self.image_module()
+        self.body(self.random.randrange(4, 9))
+
+    def make_stream(self):
+        width, hidden, out = self.features(), self.pick([3, 4, 8]), self.features()
+        self.sequence = True
+        self.input("sample", (Dim(width),))
+        self.modules = {"mix": [f" Linear({width}, {hidden})"], "out": [f" Linear({hidden}, {out})"]}
+        self.names |= {"mix", "out", "memory", "steps"}
+        state, say = self.tensors["state"], self.statements.append
+        self.tensors["buffers" if self.chance(0.4) else "state"]["steps"] = "{shape: [], dtype: int64}"
+        if self.chance(0.5):
+            state["memory"] = f"{{shape: [{hidden}]}}"
+            say(self.pick(["self.memory = tanh(mix(sample) + 0.5 * memory)", "self.memory += tanh(mix(sample))",
+                           "self.memory = memory * 0.75 + mix(sample)"]))
+            say("self.steps += 1")
+            say("h = memory * 1.5")
+        else:
+            window = self.pick([2, 3, 5])
+            state["memory"] = f"{{shape: [{window}, {hidden}], init: {self.pick(['zeros', 'ones'])}}}"
+            say("self.memory[:-1] = self.memory[1:].clone()")
+            say("self.memory[-1] = mix(sample)")
+            say("self.steps += 2")
+            say(self.pick(["h = memory.mean(dim=0)", "h = self.memory[0] + memory[-1]", "h = memory.amax(dim=0)"]))
+        if self.chance(0.4):
+            self.tensors["buffers"]["level"] = f"{{shape: [{width}], init: ones}}"
+            say("self.level = 0.75 * level + 0.25 * sample")
+            say("self.steps += sample.shape[0]")
+        say(self.pick(["return out(h), steps", "y = out(h)\nreturn y", "return out(h), memory, steps % 3"]))
+        self.statements = "\n".join(self.statements).split("\n")
+
+    def body(self, count):
+        tries = 0
+        while len(self.statements) < count and tries < 8 * count:
+            tries += 1
+            self.step()
+        used = [v for v in self.values if v.name not in self.inputs]
+        if not used:
+            raise Rejected("no statement")
+        last = used[-1]
+        returned = [last] + self.random.sample(used[:-1], min(len(used) - 1, self.pick([0, 1, 2, 3])))
+        if self.chance(0.4):
+            self.entry = self.closure(self.pick([v for v in used if v.kind == "float"] or used))
+        texts = [v.name for v in returned]
+        if self.chance(0.3) and len(last.dims) and last.kind == "float":
+            texts.append(f"{last.name}[..., :1] * 2.0")
+        if self.chance(0.3) and len(texts) == 1 and self.statements[-1].startswith(last.name + " = "):
+            texts[0] = self.statements.pop().partition(" = ")[2]
+        self.statements.append("return " + ", ".join(texts))
+
+    def closure(self, value):
+        """An entry that returns a value and does no more than it needs."""
+        statements = [self.statements[i] for i in sorted(value.uses)]
+        text = "\n".join(statements)
+        words = set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
+        arguments = [name for name in self.inputs if name in words]
+        sizes = {atom for name in arguments for dim in self.inputs[name][0] for atom in dim.atoms}
+        if not arguments or any(size in words for size in set(self.sizes) - sizes):
+            return None
+        lowered = {size: self.random.randrange(1, self.sizes[size] + 1) for size in sorted(sizes) if self.chance(0.5)}
+        return arguments, lowered, statements + [f"return {value.name}"]
+
+    # ---- text
+
+    def yaml(self):
+        lines = ["modc: 1", "model: drawn"]
+        if self.dtype != "float32" or self.chance(0.2):
+            lines.append(f"dtype: {self.dtype}")
+        if self.constants:
+            lines.append("constants: {" + ", ".join(f"{k}: {v}" for k, v in self.constants.items()) + "}")
+        if self.sizes:
+            lines.append("sizes: {" + ", ".join(f"{k}: {v}" for k, v in self.sizes.items()) + "}")
+        lines += ["", "inputs:"]
+        for name, (dims, kind) in self.inputs.items():
+            shape = f"[{', '.join(self.number(d.const) if d.const is not None else str(d) for d in dims)}]"
+            lines.append(f"  {name}: " + (shape if kind == "float" else
+                                          f"{{shape: {shape}, dtype: {'int64' if kind == 'int' else 'bool'}}}"))
+        if self.functions:
+            lines += ["", "functions:"]
+            for name in sorted(self.functions):
+                lines += [f"  {name}:", *(f"    - {text}" for text in FUNCTIONS[name])]
+        if self.classes:
+            lines += ["", "classes:"]
+            for name, text in self.classes.items():
+                lines += [f"  {name}:" + text]
+        if isinstance(self.modules, list):
+            lines += ["", "modules:", *("  " + line for line in self.modules)]
+        elif self.modules:
+            lines += ["", "modules:"]
+            for name, (first, *rest) in self.modules.items():
+                lines += [f"  {name}:{first}", *("  " + line for line in rest)]
+        for section, tensors in self.tensors.items():
+            if tensors:
+                lines += ["", f"{section}:", *(f"  {name}: {text}" for name, text in tensors.items())]
+        if self.statements:
+            block = self.chance(0.2)
+            lines += ["", "forward:" + (" |" if block else "")]
+            lines += [("  " if block else "  - ") + text for text in self.statements]
+        if self.entry:
+            arguments, lowered, statements = self.entry
+            lines += ["", "entries:", f"  act({', '.join(arguments)}):"]
+            if lowered:
+                lines.append("    max: {" + ", ".join(f"{k}: {v}" for k, v in lowered.items()) + "}")
+            lines += ["    statements:", *(f"      - {text}" for text in statements)]
+        return "\n".join(lines) + "\n"
+
+
+# ---- tensors and runs ---------------------------------------------------------------------------------------------
+
+def normal(generator, shape, dtype):
+    """The same numbers in every version of torch."""
+    count = 1
+    for n in shape:
+        count *= n
+    return torch.tensor([generator.gauss(0, 1) for _ in range(count)], dtype=torch.float64).reshape(shape).to(dtype)
+
+
+def draw_weights(root, generator):
+    state = root.state_dict()
+    for key, tensor in state.items():
+        if not tensor.is_floating_point():
+            state[key] = tensor + generator.randrange(5)
+            continue
+        noise = normal(generator, tuple(tensor.shape), tensor.dtype)
+        if key.endswith("running_var"):
+            state[key] = 0.5 + noise.abs()
+        elif tensor.dim() >= 2:
+            state[key] = noise * (tensor.numel() / tensor.shape[0]) ** -0.5
+        else:
+            state[key] = tensor + 0.25 * noise
+    return state
+
+
+def draw_inputs(draw, names, sizes, generator, steps=None):
+    dtype = torch.float64 if draw.dtype == "float64" else torch.float32
+    inputs = {}
+    for name in names:
+        dims, kind = draw.inputs[name]
+        shape = tuple(eval(str(dim), {}, sizes) for dim in dims)
+        shape = shape if steps is None else (steps, *shape)
+        if kind == "float":
+            inputs[name] = normal(generator, shape, dtype)
+        else:
+            low, high = (-9, 10) if kind == "int" else (0, 2)
+            numbers = torch.tensor([generator.randrange(low, high) for _ in range(torch.Size(shape).numel())])
+            inputs[name] = numbers.reshape(shape).to(torch.int64 if kind == "int" else torch.bool)
+    return inputs
+
+
+def well_conditioned(outputs, args):
+    """Raises Rejected, else returns the tolerance that the results need, or None for the design's own."""
+    for name, tensor in outputs.items():
+        if tensor.numel() > 40000:
+            raise Rejected(f"{name} has {tensor.numel()} elements")
+        if tensor.is_floating_point() and tensor.numel():
+            largest = tensor.abs().max().item()
+            if not 1e-3 < largest < 1e4:
+                raise Rejected(f"the largest value of {name} is {largest}")
+    if any(tensor.dtype == torch.float64 for tensor in outputs.values()):
+        return None
+    distance = torch_run.own_distance(args)
+    if distance > 1e-4:
+        raise Rejected(f"rounding errors of {distance:.1e}")
+    return 4 * distance if 4 * distance > 1e-5 else None
+
+
+def draw_sizes(draw, generator, most, way):
+    if way == 0:
+        return dict(most)
+    return {name: generator.choice([1, 1, 2, top, generator.randrange(1, top + 1), *([0] if way == 2 else [])])
+            if top > 1 else top for name, top in most.items()} if way else dict(most)
+
+
+def plan_runs(draw, root, generator):
+    """[(name, options, entry, maxima, draw of sizes)]"""
+    runs = [("at_maxima", [], None, draw.sizes, 0)]
+    if draw.sizes:
+        runs.append(("smaller", [], None, draw.sizes, 1))
+        if generator.random() < 0.15:
+            runs.append(("empty", [], None, draw.sizes, 2))
+    paths = [path for path, _ in root.named_modules()]
+    if len(paths) > 1 and generator.random() < 0.35:
+        options = []
+        for _ in range(generator.choice([1, 1, 2, 3])):
+            option = generator.choice(["--hooks", "--pre-hooks"])
+            options += [option, f"{generator.choice(paths)}=scale:{generator.choice([0.5, -1.0, 1.5, 2.0])}"]
+        runs.append(("hooks", options, None, draw.sizes, 1))
+    if draw.batchnorm and not draw.dropout:
+        runs.append(("train", ["--train"], None, draw.sizes, 0))
+    if draw.entry:
+        runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
+    return runs
+
+
+def write(seed, folder, log=lambda text: None):
+    """Fills the folder and returns {kind, dtype, rejected, runs: [{name, options, state}]}, which runs.json holds too.
+    All paths in options are relative to the folder."""
+    folder = pathlib.Path(folder)
+    rejected = 0
+    for attempt in range(200):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            found = write_once(f"{seed}.{attempt}", folder)
+        except (Rejected, RuntimeError, IndexError, ValueError) as fault:  # what PyTorch says to a wrong shape
+            log(f"seed {seed}, draw {attempt}: {type(fault).__name__}: {fault}")
+            rejected += 1
+            continue
+        found = {"seed": seed, "torch": torch.__version__, "rejected": rejected, **found}
+        (folder / "runs.json").write_text(json.dumps(found, indent=1) + "\n")
+        return found
+    raise AssertionError(f"nothing could be drawn from seed {seed}")
+
+
+def write_once(seed, folder):
+    draw = Draw(seed).make()
+    generator = random.Random(seed + ".numbers")
+    path = folder / "spec.yaml"
+    path.write_text(draw.yaml())
+    root = Spec(path).build(0)
+    weights = draw_weights(root, generator)
+    shared = ["--weights", "weights.safetensors"] if weights else []
+    if weights:
+        safetensors_io.save(folder / "weights.safetensors", weights)
+    runs = []
+    for name, options, entry, most, way in plan_runs(draw, root, generator):
+        for attempt in range(4):
+            try:
+                run = write_run(draw, folder, name, [*options, *shared], entry, draw_sizes(draw, generator, most, way),
+                                generator, bool(weights) and name in ("at_maxima", "train"))
+                break
+            except (Rejected, RuntimeError, IndexError, ValueError):
+                if name == "at_maxima":
+                    raise
+        else:
+            continue
+        runs.append(run)
+    return {"kind": draw.kind, "dtype": draw.dtype, "statements": len(draw.statements or ()), "runs": runs}
+
+
+def write_run(draw, folder, name, options, entry, sizes, generator, state):
+    names = draw.entry[0] if entry else draw.inputs
+    inputs = draw_inputs(draw, names, sizes, generator, 5 if draw.sequence else None)
+    safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
+    options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if draw.sequence else [])]
+    full = [str(folder / text) if text.endswith(".safetensors") else text for text in options]
+    args = torch_run.parse(["run", str(folder / "spec.yaml"), *full])
+    outputs, after = torch_run.run(args)
+    rtol = well_conditioned(outputs, args)
+    safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)
+    options += ["--expect", f"{name}.expect.safetensors"]
+    if rtol is not None:
+        options += ["--rtol", f"{rtol:.1e}"]
+    if state:
+        safetensors_io.save(folder / f"{name}.state.safetensors", after)
+    return {"name": name, "options": options, "state": f"{name}.state.safetensors" if state else None}
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    result = write(int(sys.argv[1]), sys.argv[2], print)
+    print(json.dumps(result, indent=1))

@@ -1,0 +1,715 @@
+"""Runs a modc spec in PyTorch: builds the torch.nn.Module that the spec describes and calls it.
+
+    spec = spec_torch.Spec("specs/cartpole/policy.yaml")
+    root = spec.build()                      # parameters drawn as PyTorch draws them
+    root.load_state_dict(safetensors_io.load("specs/cartpole/weights.safetensors"))
+    outputs = spec.run(root, {"observation": x}, hooks=[("trunk.0", 2.0)])
+
+The statements of a spec are Python, so Python runs them; what is written here is what names mean (design 2.2) and how
+modules are written (2.1). What the oracle does not know it refuses, rather than to run something else.
+"""
+import ast
+import builtins
+import contextlib
+import fnmatch
+import math
+import re
+import warnings
+
+import torch
+import yaml
+from torch import nn
+
+DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
+          "uint8", "bool", "float", "double", "half", "long", "int", "short"}
+# Keys that change how a model is emitted, never what it computes.
+NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "storage", "winograd", "threads", "backward", "update",
+             "checkpoint"}
+KNOWN = NO_EFFECT | {"model", "dtype", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
+                     "buffers", "state", "forward", "entries", "set", "add", "tie", "freeze", "eval", "training"}
+
+# A bare `tanh` means torch.nn.functional's, which says that it is deprecated.
+warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is deprecated")
+
+
+class SpecError(Exception):
+    pass
+
+
+# ---- text ---------------------------------------------------------------------------------------------------------
+
+class FlowList(list):
+    """A flow sequence; `text` is its source, which is also a Python expression."""
+    text = ""
+
+
+def top_level(text):
+    """(index, character) of what stands outside of brackets and quotes."""
+    depth, quote = 0, None
+    for i, c in enumerate(text):
+        if quote:
+            quote = None if c == quote and text[i - 1] != "\\" else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif depth == 0:
+            yield i, c
+
+
+def split(text, separator=","):
+    pieces, start = [], 0
+    for i, c in top_level(text):
+        if c == separator:
+            pieces.append(text[start:i])
+            start = i + 1
+    return [piece.strip() for piece in pieces + [text[start:]] if piece.strip()]
+
+
+def outside(text, word):
+    """Where ` word ` stands outside of brackets and quotes."""
+    free = {i for i, _ in top_level(text)}
+    return [match.start() for match in re.finditer(rf"\s{word}\s", text) if match.start() in free]
+
+
+def read_flow(text):
+    """A flow collection from its source: YAML splits at every comma, and `Linear(4, 64)` has one inside."""
+    text = " ".join(re.sub(r"(^|\s)#.*", "", line).strip() for line in text.strip().splitlines()).strip()
+    if text.startswith("["):
+        found = FlowList(read_flow(piece) for piece in split(text[1:-1]))
+        found.text = text
+        return found
+    if text.startswith("{"):
+        pairs = {}
+        for piece in split(text[1:-1]):
+            colons = [i for i, c in top_level(piece) if c == ":" and piece[i + 1:i + 2] in ("", " ")]
+            if not colons:
+                raise SpecError(f"no value in {{{piece}}}")
+            pairs[read_flow(piece[:colons[0]])] = read_flow(piece[colons[0] + 1:])
+        return pairs
+    return yaml.safe_load(text) if text[:1] in ("'", '"') and text.endswith(text[0]) else text
+
+
+def read_yaml(text):
+    """Mappings, lists and strings: scalars stay the text that they are, numbers too."""
+    def convert(node):
+        if getattr(node, "flow_style", False) and not isinstance(node, yaml.ScalarNode):
+            return read_flow(text[node.start_mark.index:node.end_mark.index])
+        if isinstance(node, yaml.SequenceNode):
+            return [convert(item) for item in node.value]
+        if isinstance(node, yaml.MappingNode):
+            return {key.value: convert(value) for key, value in node.value}
+        return node.value
+
+    text = text.lstrip("\ufeff")
+    return convert(yaml.compose(text, Loader=yaml.SafeLoader))
+
+
+def expression_text(value):
+    if isinstance(value, FlowList):
+        return value.text
+    return "[" + ", ".join(map(expression_text, value)) + "]" if isinstance(value, list) else value
+
+
+def statements_of(value):
+    """A list of statements, a block text with one a line, or one statement."""
+    if isinstance(value, list):
+        return [expression_text(item) for item in value]
+    return [line.strip() for line in value.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def signature(key):
+    """`rotate(x, cos=None)` as the name and [(argument, text of the default or None)]."""
+    name, bracket, rest = key.partition("(")
+    if not bracket:
+        return key.strip(), None
+    arguments = ast.parse(f"def f({rest}: pass").body[0].args
+    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + [ast.unparse(d) for d in arguments.defaults]
+    return name.strip(), [(argument.arg, default) for argument, default in zip(arguments.args, defaults)]
+
+
+def bind(name, arguments, args, kwargs, default):
+    """Python's rules for a call. `default` evaluates the text of a default value."""
+    if len(args) > len(arguments):
+        raise TypeError(f"{name} takes {len(arguments)} arguments, {len(args)} were given")
+    values = {argument: value for (argument, _), value in zip(arguments, args)}
+    for key, value in kwargs.items():
+        if key in values or key not in dict(arguments):
+            raise TypeError(f"{name}: argument '{key}' is " + ("given twice" if key in values else "not known"))
+        values[key] = value
+    for argument, text in arguments:
+        if argument not in values:
+            if text is None:
+                raise TypeError(f"{name} needs '{argument}'")
+            values[argument] = default(text)
+    return values
+
+
+# ---- what names mean ----------------------------------------------------------------------------------------------
+
+def has_tensor(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    return isinstance(value, torch.Tensor) or (isinstance(value, (tuple, list)) and any(map(has_tensor, value)))
+
+
+def for_numbers_too(name, function):
+    """torch's `max`, `sqrt`, ... want tensors; of plain numbers the names mean what Python means by them."""
+    plain = getattr(builtins, name, None) or getattr(math, name, None)
+    if not callable(plain):
+        return function
+    return lambda *args, **kwargs: (function if has_tensor([args, kwargs]) else plain)(*args, **kwargs)
+
+
+def torch_name(name):
+    """A bare name that nothing in the spec defines; KeyError if PyTorch does not either."""
+    if name in ("inf", "nan", "pi"):
+        return getattr(math, name)
+    if name in ("true", "false", "null"):
+        return {"true": True, "false": False, "null": None}[name]
+    if name in ("F", "torch", "nn"):
+        return {"F": nn.functional, "torch": torch, "nn": nn}[name]
+    if name.startswith("dtype "):
+        return getattr(torch, name[len("dtype "):])
+    if name in ("float", "int", "bool", "len", "range", "enumerate", "zip", "tuple", "list", "slice"):
+        return getattr(builtins, name)
+    for module in (nn.functional, torch):
+        found = getattr(module, name, None)
+        if isinstance(found, torch.dtype) or (callable(found) and not isinstance(found, type)):
+            return for_numbers_too(name, found)
+    raise KeyError(name)
+
+
+class DtypeNames(ast.NodeTransformer):
+    """`float` as a value is a dtype, `float('-inf')` is Python's function."""
+
+    def visit_Call(self, node):
+        if not isinstance(node.func, ast.Name):
+            node.func = self.visit(node.func)
+        node.args = [self.visit(argument) for argument in node.args]
+        node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        return node
+
+    def visit_Name(self, node):
+        if node.id in ("float", "int", "bool"):
+            node.id = "dtype " + node.id  # cannot collide: no name has a space
+        return node
+
+
+COMPILED = {}
+
+
+def compiled(text, mode):
+    """[(code, node)] for the statements of a text (a `return` is its expression), or one code for an expression."""
+    if (text, mode) not in COMPILED:
+        tree = ast.fix_missing_locations(DtypeNames().visit(ast.parse(text.strip(), mode=mode)))
+        if mode == "eval":
+            COMPILED[text, mode] = compile(tree, text, "eval")
+        else:
+            COMPILED[text, mode] = [
+                (compile(ast.Expression(node.value), text, "eval"), node) if isinstance(node, ast.Return)
+                else (compile(ast.Module([node], []), text, "exec"), node) for node in tree.body]
+    return COMPILED[text, mode]
+
+
+class ConstructorNames:
+    """Names where a constructor, a shape or a constant stands: arguments, constants, sizes if allowed, classes."""
+
+    def __init__(self, spec, args, sizes=None):
+        self.spec, self.args, self.sizes = spec, args, sizes or {}
+
+    def __getitem__(self, name):
+        for table in (self.args, self.spec.constants, self.sizes):
+            if name in table:
+                return table[name]
+        if name in self.spec.classes:
+            return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs)
+        if name == "MultiStep":
+            return MultiStep
+        found = getattr(nn, name, None)
+        if isinstance(found, type) and issubclass(found, nn.Module):
+            return with_tensor_arguments(found)
+        return torch_name(name)
+
+    def evaluate(self, value):
+        return eval(compiled(expression_text(value), "eval"), {"__builtins__": {}}, self)
+
+    def with_names(self, target, value):
+        """These names and those of a comprehension's target (a name, or a tuple of such)."""
+        found = {}
+        assign_names(target, value, found)
+        return ConstructorNames(self.spec, {**self.args, **found}, self.sizes)
+
+
+class InitNames(ConstructorNames):
+    """Names in `init:`: functions of torch.nn.init, bound to their tensor."""
+
+    def __init__(self, outer, tensor):
+        super().__init__(outer.spec, outer.args, outer.sizes)
+        self.tensor = tensor
+
+    def __getitem__(self, name):
+        function = getattr(nn.init, name if name.endswith("_") else name + "_", None)
+        if function is None or name in self.args or name in self.spec.constants:
+            return super().__getitem__(name)
+        return lambda *args, **kwargs: function(self.tensor, *args, **kwargs)
+
+
+class StatementNames:
+    """Names in a statement: design 2.2's order. `module` is None inside a function of the spec."""
+
+    def __init__(self, spec, module, local):
+        self.spec, self.module, self.local = spec, module, local
+
+    def __getitem__(self, name):
+        if name in self.local:
+            return self.local[name]
+        if name == "self" and self.module is not None:
+            return SelfProxy(self.module)
+        tables = self.module.tables() if self.module is not None else ()
+        for table in (*tables, self.spec.constants, self.spec.size_values):
+            if name in table:
+                return table[name]
+        if name in self.spec.functions:
+            return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
+        return torch_name(name)
+
+    def __setitem__(self, name, value):
+        self.local[name] = value
+
+    def run(self, statements):
+        """The value of the `return` (None without one)."""
+        for text in statements:
+            for code, node in compiled(text, "exec"):
+                if isinstance(node, ast.Return):
+                    return eval(code, {"__builtins__": {}}, self)
+                exec(code, {"__builtins__": {}}, self)
+        return None
+
+    def evaluate(self, text):
+        return eval(compiled(text, "eval"), {"__builtins__": {}}, self)
+
+
+def assign_names(target, value, found):
+    if isinstance(target, ast.Name):
+        found[target.id] = value
+    else:
+        for part, element in zip(target.elts, value):
+            assign_names(part, element, found)
+
+
+def with_tensor_arguments(cls):
+    """Where PyTorch's constructor takes a tensor, a spec writes a list: class weights of losses."""
+    def build(*args, **kwargs):
+        if cls.__name__.endswith("Loss"):
+            args = [torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a for a in args]
+            kwargs = {key: torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a
+                      for key, a in kwargs.items()}
+        return cls(*args, **kwargs)
+    return build
+
+
+# ---- modules ------------------------------------------------------------------------------------------------------
+
+class MultiStep(nn.Module):
+    """torchrl's MultiStep as far as a state_dict shows it: the buffer, which no forward reads."""
+
+    def __init__(self, gamma, n_steps):
+        super().__init__()
+        if not 0 < gamma <= 1 or n_steps < 0:
+            raise SpecError("MultiStep needs 0 < gamma <= 1 and n_steps >= 0")
+        gammas = torch.tensor([gamma ** i for i in range(n_steps + 1)], dtype=torch.float32)
+        self.register_buffer("gammas", gammas.reshape(1, 1, n_steps + 1))
+
+    def forward(self, *args):
+        raise SpecError("MultiStep is not called by statements; see `rollout`")
+
+
+class List(nn.Sequential):
+    """A list of modules: threads its first argument through, all further arguments go to every child."""
+
+    def forward(self, x, *args, **kwargs):
+        for child in self:
+            x = child(x, *args, **kwargs)
+        return x
+
+
+class Dict(nn.Module):
+    """A mapping of modules; unlike nn.ModuleDict it takes any key that add_module takes."""
+
+    def __getitem__(self, name):
+        return self._modules[name]
+
+
+class SelfProxy:
+    """`self` in a statement."""
+
+    def __init__(self, module):
+        object.__setattr__(self, "module", module)
+
+    def __getattr__(self, name):
+        for table in self.module.tables():
+            if name in table:
+                return table[name]
+        if name == "training":
+            return self.module.training
+        raise AttributeError(f"self.{name}: no such module, parameter, buffer, state or argument")
+
+    def __setattr__(self, name, value):
+        self.module.write(name, value)
+
+    def __getitem__(self, index):
+        return self.module[index]
+
+    def __call__(self, *args, **kwargs):  # a child of this name
+        return self.module._modules["self"](*args, **kwargs)
+
+
+class SpecModule(nn.Module):
+    """A class of the spec, or the spec's own top level."""
+
+    def __init__(self, spec, definition, args=(), kwargs=None):
+        super().__init__()
+        self.modc_spec, self.modc_definition, self.modc_state = spec, definition, {}
+        names = ConstructorNames(spec, {})
+        self.modc_args = bind(definition.name, definition.arguments, args, kwargs or {}, names.evaluate)
+        names = ConstructorNames(spec, self.modc_args)
+        for section, content in definition.sections.items():  # in the order of the text, in which values are drawn
+            if section == "modules":
+                for name, child in self.children_of(content, names):
+                    self.add_module(name, child)
+            else:
+                for name, description in content.items():
+                    self.add_tensor(section, name, description)
+
+    @staticmethod
+    def children_of(content, names):
+        if isinstance(content, dict):
+            return [(name, build_module(value, names)) for name, value in content.items()]
+        content = content if isinstance(content, list) else [content]
+        return [(str(i), child) for i, child in enumerate(expand(content, names))]
+
+    def add_tensor(self, section, name, description):
+        spec, default = self.modc_spec, torch.get_default_dtype()
+        names = ConstructorNames(spec, self.modc_args, None if section == "parameters" else spec.sizes)
+        if not isinstance(description, dict):
+            description = {"shape": description}
+        unknown = set(description) - {"shape", "init", "value", "dtype", "persistent", "requires_grad"}
+        if unknown:
+            raise SpecError(f"{name}: unknown {sorted(unknown)}")
+        dtype = spec.dtype_of(description["dtype"]) if "dtype" in description else None
+        if "value" in description:
+            tensor = names.evaluate(description["value"])
+            tensor = tensor if isinstance(tensor, torch.Tensor) else torch.tensor(tensor)
+            tensor = tensor.to(dtype or tensor.dtype).clone()
+        else:
+            tensor = torch.zeros(tuple(names.evaluate(description["shape"])), dtype=dtype or default)
+            if "init" in description:
+                found = InitNames(names, tensor).evaluate(description["init"])
+                if callable(found):
+                    found()
+        if section == "parameters":
+            wanted = names.evaluate(description.get("requires_grad", "True"))
+            self.register_parameter(name, nn.Parameter(tensor, requires_grad=wanted))
+        elif section == "buffers":
+            self.register_buffer(name, tensor, persistent=names.evaluate(description.get("persistent", "True")))
+        else:
+            self.modc_state[name] = tensor
+
+    def tables(self):
+        return self._modules, self._parameters, self._buffers, self.modc_state, self.modc_args
+
+    def write(self, name, value):
+        """`self.NAME = value`: the name then means that tensor, as in PyTorch."""
+        table = self._buffers if name in self._buffers else self.modc_state
+        if name not in table:
+            raise SpecError(f"self.{name} = ...: not a buffer or state")
+        old = table[name]
+        value = value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=old.dtype)
+        if value.dtype != old.dtype or value.shape != old.shape:
+            raise SpecError(f"self.{name} is {old.dtype} {list(old.shape)}, not {value.dtype} {list(value.shape)}")
+        table[name] = value.detach()
+
+    def forward(self, *args, **kwargs):
+        definition = self.modc_definition
+        if definition.statements is None:
+            return List.forward(self, *args, **kwargs)
+        arguments = definition.forward_arguments
+        names = StatementNames(self.modc_spec, self, {})
+        names.local = bind(definition.name or "forward", arguments, args, kwargs, names.evaluate)
+        return names.run(definition.statements)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __getitem__(self, index):
+        return list(self._modules.values())[index]
+
+    def __getattr__(self, name):
+        state = self.__dict__.get("modc_state", {})
+        return state[name] if name in state else super().__getattr__(name)
+
+
+class Definition:
+    """A class of the spec as its text has it; the top level of the spec is one without arguments."""
+
+    def __init__(self, name, arguments, content, inputs=None):
+        self.name, self.arguments = name, arguments or []
+        self.sections = {key: content[key] for key in content
+                         if key in ("modules", "parameters", "buffers", "state")}
+        self.statements, self.forward_arguments = None, None
+        for key, value in content.items():
+            word, arguments = signature(key)
+            if word == "forward":
+                self.statements = statements_of(value)
+                self.forward_arguments = arguments if arguments is not None else [(i, None) for i in inputs or ()]
+            elif inputs is None and key not in self.sections and key != "extra_repr":
+                raise SpecError(f"class {name}: unknown key '{key}'")
+        if self.statements is None and isinstance(self.sections.get("modules"), dict):
+            raise SpecError(f"{name or 'the model'} has no forward")
+
+
+def expand(items, names):
+    """The modules of a list: `N x Call` and `Call for NAMES in SEQUENCE` expand in place."""
+    modules = []
+    for item in items:
+        if not isinstance(item, str):
+            modules.append(build_module(item, names))
+            continue
+        loops = outside(item, "for")
+        repeats = [i for i in outside(item, "x") if re.match(r"\sx\s+[\w.]+\s*\(", item[i:])]
+        if loops:
+            comprehension = ast.parse(f"[{item}]", mode="eval").body
+            if len(comprehension.generators) != 1 or comprehension.generators[0].ifs:
+                raise SpecError(f"{item}: one `for NAMES in SEQUENCE`")
+            loop = comprehension.generators[0]
+            for value in names.evaluate(ast.unparse(loop.iter)):
+                modules += expand([item[:loops[0]].strip()], names.with_names(loop.target, value))
+        elif repeats:
+            for _ in range(names.evaluate(item[:repeats[-1]])):
+                modules.append(build_module(item[repeats[-1]:].split(None, 1)[1], names))
+        else:
+            modules.append(build_module(item, names))
+    return modules
+
+
+def build_module(value, names):
+    """A module from a call, a list or a mapping of such."""
+    if isinstance(value, dict):
+        found = Dict()
+        for name, child in value.items():
+            found.add_module(name, build_module(child, names))
+        return found
+    if isinstance(value, list):
+        return List(*expand(value, names))
+    container = re.fullmatch(r"(?:torch\.)?(?:nn\.)?(Sequential|ModuleList)\((.*)\)", value, re.DOTALL)
+    if container:
+        items = split(container.group(2))
+        if len(items) == 1 and items[0].startswith("["):
+            items = split(items[0][1:-1])
+        children = expand(items, names)
+        return List(*children) if container.group(1) == "Sequential" else nn.ModuleList(children)
+    if outside(value, "for") or [i for i in outside(value, "x") if re.match(r"\sx\s+[\w.]+\s*\(", value[i:])]:
+        return List(*expand([value], names))
+    module = names.evaluate(value)
+    if not isinstance(module, nn.Module):
+        raise SpecError(f"{value} is no module")
+    return module
+
+
+# ---- the spec -----------------------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    old = torch.get_default_dtype()
+    torch.set_default_dtype(dtype if dtype.is_floating_point else torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(old)
+
+
+class Spec:
+    def __init__(self, path, overrides=None, dtype=None):
+        """`overrides` are values for constants and maxima of sizes, as `--set` gives them; `dtype` is `--dtype`."""
+        with open(path, encoding="utf-8") as file:
+            content = read_yaml(file.read())
+        unknown = set(map(lambda key: signature(key)[0], content)) - KNOWN
+        if unknown:
+            raise SpecError(f"{path}: the oracle does not know {sorted(unknown)}")
+        self.path, self.content = path, content
+        self.constants, self.sizes, self.size_values, self.classes = {}, {}, {}, {}
+        overrides = dict(overrides or {})
+        for key, table in (("constants", self.constants), ("sizes", self.sizes)):
+            for name, value in content.get(key, {}).items():
+                table[name] = ConstructorNames(self, {}).evaluate(overrides.pop(name, value))
+        if overrides:
+            raise SpecError(f"no constant or size is named {sorted(overrides)}")
+        dtypes = content.get("dtype", "float32")
+        self.dtype = torch.float32
+        self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
+        self.inputs = {}
+        for name, description in content.get("inputs", {}).items():
+            plain = not isinstance(description, dict)
+            self.inputs[name] = (description if plain else description["shape"],
+                                 self.dtype_of(None if plain else description.get("dtype")))
+        self.functions = {}
+        for key, value in content.get("functions", {}).items():
+            name, arguments = signature(key)
+            self.functions[name] = (arguments or [], statements_of(value))
+        for key, value in content.get("classes", {}).items():
+            name, arguments = signature(key)
+            self.classes[name] = Definition(name, arguments, value)
+        self.root = Definition("", [], {key: value for key, value in content.items() if key not in NO_EFFECT},
+                               list(self.inputs))
+        self.entries = {}
+        for key, value in content.get("entries", {}).items():
+            name, arguments = signature(key)
+            value = value if isinstance(value, dict) else {"statements": value}
+            self.entries[name] = (arguments or [], statements_of(value["statements"]))
+
+    def dtype_of(self, text):
+        if text is None:
+            return self.dtype
+        name = text.replace("torch.", "")
+        if name not in DTYPES:
+            raise SpecError(f"unknown dtype '{text}'")
+        return getattr(torch, name)
+
+    def build(self, seed=None):
+        """The root module, in eval mode, parameters drawn as after torch.manual_seed(seed)."""
+        if seed is not None:
+            torch.manual_seed(seed)
+        with default_dtype(self.dtype):
+            root = SpecModule(self, self.root)
+            names = ConstructorNames(self, {})
+            for key, strict in (("set", True), ("add", False)):
+                for path, value in self.content.get(key, {}).items():
+                    parent, _, name = path.rpartition(".")
+                    parent = root.get_submodule(parent)
+                    if (name in parent._modules) != strict:
+                        raise SpecError(f"{key}: {path} " + ("does not exist" if strict else "exists"))
+                    parent._modules[name] = build_module(value, names)
+            if self.dtype.is_complex:
+                root.to(self.dtype)
+        for path, source in self.content.get("tie", {}).items():
+            owner, _, name = path.rpartition(".")
+            parent, _, key = source.rpartition(".")
+            root.get_submodule(owner)._parameters[name] = root.get_submodule(parent)._parameters[key]
+        frozen = self.content.get("freeze", [])
+        for name, parameter in root.named_parameters():
+            if any(fnmatch.fnmatchcase(name, p) for p in ([frozen] if isinstance(frozen, str) else frozen)):
+                parameter.requires_grad_(False)
+        return root.eval()
+
+    def load(self, root, tensors):
+        """load_state_dict; a file may lack one key of a tie."""
+        tensors = dict(tensors)
+        for one, other in self.content.get("tie", {}).items():
+            for missing, present in ((one, other), (other, one)):
+                if missing not in tensors and present in tensors:
+                    tensors[missing] = tensors[present]
+        root.load_state_dict(tensors)
+        return root
+
+    def call_function(self, name, args, kwargs):
+        arguments, statements = self.functions[name]
+        names = StatementNames(self, None, {})
+        names.local = bind(name, arguments, args, kwargs, names.evaluate)
+        return names.run(statements)
+
+    def find_sizes(self, inputs):
+        """The current values of the sizes, from the inputs' shapes, which are checked."""
+        found, checks = {}, []
+        for name, tensor in inputs.items():
+            shape, dtype = self.inputs[name]
+            shape = [expression_text(dim) for dim in shape] if isinstance(shape, list) else None
+            if shape is None:
+                shape = [str(dim) for dim in ConstructorNames(self, {}).evaluate(self.inputs[name][0])]
+            if len(shape) != tensor.dim() or tensor.dtype != dtype:
+                raise SpecError(f"{name}: expected {dtype} [{', '.join(shape)}], "
+                                f"found {tensor.dtype} {list(tensor.shape)}")
+            for text, value in zip(shape, tensor.shape):
+                if text in self.sizes and text not in found:
+                    found[text] = value
+                checks.append((name, text, value))
+        for name, text, value in checks:
+            if ConstructorNames(self, {}, found).evaluate(text) != value:
+                raise SpecError(f"{name}: {text} is not {value}")
+        for name, value in found.items():
+            if value > self.sizes[name]:
+                raise SpecError(f"{name} = {value} is over its maximum {self.sizes[name]}")
+        return found
+
+    def set_mode(self, root, train):
+        root.train(train)
+        patterns = self.content.get("eval", [])
+        for name, module in root.named_modules():
+            if any(fnmatch.fnmatchcase(name, p) for p in ([patterns] if isinstance(patterns, str) else patterns)):
+                module.eval()
+
+    def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=()):
+        """One call. Hooks are (path, factor): they scale what goes into a module or comes out of it, and leave the
+        tensors that they were given as they are. Returns the outputs by name."""
+        self.set_mode(root, train)
+        if entry in (None, "forward"):
+            arguments, statements, call = list(self.inputs), self.root.statements, root
+        else:
+            signature_, statements = self.entries[entry]
+            arguments = [name for name, _ in signature_]
+
+            def call(*args):
+                return StatementNames(self, root, dict(zip(arguments, args))).run(statements)
+
+        missing = [name for name in arguments if name not in inputs]
+        if missing:
+            raise SpecError(f"inputs lack {missing}")
+        given = {name: inputs[name].clone() for name in arguments}
+        self.size_values = self.find_sizes(given)
+        handles = [root.get_submodule(path).register_forward_pre_hook(lambda _, args, f=factor: scaled(args, f))
+                   for path, factor in pre_hooks]
+        handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))
+                    for path, factor in hooks]
+        try:
+            with torch.no_grad(), default_dtype(self.dtype):
+                return self.named(statements, call(*given.values()))
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def run_sequence(self, root, inputs, **options):
+        """One call for each index of the inputs' first dimension, in order; outputs are stacked."""
+        (steps,) = {tensor.shape[0] for tensor in inputs.values()}
+        calls = [self.run(root, {name: tensor[t] for name, tensor in inputs.items()}, **options) for t in range(steps)]
+        return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
+
+    @staticmethod
+    def named(statements, result):
+        """Design 3: a plain name in `return` names its output; else `output`, or `output_` and the position."""
+        nodes = [node for text in statements or () for _, node in compiled(text, "exec")
+                 if isinstance(node, ast.Return)]
+        values = list(result) if isinstance(result, (tuple, list)) else [result]
+        written = [None] * len(values)
+        if nodes and isinstance(nodes[0].value, ast.Tuple):
+            written = nodes[0].value.elts
+        elif nodes and not isinstance(result, (tuple, list)):
+            written = [nodes[0].value]
+        outputs = {}
+        for i, (node, value) in enumerate(zip(written, values)):
+            name = node.id if isinstance(node, ast.Name) else "output" if len(values) == 1 else f"output_{i}"
+            if isinstance(value, (tuple, list)) or name in outputs:
+                raise SpecError(f"output {name} is a tuple, or there are two of it")
+            outputs[name] = torch.as_tensor(value).detach().clone()
+        return outputs
+
+
+def scaled(value, factor):
+    """The value with every floating tensor times factor."""
+    if isinstance(value, torch.Tensor):
+        return value * factor if value.is_floating_point() or value.is_complex() else value
+    if isinstance(value, (tuple, list)):
+        parts = [scaled(part, factor) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value

@@ -1,0 +1,467 @@
+/* test_simd.c - every primitive of runtime/modc_simd.h against libm in double, at the width it is compiled for.
+ *
+ * Scalars and vectors are held to the same bounds, at special values and at many random ones; every lane of a vector
+ * gets another value, so that a fault in one lane shows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modc_simd.h"
+
+#define ROUNDS 4000
+#define VALUES (ROUNDS * 16)
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint32_t random_word(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 32);
+}
+
+static float random_between(float low, float high)
+{
+    return low + (high - low) * (float)(random_word() >> 8) / 16777216.0f;
+}
+
+static float specials[] = {0.0f,   -0.0f,    1e-45f,       -1e-45f,     1e-40f,   -1e-40f,     1.17549435e-38f,
+                           1e-30f, -1e-30f,  1e-10f,       -1e-10f,     1e-7f,    -1e-7f,      0.1f,
+                           0.5f,   -0.5f,    0.75f,        1.0f,        -1.0f,    0.99999994f, 1.0000001f,
+                           1.5f,   -1.5f,    2.0f,         -2.0f,       2.5f,     3.0f,        -3.0f,
+                           7.0f,   9.0f,     -9.0f,        9.1f,        20.0f,    -20.0f,      87.3f,
+                           -87.3f, 88.72f,   88.73f,       -88.8f,      -103.9f,  -104.1f,     128.0f,
+                           1e4f,   -1e4f,    1e6f,         -1e6f,       1e10f,    -1e10f,      8388607.5f,
+                           1e30f,  -1e30f,   3.40282347e38f, -3.40282347e38f, 8191.9f, 8192.1f, 4194303.5f,
+                           -4194304.5f, 16777216.0f, 3.14159274f, 1.57079637f, -1.57079637f,   0.70710677f};
+
+enum { SPECIALS = sizeof specials / sizeof specials[0] };
+
+/* Distance in units in the last place of the float result; denormals count as units of the least normal. */
+static double ulps(float got, double expected)
+{
+    int exponent;
+    double unit;
+
+    if (isnan(expected) || isnan((double)got))
+        return isnan(expected) && isnan((double)got) ? 0.0 : INFINITY;
+    if (fabs(expected) >= 3.4028235677973366e38) /* rounds to infinity */
+        return isinf((double)got) && (got > 0) == (expected > 0) ? 0.0 : fabs(expected) < 3.403e38 ? 1.0 : INFINITY;
+    if (isinf((double)got))
+        return fabs(expected) > 3.4028233e38 ? 1.0 : INFINITY;
+    if (fabs(expected) < 1.17549435e-38) /* gradual underflow may be 0 */
+        return fabs((double)got - expected) <= 1.2e-38 ? 0.0 : INFINITY;
+    frexp(expected, &exponent);
+    unit = ldexp(1.0, exponent - 24);
+    return fabs((double)got - expected) / unit;
+}
+
+/* The primitives are always_inline, so that tables need functions of their own. */
+#define WRAP(name)                                                                                           \
+    static float scalar_##name(float a)                                                                      \
+    {                                                                                                        \
+        return modc_f32s_##name(a);                                                                          \
+    }                                                                                                        \
+    static void vector_##name(float *y, const float *x)                                                      \
+    {                                                                                                        \
+        modc_f32_store(y, modc_f32_##name(modc_f32_load(x)));                                                \
+    }
+WRAP(exp)
+WRAP(expm1)
+WRAP(log)
+WRAP(log1p)
+WRAP(tanh)
+WRAP(erf)
+WRAP(sin)
+WRAP(cos)
+WRAP(sqrt)
+WRAP(rsqrt)
+WRAP(abs)
+WRAP(floor)
+
+static double reference_rsqrt(double a)
+{
+    return 1.0 / sqrt(a);
+}
+
+struct unary {
+    const char *name;
+    float (*scalar)(float);
+    void (*vector)(float *, const float *);
+    double (*reference)(double);
+    float low, high; /* random values */
+    double bound;    /* ulps */
+};
+
+#define ROW(name, function, low, high, bound) {#name, scalar_##name, vector_##name, function, low, high, bound}
+static const struct unary unaries[] = {
+    ROW(exp, exp, -90.0f, 90.0f, 1.5),
+    ROW(expm1, expm1, -20.0f, 20.0f, 3.0),
+    ROW(expm1, expm1, -1.0f, 1.0f, 3.0),
+    ROW(log, log, 0.0f, 10.0f, 2.0),
+    ROW(log1p, log1p, -1.0f, 2.0f, 3.0),
+    ROW(tanh, tanh, -10.0f, 10.0f, 6.0),
+    ROW(tanh, tanh, -0.01f, 0.01f, 6.0),
+    ROW(erf, erf, -4.5f, 4.5f, 6.0),
+    ROW(erf, erf, -0.01f, 0.01f, 6.0),
+    ROW(sin, sin, -10.0f, 10.0f, 3.0),
+    ROW(sin, sin, -8192.0f, 8192.0f, 3.0),
+    ROW(sin, sin, -1e9f, 1e9f, 3.0),
+    ROW(cos, cos, -10.0f, 10.0f, 3.0),
+    ROW(cos, cos, -8192.0f, 8192.0f, 3.0),
+    ROW(cos, cos, -1e9f, 1e9f, 3.0),
+    ROW(sqrt, sqrt, 0.0f, 100.0f, 0.51),
+    ROW(rsqrt, reference_rsqrt, 0.0f, 100.0f, 1.6),
+    ROW(abs, fabs, -10.0f, 10.0f, 0.0),
+    ROW(floor, floor, -1e4f, 1e4f, 0.0),
+    ROW(floor, floor, -1e7f, 1e7f, 0.0),
+};
+
+/* Zeros must have the sign that libm gives them. */
+static bool zero_sign_agrees(float got, double expected)
+{
+    return got != 0.0f || expected != 0.0 || !signbit(got) == !signbit(expected);
+}
+
+static double worst;
+
+static void check(const char *name, const char *form, float x, float got, double expected, double bound)
+{
+    const double error = ulps(got, expected);
+
+    if (error > worst)
+        worst = error;
+    if (error > bound || !zero_sign_agrees(got, expected))
+        fail_msg("%s %s(%.9g) is %.9g, expected %.9g: %.2f ulp", form, name, (double)x, (double)got, expected,
+                 error);
+}
+
+static void fill(float *x, const struct unary *row)
+{
+    for (int i = 0; i < VALUES; i++) {
+        if (i < SPECIALS)
+            x[i] = specials[i];
+        else if (i < SPECIALS + 3)
+            x[i] = i == SPECIALS ? modc_f32_inf() : i == SPECIALS + 1 ? -modc_f32_inf() : modc_f32_nan();
+        else if (i < SPECIALS + 6) /* NaNs of any payload are NaNs */
+            x[i] = modc_f32_from_bits(i == SPECIALS + 3 ? 0x7fc00001u : i == SPECIALS + 4 ? 0xffffffffu : 0x7fe01234u);
+        else if (i % 4 == 0) /* any float at all */
+            x[i] = modc_f32_from_bits(random_word());
+        else
+            x[i] = random_between(row->low, row->high);
+    }
+}
+
+static void test_unary(void **state)
+{
+    static float x[VALUES], y[VALUES];
+
+    (void)state;
+    for (size_t r = 0; r < sizeof unaries / sizeof unaries[0]; r++) {
+        const struct unary *row = &unaries[r];
+
+        fill(x, row);
+        worst = 0;
+        for (int i = 0; i < VALUES; i += MODC_LANES)
+            row->vector(y + i, x + i);
+        for (int i = 0; i < VALUES; i++) {
+            const double expected = row->reference((double)x[i]);
+
+            check(row->name, "scalar", x[i], row->scalar(x[i]), expected, row->bound);
+            check(row->name, "vector", x[i], y[i], expected, row->bound);
+        }
+        print_message("%-6s [%g, %g]: %.2f ulp\n", row->name, (double)row->low, (double)row->high, worst);
+    }
+}
+
+static void test_limits(void **state)
+{
+    const float inf = modc_f32_inf();
+
+    (void)state;
+    assert_true(modc_f32s_exp(-inf) == 0.0f && modc_f32s_exp(inf) == inf && modc_f32s_exp(0.0f) == 1.0f);
+    assert_true(modc_f32s_exp(89.0f) == inf && modc_f32s_exp(-200.0f) == 0.0f);
+    assert_true(modc_f32s_log(0.0f) == -inf && modc_f32s_log(-0.0f) == -inf && modc_f32s_log(inf) == inf);
+    assert_true(modc_f32s_log(1.0f) == 0.0f && modc_f32s_log1p(-1.0f) == -inf && modc_f32s_log1p(inf) == inf);
+    assert_true(modc_f32s_tanh(inf) == 1.0f && modc_f32s_tanh(-inf) == -1.0f);
+    assert_true(modc_f32s_erf(inf) == 1.0f && modc_f32s_erf(-inf) == -1.0f);
+    assert_true(modc_f32s_expm1(-inf) == -1.0f && modc_f32s_expm1(inf) == inf);
+    for (int i = 0; i < 100000; i++) {
+        const float x = random_between(-12.0f, 12.0f);
+
+        assert_true(fabsf(modc_f32s_tanh(x)) <= 1.0f && fabsf(modc_f32s_erf(x)) <= 1.0f);
+    }
+}
+
+static void pow_vector(float *z, const float *x, const float *y)
+{
+    modc_f32_store(z, modc_f32_pow(modc_f32_load(x), modc_f32_load(y)));
+}
+
+static void check_pow(float x, float y, float got)
+{
+    const double expected = pow((double)x, (double)y), error = ulps(got, expected);
+
+    if (error > 1.0 || !zero_sign_agrees(got, expected))
+        fail_msg("pow(%.9g, %.9g) is %.9g, expected %.9g: %.2f ulp", (double)x, (double)y, (double)got, expected, error);
+}
+
+static void test_pow(void **state)
+{
+    const float more[] = {modc_f32_inf(), -modc_f32_inf(), modc_f32_nan(), -5.0f, 4.0f, 16777215.0f, -16777217.0f, 1e9f};
+    float x[16], y[16], z[16];
+
+    (void)state;
+    for (int i = 0; i < SPECIALS + 8; i++) {
+        for (int k = 0; k < SPECIALS + 8; k++) {
+            const float a = i < SPECIALS ? specials[i] : more[i - SPECIALS];
+            const float b = k < SPECIALS ? specials[k] : more[k - SPECIALS];
+
+            check_pow(a, b, modc_f32s_pow(a, b));
+        }
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        for (int k = 0; k < 16; k++) {
+            x[k] = random_between(0.0f, i % 2 ? 3.0f : 1000.0f);
+            y[k] = random_between(-12.0f, 12.0f);
+        }
+        for (int k = 0; k < 16; k += MODC_LANES)
+            pow_vector(z + k, x + k, y + k);
+        for (int k = 0; k < 16; k++)
+            check_pow(x[k], y[k], z[k]);
+    }
+}
+
+static void max_and_min(float *y, const float *x)
+{
+    modc_f32_store(y, modc_f32_max(modc_f32_load(x), modc_f32_load(x + 16)));
+    modc_f32_store(y + 16, modc_f32_min(modc_f32_load(x), modc_f32_load(x + 16)));
+}
+
+static bool same(float a, float b)
+{
+    return a == b || (a != a && b != b);
+}
+
+static void test_min_max(void **state)
+{
+    float x[32] = {0}, y[32];
+
+    (void)state;
+    for (int i = 0; i < SPECIALS + 2; i++) {
+        for (int k = 0; k < SPECIALS + 2; k++) {
+            const float a = i < SPECIALS ? specials[i] : i == SPECIALS ? modc_f32_nan() : -modc_f32_inf();
+            const float b = k < SPECIALS ? specials[k] : k == SPECIALS ? modc_f32_nan() : -modc_f32_inf();
+            const float max = a != a || b != b ? modc_f32_nan() : a > b ? a : b;
+            const float min = a != a || b != b ? modc_f32_nan() : a < b ? a : b;
+            const int lane = (i + k) % MODC_LANES;
+
+            x[lane] = a;
+            x[16 + lane] = b;
+            max_and_min(y, x);
+            assert_true(same(y[lane], max) && same(y[16 + lane], min));
+            assert_true(same(modc_f32s_max(a, b), max) && same(modc_f32s_min(a, b), min));
+            assert_true(same((float)modc_f64s_max((double)a, (double)b), max));
+            assert_true(same((float)modc_f64s_min((double)a, (double)b), min));
+        }
+    }
+}
+
+static void test_compare_select(void **state)
+{
+    float a[MODC_LANES], b[MODC_LANES], y[MODC_LANES];
+
+    (void)state;
+    for (int i = 0; i < SPECIALS; i++) {
+        for (int lane = 0; lane < MODC_LANES; lane++) {
+            a[lane] = specials[(i + lane) % SPECIALS];
+            b[lane] = lane % 3 == 2 ? modc_f32_nan() : specials[(i + 2 * lane + 7) % SPECIALS];
+        }
+#define COMPARE(name, operator)                                                                              \
+    modc_f32_store(y, modc_f32_select(modc_f32_##name(modc_f32_load(a), modc_f32_load(b)), modc_f32_set(1.0f), \
+                                      modc_f32_set(2.0f)));                                                  \
+    for (int lane = 0; lane < MODC_LANES; lane++)                                                            \
+        assert_true((y[lane] == 1.0f) == (a[lane] operator b[lane]));                                        \
+    modc_f32_store(y, modc_f32_select(~modc_f32_##name(modc_f32_load(a), modc_f32_load(b)), modc_f32_set(1.0f), \
+                                      modc_f32_set(2.0f)));                                                  \
+    for (int lane = 0; lane < MODC_LANES; lane++)                                                            \
+        assert_true((y[lane] == 2.0f) == (a[lane] operator b[lane]))
+        COMPARE(lt, <);
+        COMPARE(le, <=);
+        COMPARE(gt, >);
+        COMPARE(ge, >=);
+        COMPARE(eq, ==);
+        COMPARE(ne, !=);
+    }
+}
+
+static void test_horizontal(void **state)
+{
+    float a[MODC_LANES];
+    double d[MODC_LANES64];
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        float max = -modc_f32_inf(), min = modc_f32_inf();
+        double sum = 0, sum64 = 0, max64 = -modc_f64_inf(), min64 = modc_f64_inf();
+
+        for (int i = 0; i < MODC_LANES; i++) {
+            a[i] = random_between(-1.0f, 1.0f);
+            sum += (double)a[i];
+            max = a[i] > max ? a[i] : max;
+            min = a[i] < min ? a[i] : min;
+        }
+        for (int i = 0; i < MODC_LANES64; i++) {
+            d[i] = (double)random_between(-1.0f, 1.0f);
+            sum64 += d[i];
+            max64 = d[i] > max64 ? d[i] : max64;
+            min64 = d[i] < min64 ? d[i] : min64;
+        }
+        assert_true(fabs((double)modc_f32_sum(modc_f32_load(a)) - sum) < 1e-5);
+        assert_true(modc_f32_hmax(modc_f32_load(a)) == max && modc_f32_hmin(modc_f32_load(a)) == min);
+        assert_true(fabs(modc_f64_sum(modc_f64_load(d)) - sum64) < 1e-13);
+        assert_true(modc_f64_hmax(modc_f64_load(d)) == max64 && modc_f64_hmin(modc_f64_load(d)) == min64);
+        a[round % MODC_LANES] = modc_f32_nan();
+        assert_true(isnan((double)modc_f32_hmax(modc_f32_load(a))) && isnan((double)modc_f32_hmin(modc_f32_load(a))));
+    }
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    for (int n = 0; n <= MODC_LANES; n++) {
+        /* behind the last element lies nothing that may be touched: sanitizers see it */
+        float *from = malloc(sizeof(float) * (size_t)(n + !n)), *to = malloc(sizeof(float) * (size_t)(n + !n));
+        float all[MODC_LANES];
+
+        assert_non_null(from);
+        assert_non_null(to);
+        for (int i = 0; i < n; i++)
+            from[i] = (float)(i + 1);
+        if (n < MODC_LANES) {
+            modc_f32_store(all, modc_f32_load_part(from, n));
+            for (int i = 0; i < MODC_LANES; i++)
+                assert_true(all[i] == (i < n ? (float)(i + 1) : 0.0f));
+            modc_f32_store_part(to, modc_f32_load(all), n);
+            assert_true(n == 0 || memcmp(from, to, sizeof(float) * (size_t)n) == 0);
+        }
+        free(from);
+        free(to);
+    }
+    for (int n = 0; n < MODC_LANES64; n++) {
+        double from[MODC_LANES64] = {0}, to[MODC_LANES64] = {0}, all[MODC_LANES64];
+
+        for (int i = 0; i < MODC_LANES64; i++)
+            from[i] = i + 1;
+        modc_f64_store(all, modc_f64_load_part(from, n));
+        for (int i = 0; i < MODC_LANES64; i++)
+            assert_true(all[i] == (i < n ? i + 1.0 : 0.0));
+        modc_f64_store_part(to, modc_f64_load(from), n);
+        for (int i = 0; i < MODC_LANES64; i++)
+            assert_true(to[i] == (i < n ? i + 1.0 : 0.0));
+    }
+}
+
+static void test_double(void **state)
+{
+    double a[MODC_LANES64], b[MODC_LANES64], y[MODC_LANES64];
+
+    (void)state;
+    for (int i = 0; i < SPECIALS; i++) {
+        for (int lane = 0; lane < MODC_LANES64; lane++) {
+            a[lane] = (double)specials[(i + lane) % SPECIALS];
+            b[lane] = (double)specials[(2 * i + lane + 3) % SPECIALS];
+        }
+        modc_f64_store(y, modc_f64_sqrt(modc_f64_abs(modc_f64_load(a))));
+        for (int lane = 0; lane < MODC_LANES64; lane++)
+            assert_true(y[lane] == sqrt(fabs(a[lane])));
+        modc_f64_store(y, modc_f64_max(modc_f64_load(a), modc_f64_load(b)));
+        for (int lane = 0; lane < MODC_LANES64; lane++)
+            assert_true(y[lane] == (a[lane] > b[lane] ? a[lane] : b[lane]));
+        modc_f64_store(y, modc_f64_select(modc_f64_lt(modc_f64_load(a), modc_f64_load(b)), modc_f64_load(a),
+                                          modc_f64_set(3.0)));
+        for (int lane = 0; lane < MODC_LANES64; lane++)
+            assert_true(y[lane] == (a[lane] < b[lane] ? a[lane] : 3.0));
+    }
+}
+
+static void test_integers(void **state)
+{
+    static const int table[][4] = {/* a, b, a // b, a % b of Python */
+                                   {7, 2, 3, 1},    {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1}, {6, 3, 2, 0},
+                                   {-6, 3, -2, 0},  {6, -3, -2, 0}, {5, 0, 0, 0},    {0, 5, 0, 0},    {0, -5, 0, 0},
+                                   {-1, 10, -1, 9}, {1, -10, -1, -9}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const int *row = table[i];
+
+        assert_int_equal(modc_floordiv(row[0], row[1]), row[2]);
+        assert_int_equal(modc_mod(row[0], row[1]), row[3]);
+        assert_int_equal(modc_floordiv_i64(row[0], row[1]), row[2]);
+        assert_int_equal(modc_mod_i64(row[0], row[1]), row[3]);
+        assert_int_equal(modc_floordiv_i32(row[0], row[1]), row[2]);
+        assert_int_equal(modc_mod_i32(row[0], row[1]), row[3]);
+        if (row[1] != 0) {
+            assert_true(modc_f32s_floordiv((float)row[0], (float)row[1]) == (float)row[2]);
+            assert_true(modc_f32s_mod((float)row[0], (float)row[1]) == (float)row[3]);
+            assert_true(modc_f64s_floordiv(row[0], row[1]) == row[2]);
+            assert_true(modc_f64s_mod(row[0], row[1]) == row[3]);
+        }
+    }
+    assert_true(modc_floordiv_i64(INT64_MIN, -1) == INT64_MIN && modc_mod_i64(INT64_MIN, -1) == 0);
+    assert_true(modc_floordiv_i32(INT32_MIN, -1) == INT32_MIN && modc_mod_i32(INT32_MIN, -1) == 0);
+    assert_true(modc_f32s_floordiv(1.0f, 0.0f) == modc_f32_inf() && isnan((double)modc_f32s_mod(1.0f, 0.0f)));
+
+    assert_true(modc_f32_to_i64(1e30f) == INT64_MIN && modc_f32_to_i64(modc_f32_nan()) == INT64_MIN);
+    assert_true(modc_f32_to_i64(-2.9f) == -2 && modc_f64_to_i64(9007199254740993.0) == 9007199254740992);
+    assert_true(modc_f32_to_i32(2147483648.0f) == INT32_MIN && modc_f64_to_i32(-2147483648.5) == INT32_MIN);
+    assert_true(modc_f64_to_i32(2147483647.9) == INT32_MAX && modc_f32_to_i32(-modc_f32_inf()) == INT32_MIN);
+}
+
+static void test_fmod(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        const float a = i % 2 ? modc_f32_from_bits(random_word()) : random_between(-100.0f, 100.0f);
+        const float b = i % 3 ? modc_f32_from_bits(random_word()) : random_between(-3.0f, 3.0f);
+        const double expected = fmod((double)a, (double)b);
+
+        if (!same(modc_f32s_fmod(a, b), (float)expected))
+            fail_msg("fmod(%.9g, %.9g) is %.9g, expected %.9g", (double)a, (double)b, (double)modc_f32s_fmod(a, b),
+                     expected);
+    }
+}
+
+/* Known answers of the Random123 distribution. */
+static void test_philox(void **state)
+{
+    uint32_t out[4];
+
+    (void)state;
+    modc_philox(0, 0, 0, out);
+    assert_true(out[0] == 0x6627e8d5u && out[1] == 0xe169c58du && out[2] == 0xbc57ac4cu && out[3] == 0x9b00dbd8u);
+    modc_philox(UINT64_MAX, UINT64_MAX, UINT64_MAX, out);
+    assert_true(out[0] == 0x408f276du && out[1] == 0x41c83b0eu && out[2] == 0xa20bc7c6u && out[3] == 0x6d5451fdu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unary),      cmocka_unit_test(test_limits),         cmocka_unit_test(test_pow),
+        cmocka_unit_test(test_min_max),    cmocka_unit_test(test_compare_select), cmocka_unit_test(test_horizontal),
+        cmocka_unit_test(test_parts),      cmocka_unit_test(test_double),         cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_fmod),       cmocka_unit_test(test_philox),
+    };
+
+    print_message("MODC_LANES %d\n", MODC_LANES);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -7,6 +7,7 @@ function(modc_embed out)
     list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
 
     add_executable(modc_embed cmake/embed.c)
+    set_target_properties(modc_embed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/CMakeFiles)
     modc_compile(modc_embed)
     add_custom_command(OUTPUT ${out} DEPENDS modc_embed ${paths} VERBATIM
                        COMMAND modc_embed ${out} ${PROJECT_SOURCE_DIR} ${names}

@@ -367,10 +367,10 @@ static bool is_number(const struct dag *dag, int index, double number)
     return (double)node->integer == number;
 }
 
-static bool commutes(enum prim prim)
+static bool commutes(enum prim prim) /* minimum and maximum do not: of 0.0 and -0.0 they give the second */
 {
-    return prim == PRIM_ADD || prim == PRIM_MUL || prim == PRIM_MIN || prim == PRIM_MAX || prim == PRIM_EQ ||
-           prim == PRIM_NE || prim == PRIM_AND || prim == PRIM_OR || prim == PRIM_XOR;
+    return prim == PRIM_ADD || prim == PRIM_MUL || prim == PRIM_EQ || prim == PRIM_NE || prim == PRIM_AND ||
+           prim == PRIM_OR || prim == PRIM_XOR;
 }
 
 static bool same_node(const struct dag_node *a, const struct dag_node *b)
@@ -527,7 +527,7 @@ static int simplify(struct arena *arena, struct dag *dag, const struct dag_node 
             return b;
         if (is_number(dag, b, floating ? -0.0 : 0))
             return a;
-        if (dag->nodes[b].prim == PRIM_NEG)
+        if (dag->nodes[b].prim == PRIM_NEG && dtype != DTYPE_BOOL)
             return dag_prim(arena, dag, PRIM_SUB, dtype, a, dag->nodes[b].args[0], 0);
         return -1;
     case PRIM_SUB:
@@ -535,7 +535,7 @@ static int simplify(struct arena *arena, struct dag *dag, const struct dag_node 
             return a;
         if (!floating && a == b)
             return dag_integer(arena, dag, dtype, 0);
-        if (dag->nodes[b].prim == PRIM_NEG)
+        if (dag->nodes[b].prim == PRIM_NEG && dtype != DTYPE_BOOL)
             return dag_prim(arena, dag, PRIM_ADD, dtype, a, dag->nodes[b].args[0], 0);
         return -1;
     case PRIM_MUL:
@@ -565,7 +565,7 @@ static int simplify(struct arena *arena, struct dag *dag, const struct dag_node 
     case PRIM_ABS:
         if (dag->nodes[a].prim == PRIM_ABS)
             return a;
-        if (dag->nodes[a].prim == PRIM_NEG)
+        if (dag->nodes[a].prim == PRIM_NEG && dtype != DTYPE_BOOL && dtype != DTYPE_UINT8)
             return dag_prim(arena, dag, PRIM_ABS, dtype, dag->nodes[a].args[0], 0, 0);
         return -1;
     case PRIM_FLOOR:
@@ -897,7 +897,7 @@ const struct elementwise_row elementwise_rows[] = {
      "g * (0.5 * (1 + _gelu_tanh(x))"
      " + 0.5 * x * (1 - _gelu_tanh(x) * _gelu_tanh(x)) * (sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)))",
      NULL, NULL, ONLY_FLOAT | HIDDEN},
-    {"_gelu_tanh", "input", 1, "tanh(sqrt(2 / pi) * (x + 0.044715 * (x * x * x)))", NULL, NULL, NULL, HIDDEN},
+    {"_gelu_tanh", "input", 1, "tanh(sqrt(2 / pi) * (x + 0.044715 * (x * x * x)))", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
     {"sigmoid", "input", 1, "1 / (1 + exp(-x))", "g * y * (1 - y)", "Sigmoid", "", BOTH | FLOAT},
     {"hardsigmoid", "input", 1, "minimum(maximum(x + 3, 0), 6) / 6", "where((x > -3) & (x < 3), g / 6, 0)",
      "Hardsigmoid", "", INPLACE | ONLY_FLOAT},
@@ -908,7 +908,8 @@ const struct elementwise_row elementwise_rows[] = {
      "where(x > 20, g, g * (_mish_tanh(x) + x * sigmoid(x) * (1 - _mish_tanh(x) * _mish_tanh(x))))", "Mish", PLACE,
      INPLACE | ONLY_FLOAT},
     /* tanh(log1p(exp(x))) by one exp, for x <= 20 */
-    {"_mish_tanh", "input", 1, "exp(x) * (exp(x) + 2) / (exp(x) * (exp(x) + 2) + 2)", NULL, NULL, NULL, HIDDEN},
+    {"_mish_tanh", "input", 1, "exp(x) * (exp(x) + 2) / (exp(x) * (exp(x) + 2) + 2)", NULL, NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
     {"softplus", "input, beta=1.0, threshold=20.0", 1, "where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)",
      "where(x * beta > threshold, g, g / (1 + exp(-(x * beta))))", "Softplus", "beta={beta}, threshold={threshold}",
      ONLY_FLOAT},
@@ -962,8 +963,8 @@ const struct elementwise_row elementwise_rows[] = {
     {"cosh", "input", 1, "0.5 * (exp(x) + exp(-x))", "g * sinh(x)", NULL, NULL, TORCH | FLOAT},
     {"erf", "input", 1, "erf(x)", "g * (2 / sqrt(pi)) * exp(-(x * x))", NULL, NULL, TORCH | FLOAT},
     {"isnan", "input", 1, "isnan(x)", NULL, NULL, NULL, TORCH},
-    {"isinf", "input", 1, "abs(x) == inf", NULL, NULL, NULL, TORCH},
-    {"isfinite", "input", 1, "abs(x) < inf", NULL, NULL, NULL, TORCH},
+    {"isinf", "input", 1, "abs(x) == inf", NULL, NULL, NULL, TORCH | FLOAT},
+    {"isfinite", "input", 1, "abs(x) < inf", NULL, NULL, NULL, TORCH | FLOAT},
     {"logical_not", "input", 1, "x == 0", NULL, NULL, NULL, TORCH},
     {"minimum", "input, other", 2, "minimum(x, other)",
      "where(x > other, 0, where(x == other, g * 0.5, g)); d_other = where(x < other, 0, where(x == other, g * 0.5, g))",

@@ -205,7 +205,7 @@ static void lex_number(struct parser *p)
         if ((peek(p, 0) | 0x20) == 'e' &&
             (is_digit(peek(p, 1)) || ((peek(p, 1) == '+' || peek(p, 1) == '-') && is_digit(peek(p, 2))))) {
             real = true;
-            p->at += 2;
+            p->at += is_digit(peek(p, 1)) ? 1 : 2;
             skip_digits(p, 10);
         }
     }
@@ -1227,9 +1227,11 @@ struct stmt *stmt_parse(struct cx *cx, const struct source *source, size_t offse
 }
 
 /* Where the statement that starts at `at` ends: at the end of its line, unless a bracket is open there or a backslash
- * stands before it. A bracket that is never closed ends with its own line, so that the next lines are read too. */
+ * stands before it. A bracket that is closed by none or by a wrong one ends with its own line, so that the next lines
+ * are read too. */
 static size_t statement_end(const char *text, size_t at, size_t stop)
 {
+    char open[EXPR_MAX_DEPTH + 1];
     size_t first_line = 0;
     int depth = 0;
 
@@ -1252,11 +1254,19 @@ static size_t statement_end(const char *text, size_t at, size_t stop)
             if (at < stop && text[at] != c)
                 at--; /* never closed: its line ends it */
         } else if (strchr("([{", c)) {
-            depth++;
-        } else if (strchr(")]}", c)) {
+            if (depth > EXPR_MAX_DEPTH)
+                break;
+            open[depth++] = c;
+        } else if (strchr(")]}", c) && depth > 0) {
+            if (open[depth - 1] != (c == ')' ? '(' : c == ']' ? '[' : '{'))
+                break;
             depth--;
         }
     }
+    while (at < stop && first_line == 0 && text[at] != '\n' && text[at] != '\r')
+        at++;
+    if (at < stop && first_line == 0)
+        return at;
     return depth > 0 && first_line > 0 ? first_line : stop;
 }
 

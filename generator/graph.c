@@ -931,6 +931,9 @@ const char *graph_check(const struct graph *graph)
     bool *made = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
     bool *replaced = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
 
+    for (int i = 0; i < graph->pack_count; i++)
+        for (int j = 0; j < graph->pack_ops[i]->output_count; j++)
+            made[graph->pack_ops[i]->outputs[j]->id] = true;
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i];
 

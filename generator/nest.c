@@ -156,7 +156,7 @@ void nest_normalise(struct arena *arena, struct nest *nest)
             axes->at[axes->count++] = i;
     }
     sort_axes(nest, &kept);
-    if (!nest->in_order)
+    if (nest->reorder)
         sort_axes(nest, &reduced);
     merge_axes(arena, nest, &kept);
     merge_axes(arena, nest, &reduced);

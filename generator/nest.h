@@ -21,6 +21,7 @@ struct nest {
     bool reduced[MAX_DIMS]; /* axes that a reduction sums over: never merged with or moved across kept ones' merging */
     struct nest_operand *operands; /* 0 is the output (stride 0 on reduced axes) */
     int operand_count;
+    bool reorder; /* reduced axes may change places among themselves: all reductions but argmax and argmin */
 };
 
 /* In place. Kept axes come before reduced ones, except that a kept axis that is contiguous in the output and all

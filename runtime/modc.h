@@ -72,8 +72,17 @@ enum modc_status {
 const char *modc_status_text(enum modc_status status);
 
 enum modc_dtype {
-    MODC_BOOL, MODC_UINT8, MODC_INT8, MODC_INT16, MODC_INT32, MODC_INT64,
-    MODC_FLOAT16, MODC_BFLOAT16, MODC_FLOAT32, MODC_FLOAT64, MODC_COMPLEX64
+    MODC_BOOL,
+    MODC_UINT8,
+    MODC_INT8,
+    MODC_INT16,
+    MODC_INT32,
+    MODC_INT64,
+    MODC_FLOAT16,
+    MODC_BFLOAT16,
+    MODC_FLOAT32,
+    MODC_FLOAT64,
+    MODC_COMPLEX64
 };
 size_t modc_dtype_bytes(enum modc_dtype dtype);
 
@@ -114,11 +123,11 @@ struct modc_key {
     enum modc_dtype dtype;
     int ndim;
     int dims[MODC_MAX_DIMS];
-    unsigned flags;     /* MODC_KEY_... */
-    int module;         /* index into modules of its owner */
-    size_t pointer;     /* offset in struct MODEL_params of the pointer to it */
-    size_t block;       /* offset in the parameter block that MODEL_bind takes */
-    int same_as;        /* the first key of its tie in this order, or its own index */
+    unsigned flags;           /* MODC_KEY_... */
+    int module;               /* index into modules of its owner */
+    size_t pointer;           /* offset in struct MODEL_params of the pointer to it */
+    size_t block;             /* offset in the parameter block that MODEL_bind takes */
+    int same_as;              /* the first key of its tie in this order, or its own index */
     enum modc_init_kind init; /* CONSTANT and VALUE: set by modc_reset, for buffers by modc_bind too;
                                  UNIFORM and NORMAL: what the draws of the model end with */
     double a, b;
@@ -130,9 +139,9 @@ struct modc_module {
     const char *name; /* its name in the parent: "0" */
     const char *class_name;
     const char *extra_repr;
-    int parent;     /* index, -1 for the root */
-    int subtree;    /* modules[i + 1 .. i + subtree] are its descendants: pre-order */
-    bool folds;     /* prints like ModuleList: equal neighbours as one line */
+    int parent;  /* index, -1 for the root */
+    int subtree; /* modules[i + 1 .. i + subtree] are its descendants: pre-order */
+    bool folds;  /* prints like ModuleList: equal neighbours as one line */
 };
 
 /* An input or output of an entry. A dimension is either constant or found by the entry's `shape`. */
@@ -140,8 +149,8 @@ struct modc_io {
     const char *name; /* an output's: as `modc run` names it */
     enum modc_dtype dtype;
     int ndim;
-    int max_dims[MODC_MAX_DIMS];  /* at the maxima of the sizes */
-    int size_of[MODC_MAX_DIMS];   /* index of the size that the dimension is, -1: constant, -2: an expression */
+    int max_dims[MODC_MAX_DIMS]; /* at the maxima of the sizes */
+    int size_of[MODC_MAX_DIMS]; /* index of the size that the dimension is, -1: constant, -2: an expression */
 };
 
 struct modc_size {
@@ -158,7 +167,7 @@ struct modc_entry {
     const char *name; /* "forward", "act" */
     int input_count, output_count;
     const struct modc_io *inputs, *outputs;
-    const int *max_sizes;               /* one for each size of the model: this entry's maxima */
+    const int *max_sizes;                /* one for each size of the model: this entry's maxima */
     size_t workspace[MODC_MODES];        /* bytes, state included; 0: no such variant */
     size_t fenced_workspace[MODC_MODES]; /* 0: hooks: none */
     double macs;                         /* multiply-adds of one call in eval mode at the maxima */
@@ -173,7 +182,7 @@ struct modc_model {
     const char *name;
     uint64_t schema; /* hash of keys, shapes and dtypes */
     size_t align;
-    size_t params_bytes, context_bytes; /* sizeof struct MODEL_params, struct MODEL */
+    size_t params_bytes, context_bytes;            /* sizeof struct MODEL_params, struct MODEL */
     size_t param_block, packed_block, state_block; /* bytes; state lies at the head of every workspace */
     int size_count, key_count, module_count, entry_count, state_count, draw_count;
     const struct modc_size *sizes;
@@ -195,8 +204,8 @@ struct modc_state_hook;
 
 struct modc_params {
     const struct modc_model *model; /* NULL until bound */
-    uint64_t version;        /* counts every write by load, reset, optimisers and MODEL_changed */
-    uint64_t buffer_version; /* counts forwards in training mode that wrote buffers */
+    uint64_t version;               /* counts every write by load, reset, optimisers and MODEL_changed */
+    uint64_t buffer_version;        /* counts forwards in training mode that wrote buffers */
     void *packed;
     uint64_t packed_version, packed_buffer_version; /* what the packed block was made from; 0: nothing */
     bool read_only;
@@ -208,17 +217,17 @@ struct modc_params {
 enum { MODC_REPORT_FAULTS = 20, MODC_REPORT_NAME = 64 };
 
 enum modc_format { /* the reader's checks, module-semantics 7.3 */
-    MODC_FORMAT_OK,
-    MODC_FORMAT_HEADER_TOO_SMALL,
-    MODC_FORMAT_HEADER_TOO_LARGE,
-    MODC_FORMAT_HEADER_LENGTH,
-    MODC_FORMAT_UTF8,
-    MODC_FORMAT_JSON,
-    MODC_FORMAT_OFFSET, /* a hole, an overlap, or end before begin, at the tensor report->name */
-    MODC_FORMAT_OVERFLOW,
-    MODC_FORMAT_SUBBYTE,
-    MODC_FORMAT_INFO,      /* shape, dtype and offsets disagree */
-    MODC_FORMAT_INCOMPLETE /* the tensors do not end where the file ends */
+                   MODC_FORMAT_OK,
+                   MODC_FORMAT_HEADER_TOO_SMALL,
+                   MODC_FORMAT_HEADER_TOO_LARGE,
+                   MODC_FORMAT_HEADER_LENGTH,
+                   MODC_FORMAT_UTF8,
+                   MODC_FORMAT_JSON,
+                   MODC_FORMAT_OFFSET, /* a hole, an overlap, or end before begin, at the tensor report->name */
+                   MODC_FORMAT_OVERFLOW,
+                   MODC_FORMAT_SUBBYTE,
+                   MODC_FORMAT_INFO,      /* shape, dtype and offsets disagree */
+                   MODC_FORMAT_INCOMPLETE /* the tensors do not end where the file ends */
 };
 
 enum modc_fault_kind {
@@ -241,22 +250,22 @@ struct modc_report {
     enum modc_status status;
     bool strict;
     enum modc_format format;
-    size_t format_at;                                        /* byte of the file, for MODC_FORMAT_JSON and _UTF8 */
-    char name[MODC_REPORT_NAME];                             /* its tensor, cut where it is longer */
-    int fault_count, missing_count, unexpected_count;        /* all of them */
-    int unexpected_held;                                     /* names in text */
+    size_t format_at;                                 /* byte of the file, for MODC_FORMAT_JSON and _UTF8 */
+    char name[MODC_REPORT_NAME];                      /* its tensor, cut where it is longer */
+    int fault_count, missing_count, unexpected_count; /* all of them */
+    int unexpected_held;                              /* names in text */
     size_t text_length;
-    struct modc_fault faults[MODC_REPORT_FAULTS];            /* the first ones, in state_dict order */
-    unsigned char missing[MODC_REPORT_KEYS / 8];             /* bit k % 8 of byte k / 8: key k */
-    char text[MODC_REPORT_TEXT];                             /* unexpected names, each ended by a 0 byte */
+    struct modc_fault faults[MODC_REPORT_FAULTS]; /* the first ones, in state_dict order */
+    unsigned char missing[MODC_REPORT_KEYS / 8];  /* bit k % 8 of byte k / 8: key k */
+    char text[MODC_REPORT_TEXT];                  /* unexpected names, each ended by a 0 byte */
 };
 
 /* Writers get the text piece by piece, never with length 0.
  *
  * PyTorch's text, without a newline at the end: "Error(s) in loading state_dict for ...", or, where the load
  * went through, "<All keys matched successfully>" or "_IncompatibleKeys(missing_keys=[...], ...)". */
-void modc_report_print(const struct modc_report *report, void (*write)(void *user, const char *text, size_t length),
-                       void *user);
+void modc_report_print(const struct modc_report *report,
+                       void (*write)(void *user, const char *text, size_t length), void *user);
 
 /* For load post-hooks: takes a key off the list of missing ones, or all unexpected names off theirs. */
 void modc_report_forget_missing(struct modc_report *report, int key);
@@ -264,22 +273,24 @@ void modc_report_forget_unexpected(struct modc_report *report);
 
 enum { MODC_NON_STRICT = 0, MODC_STRICT = 1, MODC_ASSIGN = 2 };
 
-/* Makes params (struct MODEL_params, model->params_bytes long, whatever it held) point into block, which has at
- * least model->param_block bytes. Buffers get their initial values; parameters keep the bytes of the block.
- * MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE (block too small). */
-enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block, size_t bytes);
+/* Makes params (struct MODEL_params, model->params_bytes long, whatever it held) point into block, which has
+ * at least model->param_block bytes. Buffers get their initial values; parameters keep the bytes of the
+ * block. MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE (block too small). */
+enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block,
+                           size_t bytes);
 
 /* Reads a safetensors file that lies in memory. Float types convert into each other, other types must agree.
  * Under any error nothing has changed; unexpected and missing keys are errors with MODC_STRICT only.
- * MODC_ASSIGN points params into bytes, which must then outlive params, instead of copying: no conversion, and
- * params is read-only from then on. report may be NULL.
- * MODC_FORMAT, MODC_KEYS, MODC_READ_ONLY, MODC_POINTER, and what a hook returned. */
+ * MODC_ASSIGN points params into bytes, which must then outlive params, instead of copying: no conversion,
+ * and params is read-only from then on. report may be NULL. MODC_FORMAT, MODC_KEYS, MODC_READ_ONLY,
+ * MODC_POINTER, and what a hook returned. */
 enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, size_t length, unsigned flags,
                                  struct modc_report *report);
 
 /* Writes a safetensors file of every key of the state_dict. *length is always set to its length, so out NULL
  * asks for it; a smaller capacity is MODC_SIZE and writes nothing. */
-enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity, size_t *length);
+enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity,
+                                 size_t *length);
 
 /* Fills params->packed (block of model->packed_block bytes; NULL: the block of the last time) from the
  * parameters. MODC_ALIGNMENT, MODC_SIZE, MODC_POINTER. */
@@ -292,15 +303,16 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t seed);
 /* To be called after writing to a tensor of params, so that the packed block is made again. */
 void modc_changed(struct modc_params *params);
 
-/* Copies tensor `key` out in PyTorch's layout, unpacking it where it lies only packed. MODC_INDEX, MODC_POINTER. */
+/* Copies tensor `key` out in PyTorch's layout, unpacking it where it lies only packed. MODC_INDEX,
+ * MODC_POINTER. */
 enum modc_status modc_get(const struct modc_params *params, int key, void *out);
 
 /* The tensor itself; data is NULL where it lies only packed. MODC_INDEX. */
 enum modc_status modc_get_tensor(const struct modc_params *params, int key, struct modc_tensor *tensor);
 
-/* State hooks. The caller owns the node, sets call and user, leaves the rest 0, and keeps it until it is removed.
- * An error that a hook returns ends the save or load with that status; nothing is changed then, unless it
- * came from a load post-hook that ran after the copying. */
+/* State hooks. The caller owns the node, sets call and user, leaves the rest 0, and keeps it until it is
+ * removed. An error that a hook returns ends the save or load with that status; nothing is changed then,
+ * unless it came from a load post-hook that ran after the copying. */
 enum modc_state_hook_kind {
     MODC_STATE_DICT_PRE,  /* before saving, parents first */
     MODC_STATE_DICT_POST, /* after saving, children first */
@@ -330,8 +342,8 @@ struct modc_state_hook {
 };
 
 /* MODC_INDEX (no such module), MODC_ARGUMENT (already registered), MODC_POINTER. */
-enum modc_status modc_register_state_hook(struct modc_params *params, int module, enum modc_state_hook_kind kind,
-                                          struct modc_state_hook *hook);
+enum modc_status modc_register_state_hook(struct modc_params *params, int module,
+                                          enum modc_state_hook_kind kind, struct modc_state_hook *hook);
 void modc_state_hook_remove(struct modc_state_hook *hook);
 
 /* ---- looking around: iterators, lookup, printing ------------------------------------------------------- */
@@ -346,18 +358,19 @@ void modc_state_hook_remove(struct modc_state_hook *hook);
 struct modc_names {
     const struct modc_model *model;
     const char *prefix;
-    int index;             /* of the key or module that modc_next found */
-    const char *name;      /* its name below the module that was given; "" for that module itself */
+    int index;        /* of the key or module that modc_next found */
+    const char *name; /* its name below the module that was given; "" for that module itself */
     int module, next, kind;
     bool recurse, remove_duplicate;
 };
 
 /* Each module of the tables is an instance of its own, so that remove_duplicate matters for keys alone. */
-void modc_named_parameters(struct modc_names *it, const struct modc_model *model, int module, const char *prefix,
-                           bool recurse, bool remove_duplicate);
+void modc_named_parameters(struct modc_names *it, const struct modc_model *model, int module,
+                           const char *prefix, bool recurse, bool remove_duplicate);
 void modc_named_buffers(struct modc_names *it, const struct modc_model *model, int module, const char *prefix,
                         bool recurse, bool remove_duplicate);
-void modc_named_modules(struct modc_names *it, const struct modc_model *model, int module, const char *prefix);
+void modc_named_modules(struct modc_names *it, const struct modc_model *model, int module,
+                        const char *prefix);
 void modc_named_children(struct modc_names *it, const struct modc_model *model, int module);
 bool modc_next(struct modc_names *it);
 /* Writes prefix and name as PyTorch joins them, cut to capacity (with its 0 byte); returns the whole length. */
@@ -388,16 +401,16 @@ struct modc_context {
     uint64_t seed, counter;
     struct modc_hook *hooks; /* in running order; NULL: the fused variant runs */
     const struct modc_hook_set *hook_set;
-    struct modc_call *calls;  /* the modules being called, innermost first; fenced variant only */
-    int fault_module;         /* after an error status of a call: the module it happened in, or -1 */
+    struct modc_call *calls;          /* the modules being called, innermost first; fenced variant only */
+    int fault_module;                 /* after an error status of a call: the module it happened in, or -1 */
     int64_t fault_index, fault_value; /* MODC_INDEX: position and value */
 };
 
 /* Makes net (struct MODEL, model->context_bytes long, whatever it held) a context in eval mode, with no hooks
  * and a fresh state block. MODC_POINTER, MODC_ARGUMENT (params of another model), MODC_ALIGNMENT,
  * MODC_WORKSPACE (no room for the state block). */
-enum modc_status modc_init(struct modc_context *net, const struct modc_model *model, struct modc_params *params,
-                           void *workspace, size_t bytes);
+enum modc_status modc_init(struct modc_context *net, const struct modc_model *model,
+                           struct modc_params *params, void *workspace, size_t bytes);
 void modc_train(struct modc_context *net, bool mode);
 void modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
 void modc_reset_state(struct modc_context *net);
@@ -426,7 +439,8 @@ struct modc_hook_call {
     void *user;
     struct modc_tensor *inputs;
     int input_count;
-    struct modc_tensor *outputs; /* NULL in pre-hooks, and in always_call hooks where the module did not finish */
+    struct modc_tensor
+        *outputs; /* NULL in pre-hooks, and in always_call hooks where the module did not finish */
     int output_count;
 };
 
@@ -447,8 +461,8 @@ struct modc_hook_set {
     struct modc_hook *hooks;
 };
 
-/* Registered while the module's hooks run, a hook runs from the next call on; removed then, it still runs in this
- * one. MODC_INDEX (no such module), MODC_ARGUMENT (already registered; flags), MODC_MEMORY (over
+/* Registered while the module's hooks run, a hook runs from the next call on; removed then, it still runs in
+ * this one. MODC_INDEX (no such module), MODC_ARGUMENT (already registered; flags), MODC_MEMORY (over
  * MODC_MAX_HOOKS), MODC_POINTER, MODC_UNSUPPORTED (no entry of the model has a fenced variant). */
 enum modc_status modc_register_forward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
                                                 unsigned flags);
@@ -458,7 +472,7 @@ enum modc_status modc_register_module_forward_pre_hook(struct modc_hook_set *set
                                                        unsigned flags);
 enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, struct modc_hook *hook,
                                                    unsigned flags);
-void modc_hook_remove(struct modc_hook *hook);                                  /* again: does nothing */
+void modc_hook_remove(struct modc_hook *hook); /* again: does nothing */
 /* NULL: none. MODC_POINTER, MODC_UNSUPPORTED. */
 enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_set *set);
 
@@ -493,11 +507,11 @@ enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call,
                                int output_count);
 enum modc_status modc_call_failed(struct modc_context *net, enum modc_status status);
 
-/* ---- safetensors, for any tensors ------------------------------------------------------------------------ */
+/* ---- safetensors, for any tensors ---------------------------------------------------------------------- */
 
 /* A file in memory that passed every check of module-semantics 7.3. */
 struct modc_reader {
-    const unsigned char *bytes; /* the whole file */
+    const unsigned char *bytes;  /* the whole file */
     size_t length, header, data; /* header: bytes of JSON after the first 8; data: where tensors start */
     bool duplicates;             /* a name stands there twice; the last one counts */
     size_t count;                /* tensors */
@@ -530,7 +544,8 @@ struct modc_named_tensor {
     struct modc_tensor tensor;
 };
 
-/* Tensors to write, wherever they come from: get may leave name NULL (not in the file), copy gives the bytes. */
+/* Tensors to write, wherever they come from: get may leave name NULL (not in the file), copy gives the
+ * bytes. */
 struct modc_writer {
     int count;
     const void *user;
@@ -539,17 +554,18 @@ struct modc_writer {
 };
 
 /* As modc_save_bytes. MODC_ARGUMENT: a name stands there twice with one dtype. */
-enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, size_t capacity, size_t *length);
-enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out, size_t capacity,
-                                    size_t *length);
+enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, size_t capacity,
+                                 size_t *length);
+enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out,
+                                    size_t capacity, size_t *length);
 
-/* ---- numbers --------------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------------- */
 
 size_t modc_dtype_align(enum modc_dtype dtype);
 size_t modc_tensor_bytes(const struct modc_tensor *tensor);
 
-/* One element, which need not be aligned. Storing rounds float types through float32 as PyTorch does, cuts for
- * integers, and takes everything but 0 as true; a complex number is its real part. */
+/* One element, which need not be aligned. Storing rounds float types through float32 as PyTorch does, cuts
+ * for integers, and takes everything but 0 as true; a complex number is its real part. */
 double modc_number(const void *from, enum modc_dtype dtype);
 void modc_store(void *to, enum modc_dtype dtype, double value);
 
@@ -562,11 +578,12 @@ bool modc_converts(enum modc_dtype to, enum modc_dtype from);
 enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *in, enum modc_dtype in_dtype,
                               size_t count);
 
-/* ---- hosted builds: modc_host.c -------------------------------------------------------------------------- */
+/* ---- hosted builds: modc_host.c ------------------------------------------------------------------------ */
 
 /* Over modc_load_bytes and modc_save_bytes; a failed save leaves the old file. MODC_FILE (errno says more);
  * load refuses MODC_ASSIGN (MODC_ARGUMENT): map the file and use modc_load_bytes. */
-enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags, struct modc_report *report);
+enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags,
+                           struct modc_report *report);
 enum modc_status modc_save(const struct modc_params *params, const char *path);
 
 /* The file's bytes, read-only, until modc_unmap. */
@@ -575,7 +592,8 @@ void modc_unmap(const void *bytes, size_t length);
 /* Writes a file at once: under another name first, then renamed. MODC_FILE. */
 enum modc_status modc_write_file(const char *path, const void *bytes, size_t length);
 
-/* struct MODEL_params with its parameter block and packed block in one allocation, bound; weights are not set. */
+/* struct MODEL_params with its parameter block and packed block in one allocation, bound; weights are not
+ * set. */
 enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params);
 void modc_params_destroy(struct modc_params *params); /* only of modc_params_create; NULL is allowed */
 

@@ -1,15 +1,15 @@
 /* modc_hook.c - contexts, and forward hooks: who registered what, and what runs around a module's call.
  *
- * The emitted fenced code brackets every module with modc_call_begin and modc_call_end; the fused code has none of
- * this. Order, snapshots and always_call are PyTorch's (module-semantics 1.1 to 1.5). */
+ * The emitted fenced code brackets every module with modc_call_begin and modc_call_end; the fused code has
+ * none of this. Order, snapshots and always_call are PyTorch's (module-semantics 1.1 to 1.5). */
 #include "modc.h"
 
 #include <string.h>
 
-/* ---- contexts ------------------------------------------------------------------------------------------- */
+/* ---- contexts ------------------------------------------------------------------------------------------ */
 
-enum modc_status modc_init(struct modc_context *net, const struct modc_model *model, struct modc_params *params,
-                           void *workspace, size_t bytes)
+enum modc_status modc_init(struct modc_context *net, const struct modc_model *model,
+                           struct modc_params *params, void *workspace, size_t bytes)
 {
     if (net == NULL || model == NULL || params == NULL || params->model == NULL ||
         (workspace == NULL && bytes > 0))
@@ -67,7 +67,7 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
     return MODC_OK;
 }
 
-/* ---- registration --------------------------------------------------------------------------------------- */
+/* ---- registration -------------------------------------------------------------------------------------- */
 
 static bool has_fenced(const struct modc_model *model)
 {
@@ -132,8 +132,8 @@ enum modc_status modc_register_forward_hook(struct modc_context *net, int module
     return add_to_context(net, module, MODC_HOOK_FORWARD, hook, flags);
 }
 
-static enum modc_status add_to_set(struct modc_hook_set *set, enum modc_hook_kind kind, struct modc_hook *hook,
-                                   unsigned flags)
+static enum modc_status add_to_set(struct modc_hook_set *set, enum modc_hook_kind kind,
+                                   struct modc_hook *hook, unsigned flags)
 {
     if (set == NULL)
         return MODC_POINTER;
@@ -178,7 +178,7 @@ enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_se
     return MODC_OK;
 }
 
-/* ---- calling -------------------------------------------------------------------------------------------- */
+/* ---- calling ------------------------------------------------------------------------------------------- */
 
 /* The hooks of one step as they were when it started: one added meanwhile does not run, one removed does. */
 struct snapshot {
@@ -186,7 +186,8 @@ struct snapshot {
     int count;
 };
 
-static void collect(struct snapshot *snapshot, const struct modc_hook *list, int module, enum modc_hook_kind kind)
+static void collect(struct snapshot *snapshot, const struct modc_hook *list, int module,
+                    enum modc_hook_kind kind)
 {
     for (const struct modc_hook *hook = list; hook != NULL; hook = hook->next) {
         if (hook->kind == kind && (hook->module == module || hook->module < 0))
@@ -203,8 +204,8 @@ static void take_snapshot(struct snapshot *snapshot, const struct modc_context *
     collect(snapshot, net->hooks, module, kind);
 }
 
-/* Changes whenever a dtype or dimension of one tensor does, or a pointer becomes or stops being NULL: each step is
- * a bijection. */
+/* Changes whenever a dtype or dimension of one tensor does, or a pointer becomes or stops being NULL: each
+ * step is a bijection. */
 static uint64_t shape_hash(const struct modc_tensor *tensors, int count)
 {
     uint64_t hash = 14695981039346656037u;
@@ -232,13 +233,15 @@ static enum modc_status run_hook(struct modc_context *net, const struct modc_cal
                                     call->input_count,
                                     call->outputs,
                                     call->output_count};
-    uint64_t before = shape_hash(call->inputs, call->input_count) ^ shape_hash(call->outputs, call->output_count) * 3;
+    uint64_t before = shape_hash(call->inputs, call->input_count) ^
+                      shape_hash(call->outputs, call->output_count) * 3;
     enum modc_status status = hook->call(&record);
 
     if (status != MODC_OK)
         return status;
 
-    uint64_t after = shape_hash(call->inputs, call->input_count) ^ shape_hash(call->outputs, call->output_count) * 3;
+    uint64_t after = shape_hash(call->inputs, call->input_count) ^
+                     shape_hash(call->outputs, call->output_count) * 3;
 
     return before == after ? MODC_OK : MODC_HOOK_SHAPE;
 }

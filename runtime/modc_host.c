@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- files ---------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 enum modc_status modc_map(const char *path, const void **bytes, size_t *length)
 {
@@ -131,7 +131,8 @@ enum modc_status modc_write_file(const char *path, const void *bytes, size_t len
     return good ? MODC_OK : MODC_FILE;
 }
 
-enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags, struct modc_report *report)
+enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags,
+                           struct modc_report *report)
 {
     const void *bytes;
     size_t length;
@@ -168,7 +169,7 @@ enum modc_status modc_save(const struct modc_params *params, const char *path)
     return status;
 }
 
-/* ---- allocation ----------------------------------------------------------------------------------------- */
+/* ---- allocation ---------------------------------------------------------------------------------------- */
 
 static size_t rounded_up(size_t bytes, size_t align)
 {

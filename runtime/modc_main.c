@@ -3,8 +3,8 @@
  *
  *     cc -DMODC_MODEL=policy_model modc_main.c policy.c modc_*.c -lm
  *
- * Messages go to stderr, results to stdout. Exit status: 0 done, 2 the command line, 3 a file or its shapes,
- * 4 numbers differ, 5 a call failed, 6 a fault of modc itself. */
+ * Messages go to stderr, results to stdout. Exit status: 0 done, 2 the command line, 3 a file, its shapes or the
+ * indices in it, 4 numbers differ, 6 a fault of modc itself. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -23,7 +23,7 @@
 #endif
 extern const struct modc_model MODC_MODEL;
 
-enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_FILES = 3, EXIT_DIFFER = 4, EXIT_CALL = 5, EXIT_BUG = 6 };
+enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_FILES = 3, EXIT_DIFFER = 4, EXIT_BUG = 6 };
 enum { MAX_HOOKS = 64, NAME = 256 };
 
 struct hook_option {
@@ -62,9 +62,9 @@ struct run {
     struct modc_context *net;
     struct scale scales[MAX_HOOKS];
     struct buffer *buffers;
-    int steps;    /* --sequence: calls in a row; otherwise 1 */
-    int *sizes;   /* of the model; -1: not known yet */
-    int *size_by; /* which input gave it, or -1 */
+    int steps;                                  /* --sequence: calls in a row; otherwise 1 */
+    int *sizes;                                 /* of the model; -1: not known yet */
+    int *size_by;                               /* which input gave it, or -1 */
     struct modc_named_tensor *inputs, *outputs; /* with the steps in front, if there are any */
     const void **in;                            /* of one call */
     void **out;
@@ -106,7 +106,7 @@ static void write_stderr(void *user, const char *text, size_t length)
     fwrite(text, 1, length, stderr);
 }
 
-/* ---- options -------------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------- */
 
 static const char usage[] =
     "options:\n"
@@ -182,9 +182,9 @@ static bool set_option(struct options *o, const char *name, const char *value)
 
 static int parse_options(struct options *o, int count, char **arguments)
 {
-    static const char *const with_value[] = {"--weights", "--inputs", "--outputs",   "--state",  "--expect",
-                                             "--entry",   "--hooks",  "--pre-hooks", "--seed",   "--rtol",
-                                             "--atol",    "--repeat"};
+    static const char *const with_value[] = {"--weights", "--inputs", "--outputs", "--state",
+                                             "--expect",  "--entry",  "--hooks",   "--pre-hooks",
+                                             "--seed",    "--rtol",   "--atol",    "--repeat"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -222,7 +222,7 @@ static int parse_options(struct options *o, int count, char **arguments)
     return EXIT_OK;
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------------- */
+/* ---- shapes -------------------------------------------------------------------------------------------- */
 
 static const char *dtype_name(enum modc_dtype dtype)
 {
@@ -238,11 +238,13 @@ static void found_text(const struct modc_item *item, char *out)
     int at = snprintf(out, NAME, "[");
 
     for (int i = 0; i < item->ndim && i < MODC_MAX_DIMS && at < NAME - 32; i++)
-        at += snprintf(out + at, (size_t)(NAME - at), "%s%llu", i > 0 ? ", " : "", (unsigned long long)item->dims[i]);
+        at += snprintf(out + at, (size_t)(NAME - at), "%s%llu", i > 0 ? ", " : "",
+                       (unsigned long long)item->dims[i]);
     snprintf(out + at, (size_t)(NAME - at), "%s]", item->ndim > MODC_MAX_DIMS ? ", ..." : "");
 }
 
-/* "[batch, 4]", with "steps" in front for --sequence; a dimension that is an expression prints as its maximum. */
+/* "[batch, 4]", with "steps" in front for --sequence; a dimension that is an expression prints as its
+ * maximum. */
 static void expected_text(const struct run *run, const struct modc_io *io, char *out)
 {
     int at = snprintf(out, NAME, "[%s", run->options.sequence ? io->ndim > 0 ? "steps, " : "steps" : "");
@@ -266,11 +268,11 @@ static int take_size(struct run *run, int index, int axis, uint64_t found)
     const char *name = run->model->sizes[size].name, *file = run->options.inputs;
 
     if (found > (uint64_t)max)
-        return fail(EXIT_FILES, file, "%s: dimension %d is %s = %llu, over its maximum %d", io->name, axis, name,
-                    (unsigned long long)found, max);
+        return fail(EXIT_FILES, file, "%s: dimension %d is %s = %llu, over its maximum %d", io->name, axis,
+                    name, (unsigned long long)found, max);
     if (run->sizes[size] >= 0 && run->sizes[size] != (int)found)
-        return fail(EXIT_FILES, file, "%s: dimension %d is %s = %llu, but %s has %s = %d", io->name, axis, name,
-                    (unsigned long long)found, run->entry->inputs[run->size_by[size]].name, name,
+        return fail(EXIT_FILES, file, "%s: dimension %d is %s = %llu, but %s has %s = %d", io->name, axis,
+                    name, (unsigned long long)found, run->entry->inputs[run->size_by[size]].name, name,
                     run->sizes[size]);
     run->sizes[size] = (int)found;
     run->size_by[size] = index;
@@ -292,9 +294,11 @@ static int check_input(struct run *run, int index, const struct modc_item *item)
     if (item->ndim != io->ndim + front)
         return fail(EXIT_FILES, file, "%s: expected shape %s, found %s", io->name, expected, found);
     if (front > 0) {
-        if (item->dims[0] == 0 || item->dims[0] > 1000000000 || (run->steps > 0 && item->dims[0] != (uint64_t)run->steps))
-            return fail(EXIT_FILES, file, "%s: expected shape %s, found %s: the steps of all inputs must agree",
-                        io->name, expected, found);
+        if (item->dims[0] == 0 || item->dims[0] > 1000000000 ||
+            (run->steps > 0 && item->dims[0] != (uint64_t)run->steps))
+            return fail(EXIT_FILES, file,
+                        "%s: expected shape %s, found %s: the steps of all inputs must agree", io->name,
+                        expected, found);
         run->steps = (int)item->dims[0];
     }
     for (int i = 0; i < io->ndim; i++) {
@@ -312,7 +316,8 @@ static int check_input(struct run *run, int index, const struct modc_item *item)
     return EXIT_OK;
 }
 
-/* Gives a tensor its shape for the sizes of this run, and memory. index as struct modc_entry's shape takes it. */
+/* Gives a tensor its shape for the sizes of this run, and memory. index as struct modc_entry's shape takes
+ * it. */
 static void make_tensor(struct run *run, const struct modc_io *io, int index, struct modc_named_tensor *named)
 {
     struct modc_tensor *tensor = &named->tensor;
@@ -340,7 +345,7 @@ static size_t count_of(const struct modc_tensor *tensor)
     return modc_tensor_bytes(tensor) / modc_dtype_bytes(tensor->dtype);
 }
 
-/* ---- inputs --------------------------------------------------------------------------------------------- */
+/* ---- inputs -------------------------------------------------------------------------------------------- */
 
 static const struct modc_io *find_io(const struct modc_io *ios, int count, const struct modc_item *item)
 {
@@ -480,7 +485,7 @@ static int prepare_inputs(struct run *run)
     return status;
 }
 
-/* ---- weights and hooks ---------------------------------------------------------------------------------- */
+/* ---- weights and hooks --------------------------------------------------------------------------------- */
 
 static int prepare_weights(struct run *run)
 {
@@ -562,8 +567,10 @@ static int register_hook(struct run *run, int index)
     scale->identity = strcmp(option->text, "fence") == 0;
     if (!scale->identity) {
         if (equals == NULL || (size_t)(equals - option->text) >= sizeof path ||
-            strncmp(equals + 1, kind, sizeof kind - 1) != 0 || !parse_real(equals + sizeof kind, &scale->factor))
-            return fail(EXIT_USAGE, "modc", "a hook is 'fence' or MODULE=scale:NUMBER, not '%s'", option->text);
+            strncmp(equals + 1, kind, sizeof kind - 1) != 0 ||
+            !parse_real(equals + sizeof kind, &scale->factor))
+            return fail(EXIT_USAGE, "modc", "a hook is 'fence' or MODULE=scale:NUMBER, not '%s'",
+                        option->text);
         memcpy(path, option->text, (size_t)(equals - option->text));
         if (modc_get_submodule(run->model, path, &module) != MODC_OK)
             return fail(EXIT_USAGE, "modc", "%s has no module '%s'", run->model->name, path);
@@ -592,7 +599,7 @@ static int prepare_context(struct run *run)
     return EXIT_OK;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------------------- */
 
 static void free_buffers(struct run *run)
 {
@@ -628,12 +635,16 @@ static int call_failed(const struct run *run, enum modc_status status)
     const struct modc_context *net = run->net;
     bool known = net->fault_module >= 0 && net->fault_module < run->model->module_count;
     const char *path = known ? run->model->modules[net->fault_module].path : "";
+    const char *colon = path[0] != '\0' ? ": " : "", *where = run->model->name,
+               *text = modc_status_text(status);
 
     if (status == MODC_INDEX)
-        return fail(EXIT_CALL, run->model->name, "%s%s%s (value %lld at position %lld)", path,
-                    path[0] != '\0' ? ": " : "", modc_status_text(status), (long long)net->fault_value,
-                    (long long)net->fault_index);
-    return fail(EXIT_CALL, run->model->name, "%s%s%s", path, path[0] != '\0' ? ": " : "", modc_status_text(status));
+        return fail(EXIT_FILES, where, "%s%s%s (value %lld at position %lld)", path, colon, text,
+                    (long long)net->fault_value, (long long)net->fault_index);
+    if (status == MODC_UNSUPPORTED)
+        return fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
+    return fail(status == MODC_SIZE || status == MODC_DIVISION ? EXIT_FILES : EXIT_BUG, where, "%s%s%s", path,
+                colon, text);
 }
 
 static int call_all(struct run *run)
@@ -651,7 +662,7 @@ static int call_all(struct run *run)
     return EXIT_OK;
 }
 
-/* ---- results -------------------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------------- */
 
 static int write_outputs(const struct run *run)
 {
@@ -701,7 +712,8 @@ static double default_rtol(enum modc_dtype dtype)
     }
 }
 
-/* The distance of two numbers: NaN equals NaN, an infinity equals itself, both are infinitely far from others. */
+/* The distance of two numbers: NaN equals NaN, an infinity equals itself, both are infinitely far from
+ * others. */
 static double distance(double got, double want)
 {
     if (isnan(got) || isnan(want))
@@ -732,7 +744,8 @@ static struct difference compare(const struct modc_tensor *got, const char *want
     bool exact = !modc_converts(MODC_FLOAT32, got->dtype) && got->dtype != MODC_COMPLEX64;
 
     for (size_t k = 0; k < count; k++) {
-        double x = part_of(got->data, got->dtype, k), y = part_of(want, want_dtype, k), error = distance(x, y);
+        double x = part_of(got->data, got->dtype, k), y = part_of(want, want_dtype, k),
+               error = distance(x, y);
 
         if (exact && error == 0.0 && memcmp((const char *)got->data + k * each, want + k * each, each) != 0)
             error = 1.0; /* int64 that differ below a double */
@@ -764,7 +777,8 @@ static void place_text(const struct modc_tensor *tensor, size_t at, char *out)
     snprintf(out + length, (size_t)(NAME - length), "]");
 }
 
-static int expect_output(const struct run *run, const struct modc_named_tensor *named, const struct modc_item *item)
+static int expect_output(const struct run *run, const struct modc_named_tensor *named,
+                         const struct modc_item *item)
 {
     const struct modc_tensor *tensor = &named->tensor;
     const char *file = run->options.expect;
@@ -791,15 +805,18 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
 
     place_text(tensor, d.at, place);
     printf("%s: largest error %.3g, relative %.3g, at %s", named->name, d.error,
-           d.largest > 0.0 ? d.error / d.largest : d.error > 0.0 ? (double)INFINITY : 0.0, place);
+           d.largest > 0.0 ? d.error / d.largest
+           : d.error > 0.0 ? (double)INFINITY
+                           : 0.0,
+           place);
     if (d.error > 0.0)
         printf(": %.9g, expected %.9g", d.got, d.want);
     printf("%s\n", good ? "" : " (differs)");
     return good ? EXIT_OK : EXIT_DIFFER;
 }
 
-/* Outputs that the file does not have are not compared; a tensor that is no output is an error, and so is a file
- * without any output: nothing would have been checked. */
+/* Outputs that the file does not have are not compared; a tensor that is no output is an error, and so is a
+ * file without any output: nothing would have been checked. */
 static int expect_outputs(const struct run *run, const struct modc_reader *reader)
 {
     const struct modc_entry *entry = run->entry;
@@ -811,7 +828,8 @@ static int expect_outputs(const struct run *run, const struct modc_reader *reade
 
         modc_item_name(&item, name, sizeof name);
         if (find_io(entry->outputs, entry->output_count, &item) == NULL)
-            return fail(EXIT_FILES, run->options.expect, "%s: %s has no output of this name", name, entry->name);
+            return fail(EXIT_FILES, run->options.expect, "%s: %s has no output of this name", name,
+                        entry->name);
     }
     for (int i = 0; i < entry->output_count; i++) {
         if (!modc_reader_find(reader, run->outputs[i].name, &item))
@@ -824,7 +842,8 @@ static int expect_outputs(const struct run *run, const struct modc_reader *reade
         status = result != EXIT_OK ? result : status;
         found++;
     }
-    return found > 0 ? status : fail(EXIT_FILES, run->options.expect, "there is no output of %s in it", entry->name);
+    return found > 0 ? status
+                     : fail(EXIT_FILES, run->options.expect, "there is no output of %s in it", entry->name);
 }
 
 static int check_expected(const struct run *run)
@@ -839,7 +858,7 @@ static int check_expected(const struct run *run)
     return status;
 }
 
-/* ---- time ----------------------------------------------------------------------------------------------- */
+/* ---- time ---------------------------------------------------------------------------------------------- */
 
 static double now(void)
 {
@@ -879,7 +898,8 @@ static void print_time(double seconds)
         print_short(seconds, "s");
 }
 
-/* One line: the shortest and the median call, the work at the maxima of the sizes, the workspace of the variant. */
+/* One line: the shortest and the median call, the work at the maxima of the sizes, the workspace of the
+ * variant. */
 static void print_times(const struct run *run, double *times, long count, long inner)
 {
     const struct modc_entry *entry = run->entry;
@@ -938,7 +958,7 @@ static int measure(struct run *run)
     return status == MODC_OK ? EXIT_OK : call_failed(run, status);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static int find_entry(struct run *run)
 {
@@ -946,7 +966,8 @@ static int find_entry(struct run *run)
     const char *name = run->options.entry != NULL ? run->options.entry : "forward";
     int index = 0;
 
-    if (modc_get_entry(model, name, &index) != MODC_OK && (run->options.entry != NULL || model->entry_count == 0)) {
+    if (modc_get_entry(model, name, &index) != MODC_OK &&
+        (run->options.entry != NULL || model->entry_count == 0)) {
         fail(EXIT_USAGE, "modc", "%s has no entry '%s'", model->name, name);
         for (int i = 0; i < model->entry_count; i++)
             fprintf(stderr, "%s %s", i == 0 ? "hint: it has" : ",", model->entries[i].name);
@@ -963,8 +984,8 @@ static int find_entry(struct run *run)
     return EXIT_OK;
 }
 
-/* Everything that reads comes before everything that writes; the clock comes last, because its calls go on with
- * the state that the asked ones left. */
+/* Everything that reads comes before everything that writes; the clock comes last, because its calls go on
+ * with the state that the asked ones left. */
 static int run_all(struct run *run)
 {
     int status = find_entry(run);

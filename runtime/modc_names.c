@@ -31,9 +31,10 @@ static const char *below(const struct modc_model *model, int module, const char 
     return name + skip;
 }
 
-/* ---- iterators ------------------------------------------------------------------------------------------ */
+/* ---- iterators ----------------------------------------------------------------------------------------- */
 
-static void start(struct modc_names *it, const struct modc_model *model, int module, const char *prefix, int kind)
+static void start(struct modc_names *it, const struct modc_model *model, int module, const char *prefix,
+                  int kind)
 {
     it->model = model;
     it->prefix = prefix != NULL ? prefix : "";
@@ -46,8 +47,8 @@ static void start(struct modc_names *it, const struct modc_model *model, int mod
     it->remove_duplicate = true;
 }
 
-void modc_named_parameters(struct modc_names *it, const struct modc_model *model, int module, const char *prefix,
-                           bool recurse, bool remove_duplicate)
+void modc_named_parameters(struct modc_names *it, const struct modc_model *model, int module,
+                           const char *prefix, bool recurse, bool remove_duplicate)
 {
     start(it, model, module, prefix, PARAMETERS);
     it->recurse = recurse;
@@ -78,8 +79,8 @@ static bool covers(const struct modc_names *it, int index)
     const struct modc_key *key = &it->model->keys[index];
     int last = it->module + (it->recurse ? it->model->modules[it->module].subtree : 0);
 
-    return ((key->flags & MODC_KEY_PARAMETER) != 0) == (it->kind == PARAMETERS) && key->module >= it->module &&
-           key->module <= last;
+    return ((key->flags & MODC_KEY_PARAMETER) != 0) == (it->kind == PARAMETERS) &&
+           key->module >= it->module && key->module <= last;
 }
 
 static bool seen_before(const struct modc_names *it, int index)
@@ -131,7 +132,7 @@ size_t modc_names_text(const struct modc_names *it, char *out, size_t capacity)
     return length;
 }
 
-/* ---- lookup --------------------------------------------------------------------------------------------- */
+/* ---- lookup -------------------------------------------------------------------------------------------- */
 
 enum modc_status modc_get_submodule(const struct modc_model *model, const char *path, int *module)
 {
@@ -178,7 +179,7 @@ enum modc_status modc_get_entry(const struct modc_model *model, const char *name
     return MODC_NAME;
 }
 
-/* ---- printing ------------------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------------------ */
 
 struct printer {
     const struct modc_model *model;

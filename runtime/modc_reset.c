@@ -1,10 +1,10 @@
 /* modc_reset.c - the initial weights of a model, bit for bit those of PyTorch's CPU generator.
  *
- * Apart from modc_state.c because every rounding here is promised (module-semantics 5.1a) and because firmware that
- * only loads weights does without it. No libm: functions are written out, with fused multiply-adds in software
- * where the machine has none. float64 normal_ agrees up to the last bit of log, sin and cos; with
- * MODC_LIBM defined it calls the C library's, as PyTorch does, and agrees in all bits with a PyTorch that uses
- * the same library. */
+ * Apart from modc_state.c because every rounding here is promised (module-semantics 5.1a) and because
+ * firmware that only loads weights does without it. No libm: functions are written out, with fused multiply-
+ * adds in software where the machine has none. float64 normal_ agrees up to the last bit of log, sin and
+ * cos; with MODC_LIBM defined it calls the C library's, as PyTorch does, and agrees in all bits with a
+ * PyTorch that uses the same library. */
 #include "modc.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-/* ---- MT19937 -------------------------------------------------------------------------------------------- */
+/* ---- MT19937 ------------------------------------------------------------------------------------------- */
 
 enum { WORDS = 624, MIDDLE = 397 };
 
@@ -79,7 +79,7 @@ static double next_u53(struct generator *g)
     return (double)(word & 0x1fffffffffffffu) * 1.1102230246251565404e-16; /* 2^-53 */
 }
 
-/* ---- exact arithmetic ----------------------------------------------------------------------------------- */
+/* ---- exact arithmetic ---------------------------------------------------------------------------------- */
 
 /* high + low is exactly what was computed. */
 struct pair {
@@ -164,7 +164,7 @@ static float sqrt32(float x)
     return (float)sqrt64((double)x); /* twice the bits and two more: rounding twice does no harm */
 }
 
-/* ---- log, sin and cos as the float32 kernels have them --------------------------------------------------- */
+/* ---- log, sin and cos as the float32 kernels have them ------------------------------------------------- */
 
 /* Of a positive normal number. */
 static float log32(float x)
@@ -227,7 +227,7 @@ static void sin_cos32(float x, float *sine, float *cosine)
     *cosine = ((j - 2) & 4) != 0 ? c : -c;
 }
 
-/* ---- log, sin and cos in double ------------------------------------------------------------------------- */
+/* ---- log, sin and cos in double ------------------------------------------------------------------------ */
 
 #ifdef MODC_LIBM
 
@@ -268,14 +268,16 @@ static double log64(double x)
 
     double above = m - 1.0, s = above / (m + 1.0);
     struct pair divisor = two_sum(m, 1.0), product = two_product(s, divisor.high);
-    double rest = ((above - product.high) - product.low - s * divisor.low) / divisor.high; /* s + rest is exact */
+    double rest = ((above - product.high) - product.low - s * divisor.low) /
+                  divisor.high; /* s + rest is exact */
     double z = s * s, series = 0.0;
 
     for (int k = 33; k >= 3; k -= 2)
         series = series * z + 1.0 / k;
 
     double e = exponent;
-    struct pair sum = two_sum(e * 6.93147180369123816490e-1, 2.0 * s); /* ln 2 in 33 bits: the product is exact */
+    struct pair sum = two_sum(e * 6.93147180369123816490e-1,
+                              2.0 * s); /* ln 2 in 33 bits: the product is exact */
 
     return sum.high + (sum.low + (2.0 * (rest + s * z * series) + e * 1.90821492927058770002e-10));
 }
@@ -291,11 +293,12 @@ static void sin_cos64(double x, double *sine, double *cosine)
 {
     int quarter = (int)(x * 0.63661977236758134 + 0.5);
     double q = quarter;
-    struct pair r = two_sum(x - q * 1.5707963267341256, -q * 6.0771005063039602e-11); /* pi / 2 in parts of 33 bits */
+    struct pair r = two_sum(x - q * 1.5707963267341256,
+                            -q * 6.0771005063039602e-11); /* pi / 2 in parts of 33 bits */
     double low = r.low - q * 2.0222662487959506e-21;
     double z = r.high * r.high, sine_series = 0.0, cosine_series = 0.0;
-    static const double s[] = {-1.6666666666666666e-1, 8.3333333333333333e-3,  -1.9841269841269841e-4,
-                               2.7557319223985893e-6,  -2.5052108385441719e-8, 1.6059043836821613e-10,
+    static const double s[] = {-1.6666666666666666e-1,  8.3333333333333333e-3,  -1.9841269841269841e-4,
+                               2.7557319223985893e-6,   -2.5052108385441719e-8, 1.6059043836821613e-10,
                                -7.6471637318198165e-13, 2.8114572543455206e-15};
     static const double c[] = {4.1666666666666667e-2,  -1.3888888888888889e-3, 2.4801587301587302e-5,
                                -2.7557319223985893e-7, 2.0876756987868099e-9,  -1.1470745597729725e-11,
@@ -321,7 +324,7 @@ static void sin_cos64(double x, double *sine, double *cosine)
 
 #endif
 
-/* ---- drawing -------------------------------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------------------------------------- */
 
 /* Where numbers go; out NULL: nowhere, the stream only moves on. */
 struct target {
@@ -460,7 +463,8 @@ static void draw_normal(struct generator *g, const struct target *target, double
     }
 }
 
-static enum modc_status draw(struct generator *g, const struct modc_key *key, const struct modc_draw *draw, void *out)
+static enum modc_status draw(struct generator *g, const struct modc_key *key, const struct modc_draw *draw,
+                             void *out)
 {
     struct target target = {out, key->dtype, 1};
     double std = draw->b;

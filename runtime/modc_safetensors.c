@@ -1,8 +1,8 @@
 /* modc_safetensors.c - reads and writes safetensors in memory, and converts between float types.
  *
  * Apart from modc_state.c because it knows files, not models: the driver uses it for inputs and outputs. The
- * reader checks what the reference reader checks (module-semantics 7.3), in its order, without allocating: the
- * JSON is walked in passes, see note [sorting without memory]. */
+ * reader checks what the reference reader checks (module-semantics 7.3), in its order, without allocating:
+ * the JSON is walked in passes, see note [sorting without memory]. */
 #include "modc.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #endif
 #endif
 
-/* ---- dtypes --------------------------------------------------------------------------------------------- */
+/* ---- dtypes -------------------------------------------------------------------------------------------- */
 
 /* In the order in which files are sorted, last first. */
 static const struct file_dtype {
@@ -49,8 +49,8 @@ enum { FILE_DTYPES = sizeof file_dtypes / sizeof file_dtypes[0] };
 size_t modc_dtype_bytes(enum modc_dtype dtype)
 {
     static const unsigned char bytes[] = {
-        [MODC_BOOL] = 1,  [MODC_UINT8] = 1,   [MODC_INT8] = 1,     [MODC_INT16] = 2,
-        [MODC_INT32] = 4, [MODC_INT64] = 8,   [MODC_FLOAT16] = 2,  [MODC_BFLOAT16] = 2,
+        [MODC_BOOL] = 1,    [MODC_UINT8] = 1,   [MODC_INT8] = 1,      [MODC_INT16] = 2,
+        [MODC_INT32] = 4,   [MODC_INT64] = 8,   [MODC_FLOAT16] = 2,   [MODC_BFLOAT16] = 2,
         [MODC_FLOAT32] = 4, [MODC_FLOAT64] = 8, [MODC_COMPLEX64] = 8,
     };
 
@@ -71,7 +71,7 @@ static int rank_of(enum modc_dtype dtype)
     return rank;
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
 
 /* The bytes of a JSON string between its quotes, once its grammar has been checked. */
 struct slice {
@@ -400,7 +400,7 @@ static bool skip_value(struct scan *s)
     }
 }
 
-/* ---- one entry of the header ---------------------------------------------------------------------------- */
+/* ---- one entry of the header --------------------------------------------------------------------------- */
 
 struct entry {
     struct slice name;
@@ -569,8 +569,8 @@ static bool next_entry(const struct modc_reader *reader, size_t *at, struct entr
 
 /* ---- checks -------------------------------------------------------------------------------------------- */
 
-/* Note [sorting without memory]: a batch takes the smallest BATCH places that are larger than the last one of the
- * batch before, in one pass over all of them. n places are walked in order in n / BATCH + 1 passes. */
+/* Note [sorting without memory]: a batch takes the smallest BATCH places that are larger than the last one
+ * of the batch before, in one pass over all of them. n places are walked in order in n / BATCH + 1 passes. */
 enum { BATCH = MODC_SMALL ? 24 : 512 };
 
 struct place {
@@ -645,8 +645,8 @@ static bool valid_utf8(const unsigned char *text, size_t length, size_t *at)
         if (more > 1) {
             unsigned char second = text[i + 1];
 
-            if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) ||
-                (c == 0xf4 && second > 0x8f))
+            if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) ||
+                (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
                 return false;
         }
         i += more + 1;
@@ -885,7 +885,7 @@ bool modc_reader_find(const struct modc_reader *reader, const char *name, struct
     return false;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static int compare_text(const char *a, const char *b)
 {
@@ -1062,11 +1062,12 @@ static int order_next(struct order *order)
     return order->last;
 }
 
-/* The padded header with its length in front; returns how many tensors it has, and their bytes. */
-static int put_header(struct sink *sink, const struct modc_writer *writer, uint64_t *data)
+/* The padded header with its length in front, and how many bytes of data follow. False: a name stands there
+ * twice. */
+static bool put_header(struct sink *sink, const struct modc_writer *writer, uint64_t *data)
 {
     struct order order;
-    int count = 0;
+    struct modc_named_tensor before = {NULL, {NULL, MODC_BOOL, 0, {0}}};
 
     *data = 0;
     sink->at = 8;
@@ -1075,10 +1076,13 @@ static int put_header(struct sink *sink, const struct modc_writer *writer, uint6
     for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
         struct modc_named_tensor named = tensor_of(writer, index);
 
-        if (count++ > 0)
+        if (before.name != NULL && !tensor_less(&before, &named))
+            return false;
+        if (before.name != NULL)
             put(sink, ",");
         put_entry(sink, &named, *data);
         *data += modc_tensor_bytes(&named.tensor);
+        before = named;
     }
     put(sink, "}");
     while (sink->at % 8 != 0)
@@ -1089,20 +1093,16 @@ static int put_header(struct sink *sink, const struct modc_writer *writer, uint6
         for (int i = 0; i < 8; i++)
             sink->out[i] = (char)(header >> (8 * i) & 0xff);
     }
-    return count;
+    return true;
 }
 
 enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, size_t capacity, size_t *length)
 {
     struct sink sink = {NULL, 0};
     uint64_t data;
-    int given = 0;
-    int count = put_header(&sink, writer, &data);
 
-    for (int index = 0; index < writer->count; index++)
-        given += tensor_of(writer, index).name != NULL;
-    if (count != given)
-        return MODC_ARGUMENT; /* equal names and dtypes; equal names of two dtypes are found by reading */
+    if (!put_header(&sink, writer, &data))
+        return MODC_ARGUMENT;
     if (data > SIZE_MAX - sink.at || sink.at - 8 > 100000000)
         return MODC_SIZE;
     *length = sink.at + (size_t)data;
@@ -1144,15 +1144,15 @@ static enum modc_status copy_named(const struct modc_writer *writer, int index, 
     return MODC_OK;
 }
 
-enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out, size_t capacity,
-                                    size_t *length)
+enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out,
+                                    size_t capacity, size_t *length)
 {
     struct modc_writer writer = {count, tensors, get_named, copy_named};
 
     return modc_writer_run(&writer, out, capacity, length);
 }
 
-/* ---- conversion ----------------------------------------------------------------------------------------- */
+/* ---- conversion ---------------------------------------------------------------------------------------- */
 
 static float float_of_bits(uint32_t bits)
 {
@@ -1274,7 +1274,8 @@ void modc_store(void *to, enum modc_dtype dtype, double value)
         complex64[0] = (float)value;
         memcpy(to, complex64, modc_dtype_bytes(dtype));
     } else if (dtype == MODC_FLOAT16 || dtype == MODC_BFLOAT16) {
-        half = (uint16_t)(dtype == MODC_FLOAT16 ? half_of_float((float)value) : bfloat_of_float((float)value));
+        half = (uint16_t)(dtype == MODC_FLOAT16 ? half_of_float((float)value)
+                                                : bfloat_of_float((float)value));
         memcpy(to, &half, sizeof half);
     } else if (dtype == MODC_BOOL) {
         *(unsigned char *)to = value != 0.0;

@@ -13,7 +13,8 @@
  *
  * note [contraction]
  * gcc -std=c99 does not fuse a * b + c, which halves the speed of a kernel; MODC_KERNELS_BEGIN ... MODC_KERNELS_END
- * around kernels switch that on, whatever the flags. */
+ * around kernels switch that on, whatever the flags. They allow unused parameters too, since the parts of a kernel
+ * share one list. */
 #ifndef MODC_SIMD_PASS
 #ifndef MODC_SIMD_H
 #define MODC_SIMD_H
@@ -72,6 +73,18 @@
 #define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
 #define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
 
+/* Tiles of dot products, in rows and outputs. */
+#if MODC_LANES == 16 || defined __aarch64__
+#define MODC_DOT_ROWS 4
+#define MODC_DOT_OUTPUTS 4
+#elif MODC_LANES > 1
+#define MODC_DOT_ROWS 2
+#define MODC_DOT_OUTPUTS 4
+#else
+#define MODC_DOT_ROWS 1
+#define MODC_DOT_OUTPUTS 4
+#endif
+
 #if defined __GNUC__
 #define MODC_INLINE static inline __attribute__((always_inline))
 #define MODC_OUTLINE static __attribute__((noinline, unused))
@@ -86,14 +99,18 @@
 #if defined __clang__
 #define MODC_UNROLL _Pragma("clang loop unroll(full)")
 #define MODC_ROLL _Pragma("clang loop unroll(disable)")
-#define MODC_KERNELS_BEGIN _Pragma("STDC FP_CONTRACT ON")
-#define MODC_KERNELS_END
+#define MODC_KERNELS_BEGIN                                                                                   \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wunused-parameter\"")              \
+    _Pragma("STDC FP_CONTRACT ON")
+#define MODC_KERNELS_END _Pragma("clang diagnostic pop")
 #elif defined __GNUC__
 #define MODC_UNROLL _Pragma("GCC unroll 64")
 #define MODC_ROLL
 #define MODC_KERNELS_BEGIN                                                                                   \
-    _Pragma("GCC push_options") _Pragma("GCC optimize(\"fp-contract=fast\", \"no-math-errno\", \"no-trapping-math\")")
-#define MODC_KERNELS_END _Pragma("GCC pop_options")
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")                  \
+    _Pragma("GCC push_options")                                                                              \
+    _Pragma("GCC optimize(\"fp-contract=fast\", \"no-math-errno\", \"no-trapping-math\")")
+#define MODC_KERNELS_END _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 #else
 #define MODC_UNROLL
 #define MODC_ROLL
@@ -106,6 +123,13 @@
 #define MODC_KERNEL __attribute__((min_vector_width(512)))
 #else
 #define MODC_KERNEL
+#endif
+
+/* Keeps a vector in its register, where gcc would rather read it from memory again for each use. */
+#if defined __GNUC__ && !defined __clang__ && defined __x86_64__ && MODC_LANES > 1
+#define MODC_KEEP(vector) __asm__("" : "+v"(vector))
+#else
+#define MODC_KEEP(vector) ((void)0)
 #endif
 
 #if defined __GNUC__
@@ -947,41 +971,78 @@ MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
 {
     __builtin_ia32_storeupd512_mask(p, v, (unsigned char)((1u << n) - 1));
 }
-#else
+#elif defined __AVX2__ && MODC_LANES == 8
+typedef long long modc_m64_builtin __attribute__((vector_size(32)));
+static const int32_t modc_part_mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+
+MODC_INLINE MODC_I modc_part(int n, int width)
+{
+    MODC_I mask;
+
+    memcpy(&mask, modc_part_mask + (8 - n * width), sizeof mask);
+    return mask;
+}
+
 MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)
 {
-    float part[MODC_LANES] = {0};
-
-    for (int i = 0; i < n; i++)
-        part[i] = p[i];
-    return MODC_F(load)(part);
+    return __builtin_ia32_maskloadps256((const MODC_T *)(const void *)p, modc_part(n, 1));
 }
 
 MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
 {
-    float part[MODC_LANES];
-
-    MODC_F(store)(part, v);
-    for (int i = 0; i < n; i++)
-        p[i] = part[i];
+    __builtin_ia32_maskstoreps256((MODC_T *)(void *)p, modc_part(n, 1), v);
 }
 
 MODC_INLINE MODC_T64 MODC_D(load_part)(const double *p, int n)
 {
-    double part[MODC_LANES64] = {0};
-
-    for (int i = 0; i < n; i++)
-        part[i] = p[i];
-    return MODC_D(load)(part);
+    return __builtin_ia32_maskloadpd256((const MODC_T64 *)(const void *)p, (modc_m64_builtin)modc_part(n, 2));
 }
 
 MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
 {
-    double part[MODC_LANES64];
+    __builtin_ia32_maskstorepd256((MODC_T64 *)(void *)p, (modc_m64_builtin)modc_part(n, 2), v);
+}
+#else
+MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)
+{
+    MODC_T v = {0};
 
-    MODC_D(store)(part, v);
-    for (int i = 0; i < n; i++)
-        p[i] = part[i];
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES - 1; i++) {
+        if (i < n)
+            v[i] = p[i];
+    }
+    return v;
+}
+
+MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
+{
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES - 1; i++) {
+        if (i < n)
+            p[i] = v[i];
+    }
+}
+
+MODC_INLINE MODC_T64 MODC_D(load_part)(const double *p, int n)
+{
+    MODC_T64 v = {0};
+
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES64 - 1; i++) {
+        if (i < n)
+            v[i] = p[i];
+    }
+    return v;
+}
+
+MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
+{
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES64 - 1; i++) {
+        if (i < n)
+            p[i] = v[i];
+    }
 }
 #endif
 

@@ -32,7 +32,7 @@ const char *modc_status_text(enum modc_status status)
     return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------------- */
 
 static bool in_state_dict(const struct modc_key *key)
 {
@@ -83,14 +83,15 @@ void modc_fill_constant(const struct modc_key *key, void *out)
         memcpy(to + i * bytes, element, bytes);
 }
 
-/* ---- binding -------------------------------------------------------------------------------------------- */
+/* ---- binding ------------------------------------------------------------------------------------------- */
 
 static bool is_aligned(const void *block, size_t align)
 {
     return (uintptr_t)block % (align > 0 ? align : 1) == 0;
 }
 
-enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block, size_t bytes)
+enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block,
+                           size_t bytes)
 {
     if (params == NULL || model == NULL || (block == NULL && model->param_block > 0))
         return MODC_POINTER;
@@ -186,10 +187,10 @@ enum modc_status modc_get(const struct modc_params *params, int index, void *out
     return MODC_OK;
 }
 
-/* ---- state hooks ---------------------------------------------------------------------------------------- */
+/* ---- state hooks --------------------------------------------------------------------------------------- */
 
-enum modc_status modc_register_state_hook(struct modc_params *params, int module, enum modc_state_hook_kind kind,
-                                          struct modc_state_hook *hook)
+enum modc_status modc_register_state_hook(struct modc_params *params, int module,
+                                          enum modc_state_hook_kind kind, struct modc_state_hook *hook)
 {
     if (params == NULL || params->model == NULL || hook == NULL || hook->call == NULL)
         return MODC_POINTER;
@@ -223,7 +224,8 @@ void modc_state_hook_remove(struct modc_state_hook *hook)
     hook->list = NULL;
 }
 
-static enum modc_status run_module_hooks(enum modc_state_hook_kind kind, int module, struct modc_state_call *call)
+static enum modc_status run_module_hooks(enum modc_state_hook_kind kind, int module,
+                                         struct modc_state_call *call)
 {
     const struct modc_params *params = call->params;
 
@@ -282,7 +284,7 @@ static enum modc_status run_hooks(enum modc_state_hook_kind kind, struct modc_st
     return status;
 }
 
-/* ---- saving --------------------------------------------------------------------------------------------- */
+/* ---- saving -------------------------------------------------------------------------------------------- */
 
 static void get_key(const struct modc_writer *writer, int index, struct modc_named_tensor *named)
 {
@@ -317,7 +319,7 @@ enum modc_status modc_save_bytes(const struct modc_params *params, void *out, si
     return run_hooks(MODC_STATE_DICT_POST, &call);
 }
 
-/* ---- loading: which key a tensor of the file is --------------------------------------------------------- */
+/* ---- loading: which key a tensor of the file is -------------------------------------------------------- */
 
 /* The first key of this module or a later one. */
 static int first_key(const struct modc_model *model, int module)
@@ -357,8 +359,9 @@ static bool begins(const char *text, size_t length, const char *start, size_t *u
     return i < length && text[i] == '.';
 }
 
-/* Finds the key with the item's name, or -1; *module becomes the module that load_state_dict would look for it
- * in. Goes down the tree by path, so that a file of n keys takes n times the children on the way, not n squared. */
+/* Finds the key with the item's name, or -1; *module becomes the module that load_state_dict would look for
+ * it in. Goes down the tree by path, so that a file of n keys takes n times the children on the way, not n
+ * squared. */
 static int find_key(const struct modc_model *model, const struct modc_item *item, int *module)
 {
     const char *rest = item->name;
@@ -397,7 +400,7 @@ static int find_key(const struct modc_model *model, const struct modc_item *item
     return -1;
 }
 
-/* ---- loading: checks ------------------------------------------------------------------------------------ */
+/* ---- loading: checks ----------------------------------------------------------------------------------- */
 
 struct load {
     struct modc_params *params;
@@ -517,8 +520,8 @@ static void check_ties(struct load *load)
 
         int other = find_tied(load, key->same_as, i, &first);
 
-        if (other < 0 || !same_shape(key, &item) || !same_shape(key, &first) || !same_dtype(load, key, &item) ||
-            !same_dtype(load, key, &first))
+        if (other < 0 || !same_shape(key, &item) || !same_shape(key, &first) ||
+            !same_dtype(load, key, &item) || !same_dtype(load, key, &first))
             continue;
         if (!equal_as(key, &first, &item))
             add_fault(load, MODC_FAULT_TIE, other, i, &item);
@@ -628,7 +631,7 @@ static void check_file(struct load *load)
     }
 }
 
-/* ---- loading: the copy ---------------------------------------------------------------------------------- */
+/* ---- loading: the copy --------------------------------------------------------------------------------- */
 
 static void copy_item(struct load *load, int index, const struct modc_item *item)
 {
@@ -736,7 +739,7 @@ enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, 
     return status;
 }
 
-/* ---- the report ----------------------------------------------------------------------------------------- */
+/* ---- the report ---------------------------------------------------------------------------------------- */
 
 void modc_report_forget_missing(struct modc_report *report, int key)
 {
@@ -819,7 +822,8 @@ static void print_missing(const struct printer *printer, const struct modc_repor
     print_left_out(printer, printed, report->missing_count);
 }
 
-static void print_unexpected(const struct printer *printer, const struct modc_report *report, const char *quote)
+static void print_unexpected(const struct printer *printer, const struct modc_report *report,
+                             const char *quote)
 {
     const char *name = report->text;
 
@@ -837,10 +841,11 @@ static void print_unexpected(const struct printer *printer, const struct modc_re
 static void print_dtype(const struct printer *printer, const char *file_name)
 {
     static const char names[][2][16] = {
-        {"BOOL", "torch.bool"},     {"U8", "torch.uint8"},      {"I8", "torch.int8"},     {"I16", "torch.int16"},
-        {"I32", "torch.int32"},     {"I64", "torch.int64"},     {"F16", "torch.float16"}, {"BF16", "torch.bfloat16"},
-        {"F32", "torch.float32"},   {"F64", "torch.float64"},   {"C64", "torch.complex64"}, {"U16", "torch.uint16"},
-        {"U32", "torch.uint32"},    {"U64", "torch.uint64"},
+        {"BOOL", "torch.bool"},   {"U8", "torch.uint8"},      {"I8", "torch.int8"},
+        {"I16", "torch.int16"},   {"I32", "torch.int32"},     {"I64", "torch.int64"},
+        {"F16", "torch.float16"}, {"BF16", "torch.bfloat16"}, {"F32", "torch.float32"},
+        {"F64", "torch.float64"}, {"C64", "torch.complex64"}, {"U16", "torch.uint16"},
+        {"U32", "torch.uint32"},  {"U64", "torch.uint64"},
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -859,9 +864,9 @@ static void print_dtype(const struct printer *printer, const char *file_name)
 static const char *own_dtype(enum modc_dtype dtype)
 {
     static const char *const names[] = {
-        [MODC_BOOL] = "BOOL",       [MODC_UINT8] = "U8",     [MODC_INT8] = "I8",   [MODC_INT16] = "I16",
-        [MODC_INT32] = "I32",       [MODC_INT64] = "I64",    [MODC_FLOAT16] = "F16", [MODC_BFLOAT16] = "BF16",
-        [MODC_FLOAT32] = "F32",     [MODC_FLOAT64] = "F64",  [MODC_COMPLEX64] = "C64",
+        [MODC_BOOL] = "BOOL",   [MODC_UINT8] = "U8",    [MODC_INT8] = "I8",       [MODC_INT16] = "I16",
+        [MODC_INT32] = "I32",   [MODC_INT64] = "I64",   [MODC_FLOAT16] = "F16",   [MODC_BFLOAT16] = "BF16",
+        [MODC_FLOAT32] = "F32", [MODC_FLOAT64] = "F64", [MODC_COMPLEX64] = "C64",
     };
 
     return names[dtype];

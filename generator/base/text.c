@@ -400,6 +400,8 @@ static bool write_all(struct output *out, const char *folder, const struct outpu
 
         if (!make_folders(out, arena_copy(arena, pending.path, (size_t)(slash - pending.path))))
             return false;
+        for (int k = 0; k < i; k++)
+            assert(strcmp(files[k].path, files[i].path) != 0);
         exists = stat(pending.path, &info) == 0;
         if (exists && S_ISDIR(info.st_mode)) {
             *out->error = arena_format(arena, "cannot write '%s': it is a folder", pending.path);

@@ -11,41 +11,20 @@ import os
 import pathlib
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import torch
 
-import compare
+import modc_run
 import random_specs
-import safetensors_io
 
 
 def check(modc, folder, run, timeout):
     """None, or what went wrong and how to see it again."""
-    files = [str(folder / text) if text.endswith(".safetensors") else text for text in run["options"]]
-    command = [*modc, "run", str(folder / "spec.yaml"), *files]
-    after = folder / f"{run['name']}.state.found.safetensors"
-    if run["state"]:
-        command += ["--state", str(after)]
-    repeat = f"\n      repeat: {shlex.join(command)}"
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return f"no end after {timeout} s{repeat}"
-    if done.returncode != 0:
-        lines = "".join(f"\n      {line}" for line in done.stdout.strip().splitlines()[-25:])
-        return f"exit status {done.returncode}{lines}{repeat}"
-    if run["state"]:
-        if not after.exists():
-            return f"--state wrote nothing{repeat}"
-        expected = safetensors_io.read(folder / run["state"])[0]
-        lines, good = compare.compare(expected, safetensors_io.read(after)[0])
-        if not good:
-            return "the state_dict after the call differs" + "".join(f"\n      {line}" for line in lines) + repeat
-    return None
+    options = [str(folder / text) if text.endswith(".safetensors") else text for text in run["options"]]
+    state = run["state"] and str(folder / run["state"])
+    return modc_run.check(modc, str(folder / "spec.yaml"), options, state, timeout)
 
 
 def main():
@@ -58,11 +37,9 @@ def main():
     parser.add_argument("--timeout", type=float, default=300)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    modc = shlex.split(args.modc)
-    if os.path.exists(modc[0]):
-        modc[0] = os.path.abspath(modc[0])
-    elif shutil.which(modc[0]) is None:
-        print(f"there is no {modc[0]}", file=sys.stderr)
+    modc = modc_run.command_of(args.modc)
+    if modc is None:
+        print(f"there is no {args.modc}", file=sys.stderr)
         return 2
     keep = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="modc-live-")).absolute()
     print(f"torch {torch.__version__}, seeds {args.seed} to {args.seed + args.count - 1}, {args.modc}", flush=True)

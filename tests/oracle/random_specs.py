@@ -954,7 +954,9 @@ def plan_runs(draw, root, generator):
         if generator.random() < 0.15:
             runs.append(("empty", [], None, draw.sizes, 2))
     paths = [path for path, _ in root.named_modules()]
-    if len(paths) > 1 and generator.random() < 0.35:
+    if generator.random() < 0.15 or (len(paths) == 1 and generator.random() < 0.2):
+        runs.append(("fence", ["--hooks", "fence"], None, draw.sizes, 1))
+    elif len(paths) > 1 and generator.random() < 0.4:
         options = []
         for _ in range(generator.choice([1, 1, 2, 3])):
             option = generator.choice(["--hooks", "--pre-hooks"])

@@ -651,8 +651,8 @@ class Spec:
                 module.eval()
 
     def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=()):
-        """One call. Hooks are (path, factor): they scale what goes into a module or comes out of it, and leave the
-        tensors that they were given as they are. Returns the outputs by name."""
+        """One call. Hooks are (path, factor): they scale the first input of a module, or its first output, and leave
+        the tensors that they were given as they are. Returns the outputs by name."""
         self.set_mode(root, train)
         if entry in (None, "forward"):
             arguments, statements, call = list(self.inputs), self.root.statements, root
@@ -706,10 +706,12 @@ class Spec:
 
 
 def scaled(value, factor):
-    """The value with every floating tensor times factor."""
+    """The value with its first tensor times factor, as the hooks of `modc run` scale it."""
     if isinstance(value, torch.Tensor):
-        return value * factor if value.is_floating_point() or value.is_complex() else value
-    if isinstance(value, (tuple, list)):
-        parts = [scaled(part, factor) for part in value]
+        floating = value.is_floating_point() or value.is_complex()
+        return value * factor if floating else (value.double() * factor).to(value.dtype)
+    if isinstance(value, (tuple, list)) and value:
+        first, *rest = value
+        parts = [scaled(first, factor), *rest]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value

@@ -1,7 +1,7 @@
 """`modc run` with PyTorch in the place of modc: the same options, the same files, the same exit status.
 
     python3 tests/oracle/torch_run.py run SPEC [--weights W] [--inputs I] [--outputs O] [--expect E] [--state S]
-        [--entry NAME] [--train] [--sequence] [--hooks MODULE=scale:F]... [--pre-hooks MODULE=scale:F]...
+        [--entry NAME] [--train] [--sequence] [--hooks MODULE=scale:F|fence]... [--pre-hooks ...]...
         [--set NAME=VALUE]... [--dtype D] [--seed N] [--rtol R] [--atol A]
 
 Answers "what does PyTorch say?", and lets vectors.py and live.py be tried without modc (`--modc`).
@@ -17,11 +17,13 @@ from spec_torch import Spec
 
 
 def hook(text):
-    """`trunk.0=scale:2.0` as ("trunk.0", 2.0); the root's path is empty."""
+    """`trunk.0=scale:2.0` as ("trunk.0", 2.0); the root's path is empty, and `fence` changes nothing."""
+    if text == "fence":
+        return "", 1.0
     path, _, action = text.rpartition("=")
     kind, _, factor = action.partition(":")
     if kind != "scale":
-        raise argparse.ArgumentTypeError(f"'{text}' is not MODULE=scale:FACTOR")
+        raise argparse.ArgumentTypeError(f"'{text}' is neither MODULE=scale:FACTOR nor fence")
     return path, float(factor)
 
 

@@ -7,44 +7,19 @@ import concurrent.futures
 import fnmatch
 import os
 import pathlib
-import shlex
-import subprocess
 import sys
-import tempfile
 
-import compare
-import safetensors_io
+import modc_run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
 
 def run(modc, line, timeout):
-    """(name, None or what went wrong, with the command to repeat it)"""
+    """(name, None or what went wrong)"""
     name, spec, *options = line.split()
-    command = [*modc, "run", spec, *options]
-    repeat = f"\n  repeat: cd {ROOT} && {shlex.join(command)}"
-    after = VECTORS / name / "state.safetensors"
-    with tempfile.TemporaryDirectory() as folder:
-        state = pathlib.Path(folder, "state.safetensors")
-        if after.exists():
-            command += ["--state", str(state)]
-        try:
-            done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  errors="replace", timeout=timeout)
-        except subprocess.TimeoutExpired:
-            return name, f"no end after {timeout} s{repeat}"
-        if done.returncode != 0:
-            text = "\n    ".join(done.stdout.strip().splitlines()[-30:])
-            return name, f"exit status {done.returncode}\n    {text}{repeat}"
-        if after.exists():
-            if not state.exists():
-                return name, f"--state wrote nothing{repeat}"
-            lines, good = compare.compare(safetensors_io.read(after)[0], safetensors_io.read(state)[0])
-            if not good:
-                text = "\n    ".join(lines)
-                return name, f"the state_dict after the call differs\n    {text}{repeat} --state /tmp/state.safetensors"
-    return name, None
+    state = VECTORS / name / "state.safetensors"
+    return name, modc_run.check(modc, spec, options, state if state.exists() else None, timeout, ROOT)
 
 
 def main():
@@ -54,14 +29,12 @@ def main():
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    modc = shlex.split(args.modc)
-    if os.path.exists(modc[0]):
-        modc[0] = os.path.abspath(modc[0])
+    modc = modc_run.command_of(args.modc)
     lines = [line for line in (VECTORS / "cases.txt").read_text().splitlines() if line and not line.startswith("#")]
     if args.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.split()[0], name) for name in args.names)]
-    if not lines:
-        print("no such case", file=sys.stderr)
+    if modc is None or not lines:
+        print("no such case" if modc else f"there is no {args.modc}", file=sys.stderr)
         return 2
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

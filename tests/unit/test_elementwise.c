@@ -242,6 +242,7 @@ static void test_hash_consing(void **state)
     assert_int_equal(dag_const(ARENA, dag, DTYPE_FLOAT32, nan_), dag_const(ARENA, dag, DTYPE_FLOAT32, -nan_));
     assert_int_equal(dag_integer(ARENA, dag, DTYPE_INT8, 257), dag_const(ARENA, dag, DTYPE_INT8, 1));
     dag->result = dag_integer(ARENA, dag, DTYPE_INT64, INT64_MAX);
+    dag_trim(ARENA, dag);
     assert_int_equal(dag_eval(dag, NULL, NULL).i, INT64_MAX);
 }
 
@@ -477,7 +478,7 @@ static void test_simplification_is_exact(void **state)
     static const double constants[] = {0.0, -0.0, 1, -1, 2, 0.25, 3, (double)INFINITY, -(double)INFINITY, (double)NAN};
 
     (void)state;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 100000; round++) {
         struct dag *plain = dag_new(ARENA, 2 * MIXED), *clever = dag_new(ARENA, 2 * MIXED);
         int moved[2 * MIXED + 3 * MIXED + GROWN];
 
@@ -732,7 +733,7 @@ static void test_gradients(void **state)
                     continue;
                 if (strcmp(row->name, "pow") == 0 && xs[k] < 0)
                     continue;
-                if (!near(found, expected, 1e-4))
+                if (!near(found, expected, 1e-4) && !isnan(expected))
                     print_error("gradient %d of %s at %g is %g, not %g\n", t, row->name, xs[k], found, expected);
                 assert_true(near(found, expected, 1e-4) || isnan(expected));
                 checked++;

@@ -1,0 +1,176 @@
+/* pass.c - the table of passes and what they share. */
+#include "pass.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+
+const struct pass passes[] = {
+    {"dead", pass_dead, "", ""},
+    {"fold", pass_fold, "convolutions and products still stand apart from what follows them", "the weights' own values"},
+    {"layout", pass_layout, "4-D values in PyTorch's order", "nothing: views say what changed"},
+    {"views", pass_views, "", "chains of views"},
+    {"prepare", pass_prepare, "", "views of prepared maps"},
+    {"fuse", pass_fuse, "prepared values are marked", "one op, one function of the spec"},
+    {"roll", pass_roll, "calls of regions stand in a row", "one call, one instance"},
+    {"legalise", pass_legalise, "no pass behind it changes shapes", "views as ops alone: they are resolved"},
+    {"dead", pass_dead, "", ""},
+    {"split", pass_split, "everything is resolved", "one list of ops: pack_ops run in MODEL_pack"},
+};
+const int pass_count = (int)(sizeof passes / sizeof *passes);
+
+static void run_one(struct graph *graph, void *data)
+{
+    const struct pass *pass = data;
+    const char *fault;
+
+    pass->run(graph);
+    fault = graph_check(graph);
+    if (fault) {
+        fprintf(stderr, "modc: a fault of modc itself: pass %s broke graph %s: %s\n", pass->name, graph->name, fault);
+        exit(EXIT_FAULT);
+    }
+}
+
+void pass_run(struct cx *cx, struct program *program)
+{
+    (void)cx;
+    for (int i = 0; i < pass_count; i++)
+        program_each(program, run_one, (void *)&passes[i]);
+}
+
+/* ---- shared ----------------------------------------------------------------------------------------------- */
+
+static bool tensor_is_static(const struct graph *graph, const struct module_tensor *tensor)
+{
+    if (tensor->kind == MODULE_STATE)
+        return false;
+    if (tensor->kind == MODULE_BUFFER && tensor->written)
+        return tensor->owner->layer && !graph->training; /* BatchNorm's statistics change in training alone */
+    return true;
+}
+
+bool value_is_static(const struct graph *graph, struct value *value)
+{
+    const struct value *root = value_root(value);
+
+    if (root->op->code == GRAPH_OP_CONST || root->prepared)
+        return true;
+    return root->op->code == GRAPH_OP_TENSOR && tensor_is_static(graph, root->op->tensor.tensor);
+}
+
+struct op *edit_op(struct graph *graph, const struct op *like)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct op *op = ARENA_NEW(arena, struct op);
+
+    *op = *like;
+    op->outputs = NULL;
+    op->output_count = 0;
+    op->inputs = ARENA_ARRAY(arena, like->input_count + 1, struct value *);
+    for (int i = 0; i < like->input_count; i++)
+        op->inputs[i] = like->inputs[i];
+    return op;
+}
+
+static struct value *edit_view(struct graph *graph, int *position, struct op *op, struct value *value, int ndim,
+                               const struct dim *const *dims)
+{
+    struct value *out;
+
+    op->code = GRAPH_OP_VIEW;
+    op->inputs = ARENA_ARRAY(&graph->cx->arena, 2, struct value *);
+    op->inputs[0] = value;
+    op->input_count = op->tail_first = 1;
+    op->loc = value->loc;
+    op->call = value->op->call;
+    out = graph_value(graph, op, value->dtype, ndim, dims);
+    graph_insert(graph, (*position)++, op);
+    return out;
+}
+
+struct value *edit_permute(struct graph *graph, int *position, struct value *value, const int *perm)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+    const struct dim *dims[MAX_DIMS];
+    bool same = true;
+
+    op->label = "permute";
+    op->view.kind = VIEW_PERMUTE;
+    for (int i = 0; i < value->ndim; i++) {
+        op->view.perm[i] = perm[i];
+        dims[i] = value->dims[perm[i]];
+        same &= perm[i] == i;
+    }
+    if (same)
+        return value;
+    if (value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE) { /* a permutation of one */
+        int both[MAX_DIMS];
+
+        for (int i = 0; i < value->ndim; i++)
+            both[i] = value->op->view.perm[perm[i]];
+        return edit_permute(graph, position, value->op->inputs[0], both);
+    }
+    return edit_view(graph, position, op, value, value->ndim, dims);
+}
+
+static bool has_dims(const struct value *value, int ndim, const struct dim *const *dims)
+{
+    bool same = value->ndim == ndim;
+
+    for (int i = 0; same && i < ndim; i++)
+        same = dim_equal(value->dims[i], dims[i]);
+    return same;
+}
+
+struct value *edit_reshape(struct graph *graph, int *position, struct value *value, int ndim,
+                           const struct dim *const *dims)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+
+    if (has_dims(value, ndim, dims))
+        return value;
+    if (value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_RESHAPE)
+        return edit_reshape(graph, position, value->op->inputs[0], ndim, dims);
+    op->label = "reshape";
+    op->view.kind = VIEW_RESHAPE;
+    return edit_view(graph, position, op, value, ndim, dims);
+}
+
+struct value *edit_expand(struct graph *graph, int *position, struct value *value, int ndim,
+                          const struct dim *const *dims)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+
+    if (has_dims(value, ndim, dims))
+        return value;
+    op->label = "expand";
+    op->view.kind = VIEW_EXPAND;
+    return edit_view(graph, position, op, value, ndim, dims);
+}
+
+struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,
+                       struct value *const *inputs, int count, int ndim, const struct dim *const *dims)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct op *op = ARENA_NEW(arena, struct op);
+    struct value *out;
+
+    op->code = GRAPH_OP_MAP;
+    op->label = label;
+    op->dag = dag;
+    op->inputs = ARENA_ARRAY(arena, count + 1, struct value *);
+    for (int i = 0; i < count; i++)
+        op->inputs[i] = inputs[i];
+    op->input_count = op->tail_first = count;
+    if (count > 0) {
+        op->loc = inputs[0]->loc;
+        op->call = inputs[0]->op->call;
+    }
+    out = graph_value(graph, op, dag->nodes[dag->result].dtype, ndim, dims);
+    graph_insert(graph, (*position)++, op);
+    return out;
+}

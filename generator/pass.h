@@ -1,0 +1,44 @@
+/* pass.h - the ordered table of passes. Each is a function over one graph; graph_check runs after every one. */
+#ifndef MODC_PASS_H
+#define MODC_PASS_H
+
+#include "graph.h"
+
+struct pass {
+    const char *name;
+    void (*run)(struct graph *graph);
+    const char *needs, *breaks; /* for readers: what must hold before, what no longer holds after */
+};
+
+extern const struct pass passes[];
+extern const int pass_count;
+
+void pass_run(struct cx *cx, struct program *program);
+
+/* The passes, in files of passes/ */
+void pass_dead(struct graph *graph);
+void pass_fold(struct graph *graph);
+void pass_layout(struct graph *graph);
+void pass_views(struct graph *graph);
+void pass_prepare(struct graph *graph);
+void pass_fuse(struct graph *graph);
+void pass_roll(struct graph *graph);
+void pass_legalise(struct graph *graph);
+void pass_split(struct graph *graph);
+
+/* ---- shared by passes -------------------------------------------------------------------------------------- */
+
+/* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
+bool value_is_static(const struct graph *graph, struct value *value);
+
+/* New ops in front of `position`, which moves behind them. */
+struct value *edit_permute(struct graph *graph, int *position, struct value *value, const int *perm);
+struct value *edit_reshape(struct graph *graph, int *position, struct value *value, int ndim,
+                           const struct dim *const *dims);
+struct value *edit_expand(struct graph *graph, int *position, struct value *value, int ndim,
+                          const struct dim *const *dims);
+struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,
+                       struct value *const *inputs, int count, int ndim, const struct dim *const *dims);
+struct op *edit_op(struct graph *graph, const struct op *like); /* a copy without outputs */
+
+#endif

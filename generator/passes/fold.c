@@ -1,0 +1,150 @@
+/* fold.c - takes scales and shifts per channel into the weights before them: BatchNorm behind a convolution, a bias
+ * added behind a product. The new weights are values computed from parameters, so `prepare` moves them to MODEL_pack
+ * and weights stay swappable.
+ *
+ * Never where hooks see the values between (fenced), nor without a packed block. */
+#include "pass.h"
+
+#include <string.h>
+
+/* The axis of an op's output that its weights' outputs lie on, or -1: nothing folds into it. */
+static int channel_axis(const struct op *op)
+{
+    if (op->tail || op->dag)
+        return -1;
+    if (op->code == GRAPH_OP_CONV)
+        return 1;
+    return op->code == GRAPH_OP_CONTRACT && op->inputs[1]->ndim == 2 ? op->outputs[0]->ndim - 1 : -1;
+}
+
+/* Does `factor`, broadcast to `out`, vary along `axis` alone? */
+static bool along_axis(const struct value *factor, const struct value *out, int axis)
+{
+    for (int i = 0; i < factor->ndim; i++) {
+        int at = out->ndim - factor->ndim + i;
+
+        if (at == axis ? !dim_equal(factor->dims[i], out->dims[at]) && !dim_equals(factor->dims[i], 1)
+                       : !dim_equals(factor->dims[i], 1))
+            return false;
+    }
+    return true;
+}
+
+static struct dag *binary(struct graph *graph, enum prim prim, enum dtype dtype)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct dag *dag = dag_new(arena, 2);
+
+    dag->result = dag_prim(arena, dag, prim, dtype, dag_load(arena, dag, 0, dtype), dag_load(arena, dag, 1, dtype), -1);
+    return dag;
+}
+
+/* x op factor, where the map is exactly that. The operand that comes from `product` is x. */
+static bool is_binary(const struct op *map, const struct value *product, enum prim *prim, struct value **factor)
+{
+    const struct dag *dag = map->dag;
+    const struct dag_node *node = &dag->nodes[dag->result];
+
+    if (map->input_count != 2 || (node->prim != PRIM_MUL && node->prim != PRIM_ADD))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (dag->nodes[node->args[i]].prim != PRIM_LOAD)
+            return false;
+    if (dag->nodes[node->args[0]].input == dag->nodes[node->args[1]].input)
+        return false;
+    *prim = node->prim;
+    *factor = map->inputs[map->inputs[0] == product ? 1 : 0];
+    return true;
+}
+
+static struct op *only_user(struct graph *graph, const struct value *value)
+{
+    struct op *user = NULL;
+
+    if (graph_uses(graph, value) != 1)
+        return NULL;
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->input_count; j++)
+            if (graph->ops[i]->inputs[j] == value)
+                user = graph->ops[i];
+    return user;
+}
+
+/* Folds `map` (its value: product op factor) into the op of `product`; false if it does not fit. */
+static bool fold_map(struct graph *graph, struct op *op, struct op *map)
+{
+    struct value *product = op->outputs[0], *factor, *flat, *weight = op->inputs[1], *bias;
+    enum dtype dtype = product->dtype;
+    int axis = channel_axis(op), position = graph_position(graph, map);
+    const struct dim *channels, *dims[MAX_DIMS];
+    struct value *pair[2];
+    enum prim prim;
+    bool *has_bias = op->code == GRAPH_OP_CONV ? &op->window.bias : &op->contract.bias;
+
+    if (!is_binary(map, product, &prim, &factor) || !value_is_static(graph, factor) || factor->dtype != dtype ||
+        !along_axis(factor, product, axis) || !value_is_static(graph, weight) || !dims_equal(map->outputs[0], product) ||
+        (*has_bias && !value_is_static(graph, op->inputs[2])))
+        return false;
+    channels = product->dims[axis];
+    bias = *has_bias ? op->inputs[2] : NULL;
+    dims[0] = dims_count(&graph->cx->arena, factor);
+    flat = edit_reshape(graph, &position, factor, 1, dims);
+    flat = edit_expand(graph, &position, flat, 1, &channels);
+    if (prim == PRIM_MUL) {
+        if (op->code == GRAPH_OP_CONV) { /* (oc, ic, kh, kw) times (oc, 1, 1, 1) */
+            dims[0] = channels;
+            for (int i = 1; i < weight->ndim; i++)
+                dims[i] = dim_const(&graph->cx->arena, 1);
+            pair[1] = edit_reshape(graph, &position, flat, weight->ndim, dims);
+        } else {
+            pair[1] = flat; /* (k, n) times (n) */
+        }
+        pair[0] = weight;
+        op->inputs[1] = edit_map(graph, &position, "mul", binary(graph, PRIM_MUL, dtype), pair, 2, weight->ndim,
+                                 weight->dims);
+    }
+    if (bias) {
+        pair[0] = bias;
+        pair[1] = flat;
+        bias = edit_map(graph, &position, prim == PRIM_MUL ? "mul" : "add", binary(graph, prim, dtype), pair, 2, 1,
+                        &channels);
+    } else if (prim == PRIM_ADD) {
+        bias = flat;
+    }
+    if (bias) {
+        if (!*has_bias) {
+            struct value **inputs = ARENA_ARRAY(&graph->cx->arena, 4, struct value *);
+
+            memcpy(inputs, op->inputs, 2 * sizeof *inputs);
+            op->inputs = inputs;
+            op->input_count = op->tail_first = 3;
+            *has_bias = true;
+        }
+        op->inputs[2] = bias;
+    }
+
+    /* The op moves behind what its new weights need, and takes the map's place. */
+    graph_remove(graph, graph_position(graph, op));
+    graph_insert(graph, graph_position(graph, map), op);
+    graph_replace(graph, map->outputs[0], product);
+    graph_remove(graph, graph_position(graph, map));
+    return true;
+}
+
+void pass_fold(struct graph *graph)
+{
+    const struct spec *spec = graph->program->tree->spec;
+
+    if (graph->fenced || spec->pack == SPEC_OFF)
+        return;
+    pass_prepare(graph);
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i], *user;
+
+        while (channel_axis(op) >= 0 && (user = only_user(graph, op->outputs[0])) && user->code == GRAPH_OP_MAP &&
+               fold_map(graph, op, user))
+            pass_prepare(graph);
+        if (graph->ops[i] != op)
+            i--; /* it moved: look at what stands here now */
+    }
+}

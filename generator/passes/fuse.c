@@ -1,0 +1,234 @@
+/* fuse.c - joins elementwise ops: into each other, into the tails of the ops before them, into the heads of reductions
+ * and into writes. What is computed is the same; values between are never stored. */
+#include "pass.h"
+
+#include <string.h>
+
+/* More operands than this make a kernel slower and unreadable. */
+#define FUSE_MAX_INPUTS 12
+#define FUSE_MAX_NODES 64
+
+static struct op *only_user(const struct graph *graph, const struct value *value)
+{
+    return graph_uses(graph, value) == 1 ? value->op : NULL;
+}
+
+/* Boundaries of the fenced variant and of regions: ops of different module calls stay apart where hooks may look. */
+static bool may_join(const struct graph *graph, const struct op *a, const struct op *b)
+{
+    return !graph->fenced || a->call == b->call;
+}
+
+/* Some op between the positions writes what `op` reads: then it cannot move behind it. */
+static bool write_between(const struct graph *graph, const struct op *op, int from, int to)
+{
+    for (int i = from + 1; i < to; i++) {
+        if (graph->ops[i]->code != GRAPH_OP_WRITE)
+            continue;
+        for (int j = 0; j < op->input_count; j++)
+            if (value_root(op->inputs[j]) == graph->ops[i]->inputs[0])
+                return true;
+    }
+    return false;
+}
+
+/* Adds inputs of `from` (from index `first`) to `op`, each once; the nodes that load them go to nodes[]. `base` is the
+ * number of the op's inputs that its dag does not count. */
+static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int base, struct value *const *values, int count,
+                       int *nodes)
+{
+    struct value **inputs = ARENA_ARRAY(arena, op->input_count + count + 1, struct value *);
+
+    memcpy(inputs, op->inputs, (size_t)op->input_count * sizeof *inputs);
+    op->inputs = inputs;
+    for (int i = 0; i < count; i++) {
+        int at = base;
+
+        while (at < op->input_count && op->inputs[at] != values[i])
+            at++;
+        if (at == op->input_count)
+            op->inputs[op->input_count++] = values[i];
+        nodes[i] = at - base;
+    }
+    (void)dag;
+}
+
+/* ---- map into map, write or reduction ---------------------------------------------------------------------- */
+
+/* The dag that reads `op`'s inputs, and how many inputs stand before those it counts. */
+static struct dag **input_dag(struct op *op, int *base)
+{
+    *base = 0;
+    switch (op->code) {
+    case GRAPH_OP_MAP:
+        return &op->dag;
+    case GRAPH_OP_WRITE:
+        *base = 2;
+        return &op->dag;
+    case GRAPH_OP_REDUCE:
+        return op->tail ? NULL : &op->head; /* heads first: tails are fused behind them */
+    default:
+        return NULL;
+    }
+}
+
+/* A write may read its own slot only element by element. */
+static bool write_hazard(const struct op *op, struct value *const *inputs, int count)
+{
+    if (op->code != GRAPH_OP_WRITE)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (value_root(inputs[i]) == op->inputs[0] && inputs[i] != op->inputs[1])
+            return true;
+    return false;
+}
+
+/* Inlines the map that makes input `at` of `op`. */
+static bool join_map(struct graph *graph, struct op *op, int at)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct value *value = op->inputs[at];
+    struct op *map = value->op;
+    const struct value *whole = op->code == GRAPH_OP_MAP ? op->outputs[0] : op->code == GRAPH_OP_WRITE ? op->inputs[1]
+                                                                                                       : op->inputs[0];
+    int base, count = 0, nodes[FUSE_MAX_INPUTS + MAX_DIMS], mapped[FUSE_MAX_INPUTS + MAX_DIMS];
+    struct dag **slot = input_dag(op, &base), *dag, *old;
+    struct value *kept[2 * FUSE_MAX_INPUTS];
+    struct op copy;
+
+    if (!slot || at < base || map->code != GRAPH_OP_MAP || !may_join(graph, map, op))
+        return false;
+    /* computed again only where that is free, or once in MODEL_pack */
+    if (map->input_count > 0 && !(value->prepared && op->outputs[0]->prepared) &&
+        (!only_user(graph, value) || !dims_equal(value, whole) || value->prepared))
+        return false;
+    if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, whole))
+        return false;
+    if (map->input_count + op->input_count > FUSE_MAX_INPUTS || map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
+        write_hazard(op, map->inputs, map->input_count) ||
+        write_between(graph, map, graph_position(graph, map), graph_position(graph, op)))
+        return false;
+    if (op->code == GRAPH_OP_REDUCE && *slot == NULL)
+        *slot = dag_identity(arena, value->dtype);
+    old = *slot;
+    copy = *op;
+    for (int i = 0; i < base; i++)
+        kept[i] = op->inputs[i];
+    count = base;
+    copy.inputs = kept;
+    copy.input_count = base;
+    for (int i = base; i < op->input_count; i++)
+        if (i != at)
+            kept[count++] = op->inputs[i];
+    copy.input_count = count;
+    dag = dag_new(arena, FUSE_MAX_INPUTS);
+
+    /* nodes of the old dag's inputs: loads, or the inlined map */
+    add_inputs(arena, &copy, dag, base, map->inputs, map->input_count, nodes);
+    for (int i = 0; i < map->input_count; i++)
+        nodes[i] = dag_load(arena, dag, nodes[i], map->inputs[i]->dtype);
+
+    int inlined = dag_inline(arena, dag, map->dag, nodes);
+
+    for (int i = base, n = 0; i < op->input_count; i++)
+        mapped[i - base] = i == at ? inlined : dag_load(arena, dag, n, op->inputs[i]->dtype), n += i != at;
+    dag->result = dag_inline(arena, dag, old, mapped);
+    dag->input_count = copy.input_count - base;
+    op->inputs = copy.inputs;
+    op->input_count = op->tail_first = copy.input_count;
+    *slot = dag;
+    if (op->code == GRAPH_OP_MAP && op->label && map->label && strcmp(op->label, "copy") == 0)
+        op->label = map->label;
+    else if (op->code == GRAPH_OP_MAP && map->label && strcmp(map->label, "copy") != 0 && strcmp(map->label, "size") != 0)
+        op->label = arena_format(arena, "%s_%s", map->label, op->label);
+    return true;
+}
+
+/* ---- map into the tail of what makes its operand ------------------------------------------------------------ */
+
+static bool has_tail(const struct op *op)
+{
+    return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
+           op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
+}
+
+static bool join_tail(struct graph *graph, struct op *map, int at)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct value *value = map->inputs[at], *out = map->outputs[0];
+    struct op *op = value->op;
+    int main_inputs = op->tail_first, from = graph_position(graph, op), count = 0;
+    int nodes[FUSE_MAX_INPUTS], old_nodes[FUSE_MAX_INPUTS + 1], extra[FUSE_MAX_INPUTS];
+    struct value *others[FUSE_MAX_INPUTS];
+    struct dag *dag;
+
+    if (!has_tail(op) || !may_join(graph, op, map) || !only_user(graph, value) || !dims_equal(value, out) ||
+        value->prepared || out->prepared || op->input_count + map->input_count > FUSE_MAX_INPUTS ||
+        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES ||
+        write_between(graph, op, from, graph_position(graph, map)))
+        return false;
+    if (out->dtype != value->dtype && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM)
+        return false; /* kernels with tiles store what they compute in */
+    for (int i = 0; i < map->input_count; i++) {
+        if (i == at)
+            continue;
+        if (op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM && map->inputs[i]->dtype != value->dtype)
+            return false;
+        others[count++] = map->inputs[i];
+    }
+    /* others that are made between move before: only if the op itself moves to the map's place */
+    if (!op->tail) {
+        op->tail = dag_identity(arena, value->dtype);
+        op->tail_first = main_inputs;
+    }
+    dag = dag_new(arena, FUSE_MAX_INPUTS);
+    old_nodes[0] = dag_load(arena, dag, 0, op->tail->nodes[op->tail->result].dtype); /* fixed below */
+    for (int i = 0; i < op->tail->count; i++)
+        if (op->tail->nodes[i].prim == PRIM_LOAD && op->tail->nodes[i].input == 0)
+            old_nodes[0] = dag_load(arena, dag, 0, op->tail->nodes[i].dtype);
+    for (int i = main_inputs; i < op->input_count; i++)
+        old_nodes[1 + i - main_inputs] = dag_load(arena, dag, 1 + i - main_inputs, op->inputs[i]->dtype);
+
+    int before = dag_inline(arena, dag, op->tail, old_nodes);
+
+    add_inputs(arena, op, dag, main_inputs, others, count, extra);
+    for (int i = 0, n = 0; i < map->input_count; i++) {
+        if (i == at)
+            nodes[i] = before;
+        else
+            nodes[i] = dag_load(arena, dag, 1 + extra[n], others[n]->dtype), n++;
+    }
+    dag->result = dag_inline(arena, dag, map->dag, nodes);
+    dag->input_count = 1 + op->input_count - main_inputs;
+    op->tail = dag;
+    op->tail_first = main_inputs;
+    if (strcmp(map->label, "copy") != 0)
+        op->label = arena_format(arena, "%s_%s", op->label, map->label);
+
+    /* the op takes the map's place and makes its value */
+    graph_remove(graph, from);
+    from = graph_position(graph, map);
+    graph->ops[from] = op;
+    out->op = op;
+    out->result = 0;
+    op->outputs[0] = out;
+    return true;
+}
+
+/* Stores nothing twice: a map of no tensors is a number, wherever it is used. */
+void pass_fuse(struct graph *graph)
+{
+    bool again = true;
+
+    while (again) {
+        again = false;
+        for (int i = 0; i < graph->op_count && !again; i++) {
+            struct op *op = graph->ops[i];
+
+            for (int j = 0; j < op->input_count && !again; j++)
+                again = join_map(graph, op, j) || (op->code == GRAPH_OP_MAP && join_tail(graph, op, j));
+        }
+        if (again)
+            pass_dead(graph);
+    }
+}

@@ -1,0 +1,136 @@
+/* legalise.c - resolves every view to an offset and strides into the buffer it looks at, and puts a copy where a
+ * reader cannot take those strides, where a reshape has none, and where a value has to lie in memory of its own. */
+#include "pass.h"
+
+static void set_dense(struct graph *graph, struct value *value)
+{
+    struct arena *arena = &graph->cx->arena;
+    const struct dim *stride = dim_const(arena, 1);
+
+    value->base = value;
+    value->offset = dim_const(arena, 0);
+    for (int i = value->ndim - 1; i >= 0; i--) {
+        value->strides[i] = stride;
+        stride = dim_mul(arena, stride, value->dims[i]);
+    }
+}
+
+static struct value *insert_copy(struct graph *graph, int *at, struct value *value)
+{
+    struct value *copy = edit_map(graph, at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
+                                  value->dims);
+
+    copy->name = value->name;
+    copy->prepared = value_is_static(graph, value) && graph->program->tree->spec->pack != SPEC_OFF;
+    set_dense(graph, copy);
+    return copy;
+}
+
+static bool is_one(const struct dim *dim)
+{
+    return dim_equals(dim, 1);
+}
+
+/* Row-major without gaps, whatever the strides of axes of size 1. */
+static bool is_dense(struct arena *arena, const struct value *value, int from)
+{
+    const struct dim *stride = dim_const(arena, 1);
+
+    for (int i = value->ndim - 1; i >= from; i--) {
+        if (!is_one(value->dims[i]) && !dim_equal(value->strides[i], stride))
+            return false;
+        stride = dim_mul(arena, stride, value->dims[i]);
+    }
+    return true;
+}
+
+/* The last axis is contiguous and the others collapse to one stride. */
+static bool is_rows(struct arena *arena, const struct value *value)
+{
+    const struct dim *stride = NULL;
+
+    if (value->ndim == 0)
+        return true;
+    if (!is_one(value->dims[value->ndim - 1]) && !dim_equals(value->strides[value->ndim - 1], 1))
+        return false;
+    for (int i = value->ndim - 2; i >= 0; i--) {
+        if (is_one(value->dims[i]))
+            continue;
+        if (stride && !dim_equal(value->strides[i], stride))
+            return false;
+        stride = dim_mul(arena, value->strides[i], value->dims[i]);
+    }
+    return true;
+}
+
+static bool accepts(struct graph *graph, const struct op *op, int input)
+{
+    const struct value *value = op->inputs[input];
+    struct arena *arena = &graph->cx->arena;
+    enum op_accepts needed = op_rows[op->code].accepts ? op_rows[op->code].accepts(op, input) : ACCEPT_ANY;
+
+    if (input >= op->tail_first)
+        return true; /* operands of tails are read by strides */
+    /* static weights are packed by the plan from any strides */
+    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT) && input >= 1 &&
+        value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
+        return true;
+    if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))
+        return true; /* products of activations read both sides by strides */
+    if (needed == ACCEPT_DENSE)
+        return is_dense(arena, value, 0);
+    return needed == ACCEPT_ANY || is_rows(arena, value);
+}
+
+/* A hook may write what it sees: never the caller's input or a parameter. */
+static bool needs_own_memory(const struct op *op, const struct value *value)
+{
+    enum op_code maker = value->base->op->code;
+
+    return op->code == GRAPH_OP_FENCE && (maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR ||
+                                          maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE || value->base->prepared);
+}
+
+/* Outputs are written where the caller wants them: a value of its own, dense, returned once. */
+static bool is_output_ready(struct graph *graph, int output)
+{
+    const struct value *value = graph->outputs[output];
+    enum op_code maker = value->base->op->code;
+
+    if (maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE ||
+        maker == GRAPH_OP_FENCE || value->base->prepared)
+        return false;
+    if (!is_dense(&graph->cx->arena, value, 0) || !dim_equals(value->offset, 0) ||
+        !dim_equal(dims_count(&graph->cx->arena, value), dims_count(&graph->cx->arena, value->base)))
+        return false;
+    for (int i = 0; i < output; i++)
+        if (graph->outputs[i]->base == value->base)
+            return false;
+    return true;
+}
+
+void pass_legalise(struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        if (op->code == GRAPH_OP_VIEW) {
+            if (!view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0])) {
+                op->inputs[0] = insert_copy(graph, &i, op->inputs[0]);
+                view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0]);
+            }
+            continue;
+        }
+        for (int j = 0; j < op->input_count; j++)
+            if (!accepts(graph, op, j) || needs_own_memory(op, op->inputs[j]))
+                op->inputs[j] = insert_copy(graph, &i, op->inputs[j]);
+        for (int j = 0; j < op->output_count; j++)
+            set_dense(graph, op->outputs[j]);
+    }
+    for (int i = 0; i < graph->output_count; i++) {
+        int at = graph->op_count;
+
+        if (!is_output_ready(graph, i))
+            graph->outputs[i] = insert_copy(graph, &at, graph->outputs[i]);
+    }
+}

@@ -1,0 +1,87 @@
+/* prepare.c - marks what depends on parameters and constants alone, and brings it into a form that MODEL_pack computes
+ * in one step: views of prepared maps move to the maps' inputs. */
+#include "pass.h"
+
+#include <string.h>
+
+static bool runs_once(const struct graph *graph, const struct op *op)
+{
+    if (op->code != GRAPH_OP_MAP)
+        return false;
+    for (int i = 0; i < op->input_count; i++)
+        if (!value_is_static(graph, op->inputs[i]))
+            return false;
+    for (int i = 0; op->dag && i < op->dag->count; i++)
+        if (op->dag->nodes[i].prim == PRIM_DIM)
+            return false;
+    for (int i = 0; i < op->outputs[0]->ndim; i++)
+        if (!dim_is_const(op->outputs[0]->dims[i], NULL))
+            return false;
+    return op->input_count > 0;
+}
+
+/* view(map(x, ...)) becomes map(view(x), ...), for permutations and for reshapes that only add or drop ones. */
+static bool lift_view(struct graph *graph, int at)
+{
+    struct op *view = graph->ops[at], *map = view->inputs[0]->op, *copy;
+    struct value *inner = view->inputs[0], *out = view->outputs[0];
+
+    if (map->code != GRAPH_OP_MAP || !inner->prepared)
+        return false;
+    if (view->view.kind == VIEW_RESHAPE) {
+        int i = 0, j = 0; /* the same dims but for ones */
+
+        while (i < inner->ndim || j < out->ndim) {
+            if (i < inner->ndim && j < out->ndim && dim_equal(inner->dims[i], out->dims[j]))
+                i++, j++;
+            else if (i < inner->ndim && dim_equals(inner->dims[i], 1))
+                i++;
+            else if (j < out->ndim && dim_equals(out->dims[j], 1))
+                j++;
+            else
+                return false;
+        }
+    } else if (view->view.kind != VIEW_PERMUTE) {
+        return false;
+    }
+    copy = edit_op(graph, map);
+    for (int i = 0; i < copy->input_count; i++) {
+        struct value *input = copy->inputs[i];
+        const struct dim *dims[MAX_DIMS];
+
+        if (view->view.kind == VIEW_RESHAPE) {
+            input = edit_expand(graph, &at, input, inner->ndim, inner->dims);
+            copy->inputs[i] = edit_reshape(graph, &at, input, out->ndim, out->dims);
+            continue;
+        }
+        for (int d = 0; d < inner->ndim; d++) { /* broadcast axes may stay 1: they are permuted all the same */
+            int from = d - (inner->ndim - input->ndim);
+
+            dims[d] = from < 0 ? dim_const(&graph->cx->arena, 1) : input->dims[from];
+        }
+        input = edit_reshape(graph, &at, input, inner->ndim, dims);
+        copy->inputs[i] = edit_permute(graph, &at, input, view->view.perm);
+    }
+    graph_value(graph, copy, out->dtype, out->ndim, out->dims);
+    copy->outputs[0]->prepared = true;
+    graph_insert(graph, at++, copy);
+    graph_replace(graph, out, copy->outputs[0]);
+    graph_remove(graph, at);
+    return true;
+}
+
+void pass_prepare(struct graph *graph)
+{
+    if (graph->program->tree->spec->pack == SPEC_OFF)
+        return;
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        if (op->code == GRAPH_OP_VIEW && lift_view(graph, i)) {
+            i = -1;
+            continue;
+        }
+        if (runs_once(graph, op))
+            op->outputs[0]->prepared = true;
+    }
+}

@@ -1,0 +1,94 @@
+/* views.c - shortens chains of views: permutations of permutations, reshapes of reshapes, and views that change
+ * nothing. Apart from layout, since user code makes such chains too. */
+#include "pass.h"
+
+#include <string.h>
+
+/* The input that the view may read instead, or NULL. */
+static struct value *shorter(struct graph *graph, int *at, struct op *op)
+{
+    struct value *input = op->inputs[0], *out = op->outputs[0];
+    struct op *inner = input->op;
+
+    if (op->view.kind == VIEW_PERMUTE) {
+        bool same = true;
+
+        for (int i = 0; i < out->ndim; i++)
+            same &= op->view.perm[i] == i;
+        if (same)
+            return input;
+    } else if (op->view.kind != VIEW_SLICE && dims_equal(input, out)) {
+        return input;
+    }
+    if (inner->code != GRAPH_OP_VIEW || inner->view.kind != op->view.kind)
+        return NULL;
+    if (op->view.kind == VIEW_PERMUTE)
+        return edit_permute(graph, at, input, op->view.perm);
+    if (op->view.kind == VIEW_RESHAPE)
+        return edit_reshape(graph, at, inner->inputs[0], out->ndim, out->dims);
+    return NULL;
+}
+
+/* The same dims but for ones. */
+static bool differs_by_ones(const struct value *a, const struct value *b)
+{
+    int i = 0, j = 0;
+
+    while (i < a->ndim || j < b->ndim) {
+        if (i < a->ndim && j < b->ndim && dim_equal(a->dims[i], b->dims[j]))
+            i++, j++;
+        else if (i < a->ndim && dim_equals(a->dims[i], 1))
+            i++;
+        else if (j < b->ndim && dim_equals(b->dims[j], 1))
+            j++;
+        else
+            return false;
+    }
+    return true;
+}
+
+/* map(reshape(x)) becomes reshape(map(x)) where only ones come or go, so that the map can join what makes x. */
+static bool sink_reshape(struct graph *graph, int *at, struct op *map)
+{
+    struct value *out = map->outputs[0], *inner = NULL, *made;
+    struct op *copy;
+
+    for (int i = 0; i < map->input_count; i++) {
+        struct value *input = map->inputs[i];
+
+        if (input->op->code == GRAPH_OP_VIEW && input->op->view.kind == VIEW_RESHAPE && dims_equal(input, out) &&
+            input->op->inputs[0]->op->code != GRAPH_OP_VIEW && differs_by_ones(input->op->inputs[0], input))
+            inner = input->op->inputs[0];
+        else if (!dims_equal(input, out) && input->ndim > 0)
+            return false;
+    }
+    if (!inner || out->prepared || inner->op->code == GRAPH_OP_TENSOR || inner->op->code == GRAPH_OP_INPUT ||
+        inner->op->code == GRAPH_OP_CONST)
+        return false;
+    copy = edit_op(graph, map);
+    for (int i = 0; i < copy->input_count; i++)
+        if (copy->inputs[i]->ndim > 0)
+            copy->inputs[i] = edit_reshape(graph, at, copy->inputs[i], inner->ndim, inner->dims);
+    made = graph_value(graph, copy, out->dtype, inner->ndim, inner->dims);
+    made->name = out->name;
+    graph_insert(graph, (*at)++, copy);
+    graph_replace(graph, out, edit_reshape(graph, at, made, out->ndim, out->dims));
+    graph_remove(graph, (*at)--);
+    return true;
+}
+
+void pass_views(struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+        struct value *to;
+
+        if (op->code == GRAPH_OP_VIEW && (to = shorter(graph, &i, op))) {
+            graph_replace(graph, op->outputs[0], to);
+            graph_remove(graph, i--);
+        } else if (op->code == GRAPH_OP_MAP) {
+            sink_reshape(graph, &i, op);
+        }
+    }
+    pass_dead(graph);
+}

@@ -1,0 +1,75 @@
+/* y (T_n) = x (T_k) . w (T_n, T_k)^T + bias (T_n), and the tail: one row, which reads every weight once.
+ *
+ * w lies in panels [ceil(T_n / T_P)][T_k][T_P], zero padded; bias too is padded to whole panels. Fits: w is packed,
+ * one row, T_n and T_k are constants, T_k > 0. Eight vectors of neighbouring panels at a time hide the latency of the
+ * multiply-add; where fewer are left K is split over several sets of accumulators. */
+
+/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
+MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                             const T_real *restrict bias, const int columns, const int sets, const int column T_ARGS)
+{
+    const int vectors = (columns + T_LANES - 1) / T_LANES;
+    T_vec sum[MODC_TILE_REGISTERS];
+
+    w += column / T_P * (T_k * T_P) + column % T_P;
+    MODC_UNROLL
+    for (int j = 0; j < vectors * sets; j++) {
+#if T_bias
+        sum[j] = j < vectors ? T_V(load)(bias + column + j * T_LANES) : T_V(set)(0);
+#else
+        sum[j] = T_V(set)(0);
+#endif
+    }
+    MODC_ROLL
+    for (int k = 0; k < T_k / sets * sets; k += sets) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors * sets; j++) {
+            const int s = j / vectors, c = j % vectors * T_LANES;
+
+            sum[j] += x[k + s] * T_V(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
+        }
+    }
+    for (int k = T_k / sets * sets; k < T_k; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int c = j * T_LANES;
+
+            sum[j] += x[k] * T_V(load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
+        }
+    }
+    MODC_UNROLL
+    for (int j = vectors; j < vectors * sets; j++)
+        sum[j % vectors] += sum[j];
+
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++) {
+        const int c = column + j * T_LANES, rest = columns - j * T_LANES;
+
+#if T_vector_tail
+        if (rest >= T_LANES) {
+            T_V(store)(y + c, T_EPILOGUE_V(sum[j], 0, c));
+            continue;
+        }
+#endif
+#if T_pure_tail
+        T_V(store_part)(y + c, T_EPILOGUE_V(sum[j], 0, c), rest);
+#else
+        T_real part[T_LANES];
+
+        T_V(store)(part, sum[j]);
+        for (int l = 0; l < T_LANES && l < rest; l++)
+            y[c + l] = T_EPILOGUE(part[l], 0, c + l);
+#endif
+    }
+}
+
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias T_ARGS)
+{
+    enum { band = MODC_TILE_VECTORS(1) * T_LANES, bands = T_n / band, rest = T_n % band };
+
+    for (int n = 0; n < bands; n++)
+        T_NAME_band(y, x, w, bias, band, 1, n * band T_PASS);
+    if (rest > 0)
+        T_NAME_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + T_LANES - 1) / T_LANES, T_k), bands * band T_PASS);
+}

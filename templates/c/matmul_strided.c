@@ -1,0 +1,197 @@
+/* y[b] (T_m, T_n) = x[b] (T_m, T_k) . w[b] (T_k, T_n) + bias (T_n), and the tail, for b in (T_batch0, T_batch1).
+ *
+ * y is dense; row r of all its batches together is y + r * T_n, and that is the row that the tail sees. Element (i, k)
+ * of x lies at i * T_xm + k * T_xk, (k, j) of w at k * T_wk + j * T_wn, batches T_x0, T_x1, T_w0, T_w1 apart. Fits:
+ * always; all of them may be sizes. T_form 1: T_wn is 1, vectors along the columns; 2: T_xk and T_wk are 1, dot
+ * products; 0: one by one. */
+
+#if T_form == 1
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                             const T_real *restrict bias, const int rows, const int vectors, const int part,
+                             const int first, const int row, const int column T_ARGS)
+{
+    const int tile = rows * vectors;
+    T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    x += row * T_xm;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+#if T_bias
+        const T_real *const start = bias + column + i % vectors * T_LANES;
+
+        sum[i] = part && i % vectors == vectors - 1 ? T_V(load_part)(start, part) : T_V(load)(start);
+#else
+        sum[i] = T_V(set)(0);
+#endif
+    }
+    MODC_ROLL
+    for (int k = 0; k < T_k; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const T_real *const start = w + k * T_wk + j * T_LANES;
+
+            b[j] = part && j == vectors - 1 ? T_V(load_part)(start, part) : T_V(load)(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const T_real a = x[i * T_xm + k * T_xk];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = first + row + i / vectors, c = column + i % vectors * T_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : T_LANES;
+
+#if T_vector_tail
+        if (count == T_LANES) {
+            T_V(store)(y + r * T_n + c, T_EPILOGUE_V(sum[i], r, c));
+            continue;
+        }
+#endif
+#if T_pure_tail
+        T_V(store_part)(y + r * T_n + c, T_EPILOGUE_V(sum[i], r, c), count);
+#else
+        T_real lanes[T_LANES];
+
+        T_V(store)(lanes, sum[i]);
+        for (int l = 0; l < count; l++)
+            y[r * T_n + c + l] = T_EPILOGUE(lanes[l], r, c + l);
+#endif
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                              const T_real *restrict bias, const int rows, const int first, const int row,
+                              const int count T_ARGS)
+{
+    const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band, whole = T_n / T_LANES * T_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            T_NAME_tile(y, x, w, bias, rows, band / T_LANES, 0, first, row + t * rows, c T_PASS);
+        for (int c = full; c < whole; c += T_LANES)
+            T_NAME_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c T_PASS);
+        if (T_n > whole)
+            T_NAME_tile(y, x, w, bias, rows, 1, T_n - whole, first, row + t * rows, whole T_PASS);
+    }
+}
+#elif T_form == 2
+/* rows x outputs dot products at (row, column); both are constants of the call. */
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                             const T_real *restrict bias, const int rows, const int outputs, const int first,
+                             const int row, const int column T_ARGS)
+{
+    const int full = T_k / T_LANES * T_LANES;
+    T_vec sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+
+    x += row * T_xm;
+    w += column * T_wn;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = T_V(set)(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += T_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = T_V(load)(x + i * T_xm + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            T_vec b = T_V(load)(w + j * T_wn + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < T_k) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = T_V(load_part)(x + i * T_xm + full, T_k - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const T_vec b = T_V(load_part)(w + j * T_wn + full, T_k - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++) {
+        const int r = first + row + i / outputs, c = column + i % outputs;
+#if T_bias
+        const T_real total = T_V(sum)(sum[i]) + bias[c];
+#else
+        const T_real total = T_V(sum)(sum[i]);
+#endif
+        y[r * T_n + c] = T_EPILOGUE(total, r, c);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                              const T_real *restrict bias, const int rows, const int first, const int row,
+                              const int count T_ARGS)
+{
+    const int full = T_n / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
+            T_NAME_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c T_PASS);
+        for (int c = full; c < T_n; c++)
+            T_NAME_tile(y, x, w, bias, rows, 1, first, row + t * rows, c T_PASS);
+    }
+}
+#endif
+
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias T_ARGS)
+{
+    for (int batch0 = 0; batch0 < T_batch0; batch0++) {
+        for (int batch1 = 0; batch1 < T_batch1; batch1++) {
+            const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1, *const wb = w + batch0 * T_w0 + batch1 * T_w1;
+            const int first = (batch0 * T_batch1 + batch1) * T_m;
+#if T_form == 1
+            const int most = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            T_NAME_strip(y, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS T_PASS);
+#if MODC_LANES > 1
+            T_NAME_strip(y, xb, wb, bias, 4, first, most, (T_m - most) / 4 T_PASS);
+            T_NAME_strip(y, xb, wb, bias, 1, first, T_m - (T_m - most) % 4, (T_m - most) % 4 T_PASS);
+#endif
+#elif T_form == 2
+            const int most = T_m / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+            T_NAME_strip(y, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS T_PASS);
+            T_NAME_strip(y, xb, wb, bias, 1, first, most, T_m - most T_PASS);
+#else
+            for (int i = 0; i < T_m; i++) {
+                for (int j = 0; j < T_n; j++) {
+#if T_bias
+                    T_real sum = bias[j];
+#else
+                    T_real sum = 0;
+#endif
+
+                    for (int k = 0; k < T_k; k++)
+                        sum += xb[i * T_xm + k * T_xk] * wb[k * T_wk + j * T_wn];
+                    y[(first + i) * T_n + j] = T_EPILOGUE(sum, first + i, j);
+                }
+            }
+#endif
+        }
+    }
+}

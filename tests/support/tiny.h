@@ -1,0 +1,253 @@
+/* tiny.h - a model whose tables are written by hand, for the tests of the runtime. For one file of a program.
+ *
+ * Tiny: mask (not persistent), embed: Embedding(3, 2), norm: BatchNorm1d(2), blocks: a ModuleList of three
+ * Linears, head: Linear(2, 3, bias=False) tied to embed. forward(x) is blocks[1](blocks[0](x)), where block 0
+ * doubles and block 1 adds one: the hooks matter here, not the numbers. */
+#ifndef TINY_H
+#define TINY_H
+
+#include <string.h>
+
+#include "modc.h"
+
+enum {
+    TINY,
+    TINY_EMBED,
+    TINY_NORM,
+    TINY_BLOCKS,
+    TINY_BLOCKS_0,
+    TINY_BLOCKS_1,
+    TINY_BLOCKS_2,
+    TINY_HEAD,
+    MODULES
+};
+
+enum {
+    MASK,
+    EMBED_WEIGHT,
+    NORM_WEIGHT,
+    NORM_BIAS,
+    NORM_MEAN,
+    NORM_VAR,
+    NORM_COUNT,
+    B0_WEIGHT,
+    B0_BIAS,
+    B1_WEIGHT,
+    B1_BIAS,
+    B2_WEIGHT,
+    HEAD_WEIGHT,
+    KEYS
+};
+
+struct tiny_params {
+    struct modc_params head;
+    void *tensors[KEYS];
+};
+
+struct tiny {
+    struct modc_context head;
+};
+
+static const struct modc_module modules[] = {
+    {"", "", "Tiny", "", -1, 7, false},
+    {"embed", "embed", "Embedding", "3, 2", 0, 0, false},
+    {"norm", "norm", "BatchNorm1d", "2, eps=1e-05", 0, 0, false},
+    {"blocks", "blocks", "ModuleList", "", 0, 3, true},
+    {"blocks.0", "0", "Linear", "in_features=2, out_features=2, bias=True", 3, 0, false},
+    {"blocks.1", "1", "Linear", "in_features=2, out_features=2, bias=True", 3, 0, false},
+    {"blocks.2", "2", "Linear", "in_features=2, out_features=2, bias=False", 3, 0, false},
+    {"head", "head", "Linear", "in_features=2, out_features=3, bias=False", 0, 0, false},
+};
+
+#define POINTER(key) (offsetof(struct tiny_params, tensors) + (key) * sizeof(void *))
+#define PARAMETER(key, name, module, block, ndim, ...)                                                       \
+    {                                                                                                        \
+        name, MODC_FLOAT32, ndim, __VA_ARGS__, MODC_KEY_PARAMETER, module, POINTER(key), block, key,         \
+            MODC_INIT_UNIFORM, 0, 0, NULL                                                                    \
+    }
+
+static const bool mask_value[] = {true, false, true};
+static const struct modc_key keys[] = {
+    {"mask", MODC_BOOL, 1, {3}, 0, TINY, POINTER(MASK), 0, MASK, MODC_INIT_VALUE, 0, 0, mask_value},
+    PARAMETER(EMBED_WEIGHT, "embed.weight", TINY_EMBED, 64, 2, {3, 2}),
+    {"norm.weight",
+     MODC_FLOAT32,
+     1,
+     {2},
+     MODC_KEY_PARAMETER,
+     TINY_NORM,
+     POINTER(NORM_WEIGHT),
+     128,
+     NORM_WEIGHT,
+     MODC_INIT_CONSTANT,
+     1.0,
+     0,
+     NULL},
+    {"norm.bias",
+     MODC_FLOAT32,
+     1,
+     {2},
+     MODC_KEY_PARAMETER,
+     TINY_NORM,
+     POINTER(NORM_BIAS),
+     192,
+     NORM_BIAS,
+     MODC_INIT_CONSTANT,
+     0.0,
+     0,
+     NULL},
+    {"norm.running_mean",
+     MODC_FLOAT32,
+     1,
+     {2},
+     MODC_KEY_PERSISTENT,
+     TINY_NORM,
+     POINTER(NORM_MEAN),
+     256,
+     NORM_MEAN,
+     MODC_INIT_CONSTANT,
+     0.0,
+     0,
+     NULL},
+    {"norm.running_var",
+     MODC_FLOAT32,
+     1,
+     {2},
+     MODC_KEY_PERSISTENT,
+     TINY_NORM,
+     POINTER(NORM_VAR),
+     320,
+     NORM_VAR,
+     MODC_INIT_CONSTANT,
+     1.0,
+     0,
+     NULL},
+    {"norm.num_batches_tracked",
+     MODC_INT64,
+     0,
+     {0},
+     MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL,
+     TINY_NORM,
+     POINTER(NORM_COUNT),
+     384,
+     NORM_COUNT,
+     MODC_INIT_CONSTANT,
+     0.0,
+     0,
+     NULL},
+    PARAMETER(B0_WEIGHT, "blocks.0.weight", TINY_BLOCKS_0, 448, 2, {2, 2}),
+    PARAMETER(B0_BIAS, "blocks.0.bias", TINY_BLOCKS_0, 512, 1, {2}),
+    PARAMETER(B1_WEIGHT, "blocks.1.weight", TINY_BLOCKS_1, 576, 2, {2, 2}),
+    PARAMETER(B1_BIAS, "blocks.1.bias", TINY_BLOCKS_1, 640, 1, {2}),
+    PARAMETER(B2_WEIGHT, "blocks.2.weight", TINY_BLOCKS_2, 704, 2, {2, 2}),
+    {"head.weight",
+     MODC_FLOAT32,
+     2,
+     {3, 2},
+     MODC_KEY_PARAMETER,
+     TINY_HEAD,
+     POINTER(HEAD_WEIGHT),
+     0,
+     EMBED_WEIGHT,
+     MODC_INIT_UNIFORM,
+     0,
+     0,
+     NULL},
+};
+enum { BLOCK = 768 };
+
+static const struct modc_draw draws[] = {
+    {EMBED_WEIGHT, MODC_INIT_NORMAL, 0, 1}, {EMBED_WEIGHT, MODC_INIT_ROW, 0, 1},
+    {B0_WEIGHT, MODC_INIT_UNIFORM, -1, 1},  {B0_BIAS, MODC_INIT_UNIFORM, -1, 1},
+    {B1_WEIGHT, MODC_INIT_UNIFORM, -1, 1},  {B1_BIAS, MODC_INIT_UNIFORM, -1, 1},
+    {B1_BIAS, MODC_INIT_CONSTANT, 0.25, 0}, {HEAD_WEIGHT, MODC_INIT_UNIFORM, -1, 1},
+    {B2_WEIGHT, MODC_INIT_UNIFORM, -1, 1},
+};
+
+static const struct modc_io input = {"x", MODC_FLOAT32, 2, {4, 2}, {0, -1}};
+static const struct modc_io output = {"y", MODC_FLOAT32, 2, {4, 2}, {0, -1}};
+static const struct modc_size sizes[] = {{"batch", 4}};
+static const int max_sizes[] = {4};
+static const struct modc_key states[] = {
+    {"steps", MODC_INT64, 0, {0}, 0, TINY, 0, 0, 0, MODC_INIT_CONSTANT, 7.0, 0, NULL},
+};
+
+static void tiny_shape(const int *given, int index, int *dims)
+{
+    (void)index;
+    dims[0] = given[0];
+    dims[1] = 2;
+}
+
+static enum modc_status fail_inside = MODC_OK;
+
+/* As the emitter writes fenced code. */
+static enum modc_status tiny_call(struct modc_context *net, const int *given, const void *const *inputs,
+                                  void *const *outputs)
+{
+    struct modc_tensor x = {(void *)(uintptr_t)inputs[0], MODC_FLOAT32, 2, {given[0], 2}};
+    struct modc_tensor a = {outputs[0], MODC_FLOAT32, 2, {given[0], 2}}, b = a;
+    struct modc_call root, block;
+    enum modc_status status = modc_check(net, 128, false, false);
+
+    if (status != MODC_OK)
+        return status;
+    status = modc_call_begin(net, &root, TINY, &x, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(net, status);
+
+    status = modc_call_begin(net, &block, TINY_BLOCKS_0, &x, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(net, status);
+    for (int i = 0; i < given[0] * 2; i++)
+        ((float *)a.data)[i] = 2.0f * ((float *)x.data)[i];
+    status = modc_call_end(net, &block, &a, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(net, status);
+
+    status = modc_call_begin(net, &block, TINY_BLOCKS_1, &a, 1);
+    if (status == MODC_OK)
+        status = fail_inside;
+    if (status != MODC_OK)
+        return modc_call_failed(net, status);
+    for (int i = 0; i < given[0] * 2; i++)
+        ((float *)b.data)[i] = 1.0f + ((float *)a.data)[i];
+    status = modc_call_end(net, &block, &b, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(net, status);
+
+    status = modc_call_end(net, &root, &b, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(net, status);
+    if (b.data != outputs[0])
+        memcpy(outputs[0], b.data, (size_t)given[0] * 2 * sizeof(float));
+    return MODC_OK;
+}
+
+static const struct modc_entry entries[] = {
+    {"forward", 1, 1, &input, &output, max_sizes, {128, 128}, {128, 128}, 8.0, tiny_shape, tiny_call},
+};
+
+const struct modc_model tiny_model = {
+    .abi = MODC_ABI,
+    .name = "tiny",
+    .align = 64,
+    .params_bytes = sizeof(struct tiny_params),
+    .context_bytes = sizeof(struct tiny),
+    .param_block = BLOCK,
+    .state_block = 64,
+    .size_count = 1,
+    .key_count = KEYS,
+    .module_count = MODULES,
+    .entry_count = 1,
+    .state_count = 1,
+    .draw_count = sizeof draws / sizeof draws[0],
+    .sizes = sizes,
+    .keys = keys,
+    .modules = modules,
+    .entries = entries,
+    .states = states,
+    .draws = draws,
+};
+
+#endif

@@ -1,0 +1,1212 @@
+/* test_runtime.c - the runtime, over a tiny model whose tables are written by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/tiny.h"
+
+/* ---- helpers ------------------------------------------------------------------------------------------- */
+
+struct fixture {
+    MODC_ALIGNED char block[BLOCK];
+    MODC_ALIGNED char workspace[128];
+    struct tiny_params params;
+    struct tiny net;
+    struct modc_report report;
+};
+
+static int setup(void **state)
+{
+    void *memory;
+
+    if (posix_memalign(&memory, 64, sizeof(struct fixture)) != 0)
+        return 1;
+
+    struct fixture *f = memory;
+
+    memset(f, 0, sizeof *f);
+    if (modc_bind(&f->params.head, &tiny_model, f->block, BLOCK) != MODC_OK ||
+        modc_reset(&f->params.head, 0) != MODC_OK ||
+        modc_init(&f->net.head, &tiny_model, &f->params.head, f->workspace, sizeof f->workspace) != MODC_OK)
+        return 1;
+    fail_inside = MODC_OK;
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+struct text {
+    char bytes[4096];
+    size_t length;
+};
+
+static void append(void *user, const char *bytes, size_t length)
+{
+    struct text *text = user;
+
+    assert_true(length > 0 && text->length + length < sizeof text->bytes);
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+static void assert_report(const struct modc_report *report, const char *expected)
+{
+    struct text text = {"", 0};
+
+    modc_report_print(report, append, &text);
+    assert_string_equal(text.bytes, expected);
+}
+
+static float *tensor(struct fixture *f, int key)
+{
+    return f->params.tensors[key];
+}
+
+static char *save(struct fixture *f, size_t *length)
+{
+    assert_int_equal(modc_save_bytes(&f->params.head, NULL, 0, length), MODC_OK);
+
+    char *bytes = malloc(*length);
+
+    assert_non_null(bytes);
+    assert_int_equal(modc_save_bytes(&f->params.head, bytes, *length - 1, length), MODC_SIZE);
+    assert_int_equal(modc_save_bytes(&f->params.head, bytes, *length, length), MODC_OK);
+    return bytes;
+}
+
+/* A file from its header and so many bytes of data. The caller frees it. */
+static char *make_file(const char *header, size_t data, size_t *length)
+{
+    size_t n = strlen(header);
+    char *bytes = calloc(1, 8 + n + data);
+
+    assert_non_null(bytes);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(n >> (8 * i) & 0xff);
+    memcpy(bytes + 8, header, n);
+    *length = 8 + n + data;
+    return bytes;
+}
+
+/* The state_dict with some keys left out (bits of `without`), and one more tensor if its name is not NULL. */
+static char *make_state(struct fixture *f, unsigned without, const struct modc_named_tensor *more,
+                        int more_count, size_t *length)
+{
+    struct modc_named_tensor named[KEYS + 4];
+    int count = 0;
+
+    for (int i = 0; i < KEYS; i++) {
+        if (i == MASK || (without >> i & 1) != 0)
+            continue;
+        named[count].name = keys[i].name;
+        assert_int_equal(modc_get_tensor(&f->params.head, i, &named[count++].tensor), MODC_OK);
+    }
+    for (int i = 0; i < more_count; i++)
+        named[count++] = more[i];
+    assert_int_equal(modc_write_tensors(named, count, NULL, 0, length), MODC_OK);
+
+    char *bytes = malloc(*length);
+
+    assert_non_null(bytes);
+    assert_int_equal(modc_write_tensors(named, count, bytes, *length, length), MODC_OK);
+    return bytes;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static void test_writer(void **state)
+{
+    float w[6] = {1, 2, 3, 4, 5, 6};
+    int64_t n = 3;
+    char out[512];
+    size_t length;
+    struct modc_named_tensor named[] = {{"w", {w, MODC_FLOAT32, 2, {2, 3}}},
+                                        {"a\"\n\x01", {w, MODC_FLOAT32, 1, {1}}},
+                                        {"n", {&n, MODC_INT64, 0, {0}}}};
+
+    (void)state;
+    assert_int_equal(modc_write_tensors(NULL, 0, out, sizeof out, &length), MODC_OK);
+    assert_int_equal(length, 16);
+    assert_memory_equal(out, "\x08\0\0\0\0\0\0\0{}      ", 16);
+    assert_int_equal(modc_write_tensors(named, 1, out, sizeof out, &length), MODC_OK);
+    assert_int_equal(length, 96);
+    assert_memory_equal(
+        out, "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}       ",
+        72);
+    assert_memory_equal(out + 72, w, 24);
+
+    static const char header[] =
+        "{\"n\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
+        "\"a\\\"\\n\\u0001\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]},"
+        "\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[12,36]}}";
+
+    assert_int_equal(modc_write_tensors(named, 3, out, sizeof out, &length), MODC_OK);
+    assert_memory_equal(out + 8, header, sizeof header - 1);
+
+    struct modc_reader reader;
+    struct modc_item item;
+
+    assert_int_equal(modc_reader_open(&reader, out, length, NULL), MODC_OK);
+    assert_int_equal(reader.count, 3);
+    assert_true(modc_reader_find(&reader, "a\"\n\x01", &item));
+    assert_int_equal(item.bytes, 4);
+    assert_false(modc_reader_find(&reader, "a\"\n", &item));
+    named[1].name = "w";
+    assert_int_equal(modc_write_tensors(named, 2, out, sizeof out, &length), MODC_ARGUMENT);
+}
+
+/* Many more tensors than one batch of the sort, given in the wrong order. */
+static void test_many(void **state)
+{
+    enum { MANY = 1700 };
+    static char names[MANY][8];
+    static struct modc_named_tensor named[MANY];
+    unsigned char byte = 5;
+    size_t length;
+    struct modc_reader reader;
+    struct modc_item item;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "t%04d", i * 7 % MANY);
+        named[i].name = names[i];
+        named[i].tensor.data = &byte;
+        named[i].tensor.dtype = i % 2 == 0 ? MODC_UINT8 : MODC_BOOL;
+        named[i].tensor.ndim = 0;
+    }
+    assert_int_equal(modc_write_tensors(named, MANY, NULL, 0, &length), MODC_OK);
+
+    char *bytes = malloc(length);
+
+    assert_int_equal(modc_write_tensors(named, MANY, bytes, length, &length), MODC_OK);
+    assert_int_equal(modc_reader_open(&reader, bytes, length, NULL), MODC_OK);
+    assert_int_equal(reader.count, MANY);
+    assert_false(reader.duplicates);
+
+    size_t at = 0;
+    char before[16] = "", name[16];
+
+    for (int i = 0; modc_reader_next(&reader, &at, &item); i++) {
+        modc_item_name(&item, name, sizeof name);
+        if (i != MANY / 2)
+            assert_true(strcmp(before, name) < 0);
+        strcpy(before, name);
+    }
+    free(bytes);
+
+    /* Listed backwards: the check sorts. */
+    char *header = malloc(MANY * 64);
+    size_t used = 1;
+
+    strcpy(header, "{");
+    for (int i = MANY - 1; i >= 0; i--)
+        used += (size_t)sprintf(header + used,
+                                "%s\"t%d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
+                                i < MANY - 1 ? "," : "", i, i, i + 1);
+    strcpy(header + used, "}");
+    bytes = make_file(header, MANY, &length);
+    assert_int_equal(modc_reader_open(&reader, bytes, length, NULL), MODC_OK);
+    free(bytes);
+    bytes = make_file(header, MANY + 1, &length);
+    assert_int_equal(modc_reader_open(&reader, bytes, length, NULL), MODC_FORMAT);
+    free(bytes);
+    free(header);
+}
+
+#define ENTRY(name, rest) "\"" name "\":{" rest "}"
+#define F32(name, shape, begin, end)                                                                         \
+    ENTRY(name, "\"dtype\":\"F32\",\"shape\":[" shape "],\"data_offsets\":[" begin "," end "]")
+
+static void test_reader_faults(void **state)
+{
+    static const struct {
+        const char *header;
+        size_t data;
+        enum modc_format format;
+        const char *name;
+    } cases[] = {
+        {"{}", 0, MODC_FORMAT_OK, ""},
+        {" {} \t\n", 0, MODC_FORMAT_OK, ""},
+        {"", 0, MODC_FORMAT_JSON, ""},
+        {"{} x", 0, MODC_FORMAT_JSON, ""},
+        {"{,}", 0, MODC_FORMAT_JSON, ""},
+        {"[]", 0, MODC_FORMAT_JSON, ""},
+        {"{\"a\":\"\xff\"}", 0, MODC_FORMAT_UTF8, ""},
+        {"{\"a\":\"\xed\xa0\x80\"}", 0, MODC_FORMAT_UTF8, ""},
+        {"{\"a\":\"\xe2\x82", 0, MODC_FORMAT_UTF8, ""},
+        {"{\"__metadata__\":{\"a\":\"b\",\"\xe2\x82\xac\":\"\\ud83d\\ude00\"}}", 0, MODC_FORMAT_OK, ""},
+        {"{\"__metadata__\":null}", 0, MODC_FORMAT_OK, ""},
+        {"{\"__metadata__\":{\"a\":1}}", 0, MODC_FORMAT_JSON, ""},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, MODC_FORMAT_JSON, ""},
+        {"{\"__metadata__\":{\"a\":\"\\ud83d\"}}", 0, MODC_FORMAT_JSON, ""},
+        {"{" F32("w", "2,3", "0", "24") "}", 24, MODC_FORMAT_OK, ""},
+        {"{" F32("w", "2,3", "0", "24") "}   ", 24, MODC_FORMAT_OK, ""},
+        {"{" F32("", "", "0", "4") "}", 4, MODC_FORMAT_OK, ""},
+        {"{" F32("w", "2,3", "0", "24") "}", 25, MODC_FORMAT_INCOMPLETE, ""},
+        {"{" F32("w", "2,3", "0", "24") "}", 23, MODC_FORMAT_INCOMPLETE, ""},
+        {"{" F32("w", "2,3", "0", "20") "}", 20, MODC_FORMAT_INFO, "w"},
+        {"{" F32("w", "2,3", "4", "28") "}", 28, MODC_FORMAT_OFFSET, "w"},
+        {"{" F32("w", "0", "0", "0") "," F32("v", "1", "0", "4") "}", 4, MODC_FORMAT_OK, ""},
+        {"{" F32("v", "1", "0", "4") "," F32("w", "0", "0", "0") "}", 4, MODC_FORMAT_OK, ""},
+        {"{" F32("v", "1", "0", "4") "," F32("w", "0", "2", "2") "}", 4, MODC_FORMAT_OFFSET, "w"},
+        {"{" F32("v", "1", "4", "8") "," F32("w", "1", "0", "4") "}", 8, MODC_FORMAT_OK, ""},
+        {"{" F32("v", "1", "0", "4") "," F32("w", "1", "2", "6") "}", 6, MODC_FORMAT_OFFSET, "w"},
+        {"{" F32("v", "1", "0", "4") "," F32("w", "1", "8", "12") "}", 12, MODC_FORMAT_OFFSET, "w"},
+        {"{" F32("v", "1", "4", "0") "}", 4, MODC_FORMAT_OFFSET, "v"},
+        {"{" F32("v", "4294967296,4294967296,4294967296", "0", "4") "}", 4, MODC_FORMAT_OVERFLOW, "v"},
+        {"{" F32("v", "4611686018427387904", "0", "4") "}", 4, MODC_FORMAT_OVERFLOW, "v"},
+        {"{" F32("v", "-1", "0", "4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "1.0", "0", "4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "1e0", "0", "4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "01", "0", "4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "18446744073709551616", "0", "4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "1,", "0", "4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "1", "0", "4,4") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "1", "0", "4") ",}", 4, MODC_FORMAT_JSON, ""},
+        {"{" F32("v", "1", "9", "9") "," F32("v", "1", "0", "4") "}", 4, MODC_FORMAT_OK,
+         ""}, /* the last one counts */
+        {"{" F32("v", "1", "0", "4") "," F32("\\u0076", "1", "9", "9") "}", 4, MODC_FORMAT_OFFSET, "v"},
+        {"{" ENTRY("v", "\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,4]") "}", 4, MODC_FORMAT_JSON,
+         ""},
+        {"{" ENTRY("v", "\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]") "}", 4,
+         MODC_FORMAT_JSON, ""},
+        {"{" ENTRY("v", "\"dtype\":\"F32\",\"shape\":[]") "}", 4, MODC_FORMAT_JSON, ""},
+        {"{" ENTRY(
+             "v",
+             "\"x\":[{\"a\":[1,-2.5e3,true,null,{}]},[]],\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]") "}",
+         4, MODC_FORMAT_OK, ""},
+        {"{" ENTRY("v", "\"x\":[1,],\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]") "}", 4,
+         MODC_FORMAT_JSON, ""},
+        {"{" ENTRY("v", "\"dtype\":\"F4\",\"shape\":[2],\"data_offsets\":[0,1]") "}", 1, MODC_FORMAT_OK, ""},
+        {"{" ENTRY("v", "\"dtype\":\"F4\",\"shape\":[1],\"data_offsets\":[0,1]") "}", 1, MODC_FORMAT_SUBBYTE,
+         "v"},
+    };
+    struct modc_report *report = calloc(1, sizeof *report);
+    struct modc_reader reader;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t length;
+        char *bytes = make_file(cases[i].header, cases[i].data, &length);
+
+        enum modc_status status = modc_reader_open(&reader, bytes, length, report);
+
+        if (report->format != cases[i].format ||
+            (cases[i].name[0] != '\0' && strcmp(report->name, cases[i].name) != 0))
+            fail_msg("%s: %d %s", cases[i].header, (int)report->format, report->name);
+        assert_int_equal(status, cases[i].format == MODC_FORMAT_OK ? MODC_OK : MODC_FORMAT);
+        free(bytes);
+    }
+    assert_int_equal(modc_reader_open(&reader, "\x10\0\0\0\0\0\0", 7, report), MODC_FORMAT);
+    assert_int_equal(report->format, MODC_FORMAT_HEADER_TOO_SMALL);
+    assert_int_equal(modc_reader_open(&reader, "\0\xe1\xf5\x05\0\0\0\0{}", 10, report), MODC_FORMAT);
+    assert_int_equal(report->format, MODC_FORMAT_HEADER_LENGTH); /* 100 000 000 is allowed */
+    assert_int_equal(modc_reader_open(&reader, "\x01\xe1\xf5\x05\0\0\0\0{}", 10, report), MODC_FORMAT);
+    assert_int_equal(report->format, MODC_FORMAT_HEADER_TOO_LARGE);
+    free(report);
+}
+
+/* The reader must not recurse: a header of brackets alone. */
+static void test_deep_header(void **state)
+{
+    enum { DEEP = 1000000 };
+    char *header = malloc(DEEP + 32);
+    size_t length;
+    struct modc_reader reader;
+
+    (void)state;
+    strcpy(header, "{\"v\":{\"x\":");
+    memset(header + 10, '[', DEEP);
+    header[10 + DEEP] = '\0';
+
+    char *bytes = make_file(header, 0, &length);
+
+    assert_int_equal(modc_reader_open(&reader, bytes, length, NULL), MODC_FORMAT);
+    free(bytes);
+    free(header);
+}
+
+static void test_convert(void **state)
+{
+    float singles[] = {0.0f,          -0.0f,         1.0f,          65504.0f,      65519.0f,      65520.0f,
+                       5.9604645e-8f, 2.9802322e-8f, 4.4703484e-8f, 6.1035156e-5f, 6.0975552e-5f, 3.0e38f};
+    uint16_t halves[] = {0, 0x8000, 0x3c00, 0x7bff, 0x7bff, 0x7c00, 1, 0, 1, 0x400, 0x3ff, 0x7c00}, out[12];
+    double real = 1.0 + 1.0 / 2048 + 1.0 / (1 << 30) / 1024;
+    int32_t integer;
+    float back;
+
+    (void)state;
+    assert_int_equal(modc_convert(out, MODC_FLOAT16, singles, MODC_FLOAT32, 12), MODC_OK);
+    assert_memory_equal(out, halves, sizeof halves);
+    for (unsigned bits = 0; bits < 0x7c00; bits++) {
+        uint16_t half = (uint16_t)bits, again;
+
+        modc_convert(&back, MODC_FLOAT32, &half, MODC_FLOAT16, 1);
+        modc_convert(&again, MODC_FLOAT16, &back, MODC_FLOAT32, 1);
+        assert_int_equal(half, again);
+    }
+    modc_convert(out, MODC_FLOAT16, &real, MODC_FLOAT64, 1); /* through float32, as PyTorch */
+    assert_int_equal(out[0], 0x3c00);
+    singles[0] = 1.00390625f;
+    singles[1] = 1.01171875f;
+    modc_convert(out, MODC_BFLOAT16, singles, MODC_FLOAT32, 2);
+    assert_int_equal(out[0], 0x3f80);
+    assert_int_equal(out[1], 0x3f82);
+    assert_int_equal(modc_convert(&integer, MODC_INT32, singles, MODC_FLOAT32, 1), MODC_ARGUMENT);
+    modc_store(&integer, MODC_INT32, -3.9);
+    assert_int_equal(integer, -3);
+}
+
+/* ---- binding and loading ------------------------------------------------------------------------------- */
+
+static void test_bind(void **state)
+{
+    struct fixture *f = *state;
+    struct modc_tensor t;
+    bool mask[3];
+
+    assert_int_equal(modc_bind(&f->params.head, &tiny_model, f->block + 8, BLOCK), MODC_ALIGNMENT);
+    assert_int_equal(modc_bind(&f->params.head, &tiny_model, f->block, BLOCK - 1), MODC_SIZE);
+    assert_int_equal(modc_bind(&f->params.head, &tiny_model, NULL, BLOCK), MODC_POINTER);
+    memset(f->block, 0x5a, BLOCK);
+    assert_int_equal(modc_bind(&f->params.head, &tiny_model, f->block, BLOCK), MODC_OK);
+    assert_ptr_equal(f->params.tensors[EMBED_WEIGHT], f->block + 64);
+    assert_ptr_equal(f->params.tensors[HEAD_WEIGHT], f->block + 64);
+    assert_true(tensor(f, NORM_VAR)[1] == 1.0f);
+    assert_int_equal(*(int64_t *)f->params.tensors[NORM_COUNT], 0);
+    assert_int_equal(f->block[64], 0x5a); /* parameters stay */
+    assert_int_equal(modc_get(&f->params.head, MASK, mask), MODC_OK);
+    assert_true(mask[0] && !mask[1] && mask[2]);
+    assert_int_equal(modc_get(&f->params.head, KEYS, mask), MODC_INDEX);
+    assert_int_equal(modc_get_tensor(&f->params.head, B1_WEIGHT, &t), MODC_OK);
+    assert_int_equal(t.dims[1], 2);
+}
+
+static void test_save_load(void **state)
+{
+    struct fixture *f = *state;
+    size_t length, again;
+    char *bytes = save(f, &length), before[BLOCK];
+    uint64_t version = f->params.head.version;
+
+    memcpy(before, f->block, BLOCK);
+    memset(f->block + 64, 0, BLOCK - 64);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, &f->report), MODC_OK);
+    assert_report(&f->report, "<All keys matched successfully>");
+    assert_true(f->params.head.version > version);
+    assert_memory_equal(before + 64, f->block + 64, 24);
+
+    char *second = save(f, &again);
+
+    assert_int_equal(again, length);
+    assert_memory_equal(bytes, second, length);
+    free(second);
+    free(bytes);
+}
+
+/* Cut anywhere, or with any byte changed: refused, or read, but never half loaded or out of bounds. */
+static void test_cut_files(void **state)
+{
+    struct fixture *f = *state;
+    size_t length;
+    char *bytes = save(f, &length), before[BLOCK];
+
+    memcpy(before, f->block, BLOCK);
+    for (size_t n = 0; n < length; n++) {
+        char *cut = malloc(n > 0 ? n : 1);
+
+        memcpy(cut, bytes, n);
+        assert_int_equal(modc_load_bytes(&f->params.head, cut, n, MODC_STRICT, &f->report), MODC_FORMAT);
+        assert_memory_equal(before, f->block, BLOCK);
+        free(cut);
+    }
+    for (size_t n = 0; n < length; n++) {
+        for (int bit = 0; bit < 8; bit++) {
+            char *changed = malloc(length);
+            struct text text = {"", 0};
+
+            memcpy(changed, bytes, length);
+            changed[n] = (char)(changed[n] ^ 1 << bit);
+            if (modc_load_bytes(&f->params.head, changed, length, MODC_STRICT, &f->report) != MODC_OK)
+                assert_memory_equal(before, f->block, BLOCK);
+            modc_report_print(&f->report, append, &text);
+            memcpy(f->block, before, BLOCK);
+            free(changed);
+        }
+    }
+    free(bytes);
+}
+
+static void test_strict(void **state)
+{
+    struct fixture *f = *state;
+    float wide[6] = {0}, other[4] = {9, 9, 9, 9};
+    struct modc_named_tensor more[] = {
+        {"norm.extra", {wide, MODC_FLOAT32, 1, {2}}},
+        {"zzz", {wide, MODC_FLOAT32, 1, {2}}},
+        {"blocks.0.weight", {wide, MODC_FLOAT32, 2, {3, 2}}},
+        {"blocks.1.bias", {wide, MODC_INT32, 1, {2}}},
+    };
+    size_t length;
+    char before[BLOCK];
+    unsigned without = 1u << B0_WEIGHT | 1u << B1_BIAS | 1u << NORM_COUNT | 1u << NORM_MEAN |
+                       1u << EMBED_WEIGHT;
+    char *bytes = make_state(f, without, more, 4, &length);
+
+    memcpy(before, f->block, BLOCK);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, &f->report), MODC_KEYS);
+    assert_memory_equal(before, f->block, BLOCK);
+    assert_report(
+        &f->report,
+        "Error(s) in loading state_dict for Tiny:\n\t"
+        "Missing key(s) in state_dict: \"norm.running_mean\". \n\t"
+        "Unexpected key(s) in state_dict: \"zzz\", \"norm.extra\". \n\t"
+        "size mismatch for blocks.0.weight: copying a param with shape torch.Size([3, 2]) from checkpoint, "
+        "the shape in current model is torch.Size([2, 2]).\n\t"
+        "dtype mismatch for blocks.1.bias: copying a param with dtype torch.int32 from checkpoint, the dtype in "
+        "current model is torch.float32.");
+    /* sizes count without strict too */
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_NON_STRICT, &f->report), MODC_KEYS);
+    free(bytes);
+
+    struct modc_named_tensor new[] = {{"zzz", {wide, MODC_FLOAT32, 1, {2}}},
+                                      {"blocks.1.weight", {other, MODC_FLOAT32, 2, {2, 2}}}};
+
+    bytes = make_state(f, 1u << B1_WEIGHT | 1u << B0_BIAS, new, 2, &length);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, NULL), MODC_KEYS);
+    assert_memory_equal(before, f->block, BLOCK);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_NON_STRICT, &f->report), MODC_OK);
+    assert_report(&f->report, "_IncompatibleKeys(missing_keys=['blocks.0.bias'], unexpected_keys=['zzz'])");
+    assert_true(tensor(f, B1_WEIGHT)[3] == 9.0f);
+    free(bytes);
+
+    bytes = make_state(f, 1u << HEAD_WEIGHT | 1u << EMBED_WEIGHT, NULL, 0, &length);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, &f->report), MODC_KEYS);
+    assert_report(&f->report, "Error(s) in loading state_dict for Tiny:\n\t"
+                              "Missing key(s) in state_dict: \"embed.weight\", \"head.weight\". ");
+    free(bytes);
+}
+
+static void test_ties_and_types(void **state)
+{
+    struct fixture *f = *state;
+    float apart[6] = {1, 2, 3, 4, 5, 6};
+    double wide[6] = {1, 2, 3, 4, 5, 6.1};
+    int64_t count[1] = {12};
+    size_t length;
+    struct modc_named_tensor more[] = {{"head.weight", {apart, MODC_FLOAT32, 2, {3, 2}}},
+                                       {"norm.num_batches_tracked", {count, MODC_INT64, 1, {1}}},
+                                       {"embed.weight", {wide, MODC_FLOAT64, 2, {3, 2}}}};
+    char *bytes = make_state(f, 1u << HEAD_WEIGHT | 1u << NORM_COUNT, more, 2, &length), before[BLOCK];
+
+    memcpy(before, f->block, BLOCK);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_NON_STRICT, &f->report), MODC_KEYS);
+    assert_report(&f->report,
+                  "Error(s) in loading state_dict for Tiny:\n\t"
+                  "tied parameters differ: embed.weight and head.weight are one tensor in current model, "
+                  "but have two values in checkpoint.");
+    assert_memory_equal(before, f->block, BLOCK);
+    free(bytes);
+
+    bytes = make_state(f, 1u << EMBED_WEIGHT | 1u << HEAD_WEIGHT | 1u << NORM_COUNT, more, 2, &length);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, &f->report), MODC_OK);
+    assert_true(tensor(f, EMBED_WEIGHT)[5] == 6.0f);
+    assert_int_equal(*(int64_t *)f->params.tensors[NORM_COUNT], 12); /* 0-dim takes [1] */
+    free(bytes);
+
+    apart[5] = 6.1f; /* equal once float64 has become float32 */
+    bytes = make_state(f, 1u << EMBED_WEIGHT | 1u << HEAD_WEIGHT | 1u << NORM_COUNT, more, 3, &length);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, &f->report), MODC_OK);
+    assert_true(tensor(f, HEAD_WEIGHT)[5] == 6.1f);
+    free(bytes);
+}
+
+static void test_assign(void **state)
+{
+    struct fixture *f = *state;
+    size_t length;
+    char *bytes = save(f, &length);
+
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT | MODC_ASSIGN, &f->report),
+                     MODC_OK);
+    assert_true((char *)f->params.tensors[B0_BIAS] >= bytes &&
+                (char *)f->params.tensors[B0_BIAS] < bytes + length);
+    assert_ptr_equal(f->params.tensors[HEAD_WEIGHT], f->params.tensors[EMBED_WEIGHT]);
+    assert_int_equal(modc_reset(&f->params.head, 0), MODC_READ_ONLY);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_STRICT, &f->report),
+                     MODC_READ_ONLY);
+    assert_report(&f->report, "the tensors lie in read-only memory");
+    free(bytes);
+    assert_int_equal(modc_load_bytes(&f->params.head, NULL, 0, MODC_STRICT, NULL), MODC_POINTER);
+    assert_int_equal(modc_load_bytes(&f->params.head, "", 0, 8, NULL), MODC_ARGUMENT);
+}
+
+static enum modc_status pack_status = MODC_OK;
+
+static enum modc_status tiny_pack(struct modc_params *params)
+{
+    *(int *)params->packed = 5;
+    return pack_status;
+}
+
+static void test_pack(void **state)
+{
+    struct fixture *f = *state;
+    MODC_ALIGNED char packed[64];
+    struct modc_model model = tiny_model;
+
+    model.pack = tiny_pack;
+    model.packed_block = 64;
+    f->params.head.model = &model;
+    assert_int_equal(modc_check(&f->net.head, 128, true, false), MODC_STALE);
+    assert_int_equal(modc_pack(&f->params.head, packed, 63), MODC_SIZE);
+    assert_int_equal(modc_pack(&f->params.head, packed + 1, 64), MODC_ALIGNMENT);
+    assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_POINTER);
+    assert_int_equal(modc_pack(&f->params.head, packed, 64), MODC_OK);
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_OK);
+    assert_int_equal(modc_check(&f->net.head, 129, true, true), MODC_WORKSPACE);
+    modc_changed(&f->params.head);
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_STALE);
+    assert_int_equal(modc_check(&f->net.head, 128, false, false), MODC_OK);
+    assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_OK);
+    f->params.head.buffer_version++;
+    assert_int_equal(modc_check(&f->net.head, 128, true, false), MODC_OK);
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_STALE);
+    pack_status = MODC_UNSUPPORTED;
+    modc_changed(&f->params.head);
+    assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_UNSUPPORTED);
+    assert_int_equal(modc_check(&f->net.head, 128, true, false), MODC_STALE);
+    pack_status = MODC_OK;
+}
+
+/* ---- state hooks --------------------------------------------------------------------------------------- */
+
+static struct text trace;
+
+static enum modc_status trace_state(struct modc_state_call *call)
+{
+    char line[64];
+    int length = snprintf(line, sizeof line, "%s%s ", (const char *)call->user, call->path);
+
+    append(&trace, line, (size_t)length);
+    return MODC_OK;
+}
+
+static enum modc_status forgive(struct modc_state_call *call)
+{
+    assert_false(call->loaded);
+    modc_report_forget_missing(call->report, B0_BIAS);
+    modc_report_forget_missing(call->report, B0_BIAS);
+    modc_report_forget_unexpected(call->report);
+    return MODC_OK;
+}
+
+static enum modc_status refuse(struct modc_state_call *call)
+{
+    (void)call;
+    return MODC_HOOK_ERROR;
+}
+
+static enum modc_status substitute(struct modc_state_call *call)
+{
+    struct modc_reader *file = call->user;
+
+    call->bytes = file->bytes;
+    call->length = file->length;
+    return MODC_OK;
+}
+
+static void test_state_hooks(void **state)
+{
+    struct fixture *f = *state;
+    struct modc_params *params = &f->params.head;
+    struct modc_state_hook pre[2] = {{.call = trace_state, .user = "<"}, {.call = trace_state, .user = "<"}};
+    struct modc_state_hook post[2] = {{.call = trace_state, .user = ">"}, {.call = trace_state, .user = ">"}};
+    struct modc_state_hook one = {.call = forgive};
+    float wide[2] = {0};
+    struct modc_named_tensor more = {"zzz", {wide, MODC_FLOAT32, 1, {2}}};
+    size_t length, short_length;
+    char *bytes = save(f, &length), *short_bytes = make_state(f, 1u << B0_BIAS, &more, 1, &short_length);
+
+    assert_int_equal(modc_register_state_hook(params, MODULES, MODC_LOAD_PRE, &pre[0]), MODC_INDEX);
+    assert_int_equal(modc_register_state_hook(params, TINY, MODC_LOAD_PRE, &pre[0]), MODC_OK);
+    assert_int_equal(modc_register_state_hook(params, TINY, MODC_LOAD_PRE, &pre[0]), MODC_ARGUMENT);
+    assert_int_equal(modc_register_state_hook(params, TINY_BLOCKS_1, MODC_LOAD_PRE, &pre[1]), MODC_OK);
+    assert_int_equal(modc_register_state_hook(params, TINY, MODC_LOAD_POST, &post[0]), MODC_OK);
+    assert_int_equal(modc_register_state_hook(params, TINY_BLOCKS, MODC_LOAD_POST, &post[1]), MODC_OK);
+    memset(&trace, 0, sizeof trace);
+    assert_int_equal(modc_load_bytes(params, bytes, length, MODC_STRICT, NULL), MODC_OK);
+    assert_string_equal(trace.bytes, "< <blocks.1 >blocks > ");
+    for (int i = 0; i < 2; i++) {
+        modc_state_hook_remove(&pre[i]);
+        modc_state_hook_remove(&pre[i]);
+        modc_state_hook_remove(&post[i]);
+    }
+    assert_null(params->state_hooks);
+
+    assert_int_equal(modc_register_state_hook(params, TINY, MODC_LOAD_POST, &one), MODC_OK);
+    assert_int_equal(modc_load_bytes(params, short_bytes, short_length, MODC_STRICT, &f->report), MODC_OK);
+    modc_state_hook_remove(&one);
+    assert_int_equal(modc_load_bytes(params, short_bytes, short_length, MODC_STRICT, &f->report), MODC_KEYS);
+
+    struct modc_reader file;
+
+    assert_int_equal(modc_reader_open(&file, bytes, length, NULL), MODC_OK);
+    one.call = substitute;
+    one.user = &file;
+    assert_int_equal(modc_register_state_hook(params, TINY, MODC_LOAD_PRE, &one), MODC_OK);
+    assert_int_equal(modc_load_bytes(params, short_bytes, short_length, MODC_STRICT, &f->report), MODC_OK);
+    modc_state_hook_remove(&one);
+
+    one.call = refuse;
+    assert_int_equal(modc_register_state_hook(params, TINY, MODC_STATE_DICT_PRE, &one), MODC_OK);
+    assert_int_equal(modc_save_bytes(params, NULL, 0, &length), MODC_HOOK_ERROR);
+    free(bytes);
+    free(short_bytes);
+}
+
+/* ---- initial weights ----------------------------------------------------------------------------------- */
+
+/* Draws tensors of these sizes into out, one behind the other. */
+static void draw_all(uint64_t seed, enum modc_dtype dtype, int count, const int *elements,
+                     const struct modc_draw *d, void *out)
+{
+    struct {
+        struct modc_params head;
+        void *tensors[4];
+    } params;
+    struct modc_key k[4];
+    struct modc_model model = {
+        .params_bytes = sizeof params, .key_count = count, .keys = k, .draw_count = count, .draws = d};
+    char *at = out;
+
+    memset(&params, 0, sizeof params);
+    memset(k, 0, sizeof k);
+    for (int i = 0; i < count; i++) {
+        k[i].name = "";
+        k[i].dtype = dtype;
+        k[i].ndim = 1;
+        k[i].dims[0] = elements[i];
+        k[i].flags = MODC_KEY_PARAMETER;
+        k[i].pointer = (size_t)((char *)&params.tensors[i] - (char *)&params);
+        k[i].same_as = i;
+        k[i].init = MODC_INIT_UNIFORM;
+        params.tensors[i] = at;
+        at += (size_t)elements[i] * modc_dtype_bytes(dtype);
+    }
+    params.head.model = &model;
+    assert_int_equal(modc_reset(&params.head, seed), MODC_OK);
+}
+
+#define BITS(value, expected) assert_true((value) == (expected))
+
+/* The check values of module-semantics 5.1a. */
+static void test_reset(void **state)
+{
+    float v[1000];
+    double wide[4];
+
+    (void)state;
+    draw_all(0, MODC_FLOAT32, 3, (int[]){256, 64, 1},
+             (struct modc_draw[]){{0, MODC_INIT_UNIFORM, -0.5, 0.5},
+                                  {1, MODC_INIT_UNIFORM, -0.5, 0.5},
+                                  {2, MODC_INIT_UNIFORM, 0, 1}},
+             v);
+    BITS(v[0], -0x1.eaa8p-9f);
+    BITS(v[1], 0x1.12a8bcp-2f);
+    BITS(v[2], -0x1.a5662cp-2f);
+    BITS(v[255], -0x1.7ab708p-3f);
+    BITS(v[256], -0x1.fb77ccp-2f);
+    BITS(v[257], 0x1.ce3a38p-3f);
+    BITS(v[319], 0x1.41092p-5f);
+    BITS(v[320], 0x1.156252p-1f);
+
+    double bound = 0.57735026918962576; /* 1 / sqrt(3) */
+
+    draw_all(
+        42, MODC_FLOAT32, 2, (int[]){6, 2},
+        (struct modc_draw[]){{0, MODC_INIT_UNIFORM, -bound, bound}, {1, MODC_INIT_UNIFORM, -bound, bound}},
+        v);
+    BITS(v[0], 0x1.c40012p-2f); /* 0x1.c4001p-2 without fused multiply-adds */
+    BITS(v[1], 0x1.eab4cap-2f);
+    BITS(v[2], -0x1.1501c4p-3f);
+    BITS(v[5], 0x1.dd3334p-4f);
+    BITS(v[6], -0x1.1fd4fap-2f);
+    BITS(v[7], 0x1.5b3496p-2f);
+
+    bound = 1.0 / 3.0;
+    draw_all(
+        1, MODC_FLOAT32, 2, (int[]){144, 16},
+        (struct modc_draw[]){{0, MODC_INIT_UNIFORM, -bound, bound}, {1, MODC_INIT_UNIFORM, -bound, bound}},
+        v);
+    BITS(v[0], 0x1.5fc0c6p-3f);
+    BITS(v[143], 0x1.f38320p-4f);
+    BITS(v[144], 0x1.a68dd6p-4f);
+    BITS(v[159], -0x1.be2a4p-4f);
+
+    draw_all(3, MODC_FLOAT32, 2, (int[]){80, 1},
+             (struct modc_draw[]){{0, MODC_INIT_NORMAL, 0, 1}, {1, MODC_INIT_UNIFORM, 0, 1}}, v);
+    BITS(v[0], -0x1.39ef5ep-4f);
+    BITS(v[1], 0x1.7084c8p-2f);
+    BITS(v[2], -0x1.906482p-1f);
+    BITS(v[79], -0x1.e337eap+0f);
+    BITS(v[80], 0x1.1b0750p-4f);
+
+    draw_all(3, MODC_FLOAT32, 1, (int[]){9}, (struct modc_draw[]){{0, MODC_INIT_NORMAL, 0, 1}}, v);
+    BITS(v[0], 0x1.9b47p-1f);
+    BITS(v[1], 0x1.660f0cp-3f);
+    BITS(v[2], 0x1.6c744cp-4f);
+    BITS(v[8], -0x1.6f67eap+0f);
+
+    draw_all(0, MODC_FLOAT32, 1, (int[]){16}, (struct modc_draw[]){{0, MODC_INIT_NORMAL, 0, 1}}, v);
+    BITS(v[0], -0x1.20370ap+0f);
+    BITS(v[1], -0x1.270114p+0f);
+    BITS(v[8], 0x1.4a027p-2f);
+    draw_all(0, MODC_FLOAT32, 1, (int[]){2}, (struct modc_draw[]){{0, MODC_INIT_NORMAL, 0, 1}}, v);
+    BITS(v[0], 0x1.8a7eb8p+0f);
+    BITS(v[1], -0x1.2c78ap-2f);
+    draw_all(0, MODC_FLOAT64, 1, (int[]){3}, (struct modc_draw[]){{0, MODC_INIT_UNIFORM, 0, 1}}, wide);
+    BITS(wide[0], 0x1.f0aac97c4aa2fp-1);
+    assert_int_equal(modc_reset(NULL, 0), MODC_POINTER);
+}
+
+static void test_reset_model(void **state)
+{
+    struct fixture *f = *state;
+    float v[40], *embed = tensor(f, EMBED_WEIGHT);
+
+    /* The tied head draws, and its values are thrown away. */
+    draw_all(0, MODC_FLOAT32, 3, (int[]){6, 18, 4},
+             (struct modc_draw[]){
+                 {0, MODC_INIT_NORMAL, 0, 1}, {1, MODC_INIT_UNIFORM, -1, 1}, {2, MODC_INIT_UNIFORM, -1, 1}},
+             v);
+    BITS(embed[0], v[0]);
+    BITS(embed[1], v[1]);
+    BITS(embed[2], 0.0f); /* the padding row */
+    BITS(embed[3], 0.0f);
+    BITS(embed[5], v[5]);
+    BITS(tensor(f, B0_WEIGHT)[0], v[6]);
+    BITS(tensor(f, B1_BIAS)[0], 0.25f);
+    BITS(tensor(f, B2_WEIGHT)[0], v[24]);
+    BITS(tensor(f, NORM_VAR)[0], 1.0f);
+}
+
+/* ---- looking around ------------------------------------------------------------------------------------ */
+
+static void list(struct modc_names *it, const char *expected)
+{
+    struct text text = {"", 0};
+    char name[64];
+
+    while (modc_next(it)) {
+        size_t length = modc_names_text(it, name, sizeof name);
+
+        name[length] = ' ';
+        append(&text, name, length + 1);
+    }
+    assert_string_equal(text.bytes, expected);
+}
+
+static void test_names(void **state)
+{
+    struct modc_names it;
+    int index;
+    char name[4];
+
+    (void)state;
+    modc_named_parameters(&it, &tiny_model, TINY, "", true, true);
+    list(&it,
+         "embed.weight norm.weight norm.bias blocks.0.weight blocks.0.bias blocks.1.weight blocks.1.bias "
+         "blocks.2.weight ");
+    modc_named_parameters(&it, &tiny_model, TINY_HEAD, "p", true, true);
+    list(&it, "p.weight ");
+    modc_named_parameters(&it, &tiny_model, TINY, "p", true, false);
+    list(&it, "p.embed.weight p.norm.weight p.norm.bias p.blocks.0.weight p.blocks.0.bias p.blocks.1.weight "
+              "p.blocks.1.bias p.blocks.2.weight p.head.weight ");
+    modc_named_parameters(&it, &tiny_model, TINY, "", false, true);
+    list(&it, "");
+    modc_named_buffers(&it, &tiny_model, TINY, "", true, true);
+    list(&it, "mask norm.running_mean norm.running_var norm.num_batches_tracked ");
+    modc_named_buffers(&it, &tiny_model, TINY, "", false, true);
+    list(&it, "mask ");
+    modc_named_modules(&it, &tiny_model, TINY, "");
+    list(&it, " embed norm blocks blocks.0 blocks.1 blocks.2 head ");
+    modc_named_modules(&it, &tiny_model, TINY_BLOCKS, "b");
+    list(&it, "b b.0 b.1 b.2 ");
+    modc_named_children(&it, &tiny_model, TINY);
+    list(&it, "embed norm blocks head ");
+    assert_true(modc_get_submodule(&tiny_model, "blocks.1", &index) == MODC_OK && index == TINY_BLOCKS_1);
+    assert_true(modc_get_submodule(&tiny_model, "", &index) == MODC_OK && index == TINY);
+    assert_int_equal(modc_get_submodule(&tiny_model, "blocks.", &index), MODC_NAME);
+    assert_true(modc_get_parameter(&tiny_model, "head.weight", &index) == MODC_OK && index == HEAD_WEIGHT);
+    assert_int_equal(modc_get_parameter(&tiny_model, "norm.running_mean", &index), MODC_NAME);
+    assert_true(modc_get_buffer(&tiny_model, "mask", &index) == MODC_OK && index == MASK);
+    assert_int_equal(modc_get_buffer(&tiny_model, "head.weight", &index), MODC_NAME);
+    assert_true(modc_get_entry(&tiny_model, "forward", &index) == MODC_OK && index == 0);
+    assert_int_equal(modc_get_entry(&tiny_model, "act", &index), MODC_NAME);
+    modc_named_children(&it, &tiny_model, TINY);
+    assert_true(modc_next(&it));
+    assert_int_equal(modc_names_text(&it, name, sizeof name), 5);
+    assert_string_equal(name, "emb");
+}
+
+static void test_print(void **state)
+{
+    struct text text = {"", 0};
+
+    (void)state;
+    modc_print(&tiny_model, append, &text);
+    assert_string_equal(text.bytes, "Tiny(\n"
+                                    "  (embed): Embedding(3, 2)\n"
+                                    "  (norm): BatchNorm1d(2, eps=1e-05)\n"
+                                    "  (blocks): ModuleList(\n"
+                                    "    (0-1): 2 x Linear(in_features=2, out_features=2, bias=True)\n"
+                                    "    (2): Linear(in_features=2, out_features=2, bias=False)\n"
+                                    "  )\n"
+                                    "  (head): Linear(in_features=2, out_features=3, bias=False)\n"
+                                    ")");
+
+    static const struct modc_module lines[] = {
+        {"", "", "Outer", "one\ntwo", -1, 2, false},
+        {"a", "a", "Inner", "x\ny", 0, 0, false},
+        {"b", "b", "ModuleList", "", 0, 0, true},
+    };
+    struct modc_model model = {.module_count = 3, .modules = lines};
+
+    text.length = 0;
+    modc_print(&model, append, &text);
+    assert_string_equal(text.bytes,
+                        "Outer(\n  one\n  two\n  (a): Inner(\n    x\n    y\n  )\n  (b): ModuleList()\n)");
+}
+
+/* ---- hooks --------------------------------------------------------------------------------------------- */
+
+struct tracer {
+    struct modc_hook hook;
+    const char *name;
+    enum modc_status status;
+    struct tracer *remove, *add; /* done in the call */
+    int add_module;
+    float *replace; /* output or input values to point at */
+    int ndim;       /* sets it, if not 0 */
+};
+
+static enum modc_status trace_call(struct modc_hook_call *call)
+{
+    struct tracer *t = call->user;
+    struct modc_tensor *tensors = call->outputs != NULL ? call->outputs : call->inputs;
+    char line[64];
+    int length = snprintf(line, sizeof line, "%s%s%s ", t->name, call->path,
+                          call->outputs != NULL ? "" : "-");
+
+    append(&trace, line, (size_t)length);
+    if (t->remove != NULL)
+        modc_hook_remove(&t->remove->hook);
+    if (t->add != NULL)
+        assert_int_equal(modc_register_forward_hook(call->context, t->add_module, &t->add->hook, 0), MODC_OK);
+    t->add = NULL;
+    if (t->replace != NULL)
+        tensors[0].data = t->replace;
+    if (t->ndim != 0)
+        tensors[0].ndim = t->ndim;
+    return t->status;
+}
+
+static struct tracer tracer(const char *name)
+{
+    struct tracer t;
+
+    memset(&t, 0, sizeof t);
+    t.name = name;
+    t.hook.call = trace_call;
+    return t;
+}
+
+static void pre(struct fixture *f, int module, struct tracer *t, unsigned flags)
+{
+    t->hook.user = t;
+    assert_int_equal(modc_register_forward_pre_hook(&f->net.head, module, &t->hook, flags), MODC_OK);
+}
+
+static void post(struct fixture *f, int module, struct tracer *t, unsigned flags)
+{
+    t->hook.user = t;
+    assert_int_equal(modc_register_forward_hook(&f->net.head, module, &t->hook, flags), MODC_OK);
+}
+
+/* Calls the model on {1, 2}; expects this status and this trace. Returns y[1]. */
+static float call(struct fixture *f, enum modc_status expected, const char *text)
+{
+    float x[2] = {1, 2}, y[2] = {0, 0};
+    int given[1] = {1};
+    const void *inputs[1] = {x};
+    void *outputs[1] = {y};
+
+    memset(&trace, 0, sizeof trace);
+    assert_int_equal(entries[0].call(&f->net.head, given, inputs, outputs), expected);
+    assert_string_equal(trace.bytes, text);
+    assert_null(f->net.head.calls);
+    return y[1];
+}
+
+static void test_hook_order(void **state)
+{
+    struct fixture *f = *state;
+    struct tracer a = tracer("a"), b = tracer("b"), c = tracer("c"), d = tracer("d"), g = tracer("g"),
+                  h = tracer("h");
+    struct modc_hook_set set = {NULL};
+
+    assert_false(modc_hooked(&f->net.head));
+    assert_true(call(f, MODC_OK, "") == 5.0f);
+    post(f, TINY_BLOCKS_0, &a, 0);
+    post(f, TINY_BLOCKS_0, &b, MODC_PREPEND);
+    post(f, TINY_BLOCKS_0, &c, MODC_PREPEND | MODC_WITH_KWARGS);
+    pre(f, TINY, &d, 0);
+    assert_true(modc_hooked(&f->net.head));
+    assert_true(call(f, MODC_OK, "d- cblocks.0 bblocks.0 ablocks.0 ") == 5.0f);
+    g.hook.user = &g;
+    h.hook.user = &h;
+    assert_int_equal(modc_register_module_forward_pre_hook(&set, &g.hook, 0), MODC_OK);
+    assert_int_equal(modc_register_module_forward_hook(&set, &h.hook, 0), MODC_OK);
+    assert_int_equal(modc_attach(&f->net.head, &set), MODC_OK);
+    call(f, MODC_OK, "g- d- gblocks.0- hblocks.0 cblocks.0 bblocks.0 ablocks.0 gblocks.1- hblocks.1 h ");
+    modc_attach(&f->net.head, NULL);
+    modc_hook_remove(&b.hook);
+    modc_hook_remove(&b.hook);
+    call(f, MODC_OK, "d- cblocks.0 ablocks.0 ");
+    modc_hook_remove(&a.hook);
+    modc_hook_remove(&c.hook);
+    modc_hook_remove(&d.hook);
+    assert_false(modc_hooked(&f->net.head));
+}
+
+static void test_hook_registration(void **state)
+{
+    struct fixture *f = *state;
+    struct tracer a = tracer("a"), many[MODC_MAX_HOOKS + 1];
+    struct modc_hook empty = {.call = NULL};
+    struct modc_hook_set set = {NULL};
+    struct modc_model bare = tiny_model;
+
+    assert_int_equal(modc_register_forward_hook(&f->net.head, TINY, &empty, 0), MODC_POINTER);
+    assert_int_equal(modc_register_forward_hook(&f->net.head, MODULES, &a.hook, 0), MODC_INDEX);
+    assert_int_equal(modc_register_forward_hook(&f->net.head, -1, &a.hook, 0), MODC_INDEX);
+    assert_int_equal(modc_register_forward_pre_hook(&f->net.head, TINY, &a.hook, MODC_ALWAYS_CALL),
+                     MODC_ARGUMENT);
+    assert_int_equal(modc_register_module_forward_hook(&set, &a.hook, MODC_PREPEND), MODC_ARGUMENT);
+    assert_int_equal(modc_register_forward_hook(&f->net.head, TINY, &a.hook, 0), MODC_OK);
+    assert_int_equal(modc_register_forward_hook(&f->net.head, TINY, &a.hook, 0), MODC_ARGUMENT);
+    modc_hook_remove(&a.hook);
+    for (int i = 0; i <= MODC_MAX_HOOKS; i++) {
+        many[i] = tracer("");
+        many[i].hook.user = &many[i];
+        assert_int_equal(modc_register_forward_hook(&f->net.head, TINY, &many[i].hook, 0),
+                         i < MODC_MAX_HOOKS ? MODC_OK : MODC_MEMORY);
+    }
+    f->net.head.hooks = NULL;
+    bare.entry_count = 0;
+    f->net.head.model = &bare;
+    assert_int_equal(modc_register_forward_hook(&f->net.head, TINY, &a.hook, 0), MODC_UNSUPPORTED);
+}
+
+static void test_hook_changes_in_a_call(void **state)
+{
+    struct fixture *f = *state;
+    struct tracer a = tracer("a"), b = tracer("b"), c = tracer("c"), d = tracer("d"), e = tracer("e");
+
+    /* Removed by an earlier hook of the step: still runs in this call. Added: runs from the next on. */
+    post(f, TINY_BLOCKS_0, &a, 0);
+    post(f, TINY_BLOCKS_0, &b, 0);
+    a.remove = &b;
+    a.add = &c;
+    a.add_module = TINY_BLOCKS_0;
+    c.hook.user = &c;
+    call(f, MODC_OK, "ablocks.0 bblocks.0 ");
+    call(f, MODC_OK, "ablocks.0 cblocks.0 ");
+    modc_hook_remove(&a.hook);
+    modc_hook_remove(&c.hook);
+
+    /* A forward hook added by a pre-hook runs in the same call. */
+    pre(f, TINY_BLOCKS_1, &d, 0);
+    d.add = &e;
+    d.add_module = TINY_BLOCKS_1;
+    e.hook.user = &e;
+    e.remove = &e;
+    call(f, MODC_OK, "dblocks.1- eblocks.1 ");
+    call(f, MODC_OK, "dblocks.1- ");
+}
+
+static void test_hook_values(void **state)
+{
+    struct fixture *f = *state;
+    struct tracer a = tracer("a"), b = tracer("b"), c = tracer("c");
+    float first[2] = {10, 20}, second[2] = {-1, -2}, third[2] = {8, 9};
+
+    pre(f, TINY_BLOCKS_0, &a, 0);
+    a.replace = first;
+    assert_true(call(f, MODC_OK, "ablocks.0- ") == 41.0f);
+    post(f, TINY_BLOCKS_0, &b, 0);
+    b.replace = second;
+    assert_true(call(f, MODC_OK, "ablocks.0- bblocks.0 ") == -1.0f);
+    post(f, TINY, &c, 0);
+    c.replace = third;
+    assert_true(call(f, MODC_OK, "ablocks.0- bblocks.0 c ") == 9.0f);
+    b.ndim = 1;
+    call(f, MODC_HOOK_SHAPE, "ablocks.0- bblocks.0 ");
+    assert_int_equal(f->net.head.fault_module, TINY_BLOCKS_0);
+    b.ndim = 0;
+    b.status = MODC_HOOK_ERROR;
+    call(f, MODC_HOOK_ERROR, "ablocks.0- bblocks.0 ");
+    assert_int_equal(f->net.head.fault_module, TINY_BLOCKS_0);
+    b.status = MODC_OK;
+    a.ndim = 3;
+    call(f, MODC_HOOK_SHAPE, "ablocks.0- ");
+    a.ndim = 0;
+    call(f, MODC_OK, "ablocks.0- bblocks.0 c ");
+    assert_int_equal(f->net.head.fault_module, -1);
+}
+
+static void test_always_call(void **state)
+{
+    struct fixture *f = *state;
+    struct tracer a = tracer("a"), b = tracer("b"), c = tracer("c"), d = tracer("d"), n = tracer("n"),
+                  p = tracer("p");
+
+    post(f, TINY_BLOCKS_1, &a, MODC_ALWAYS_CALL);
+    post(f, TINY_BLOCKS_1, &n, 0);
+    post(f, TINY, &b, MODC_ALWAYS_CALL);
+    post(f, TINY_BLOCKS_1, &c, MODC_ALWAYS_CALL);
+    call(f, MODC_OK, "ablocks.1 nblocks.1 cblocks.1 b ");
+
+    /* The body fails: inner first, without a result; a hook's own error is dropped. */
+    fail_inside = MODC_INDEX;
+    a.status = MODC_HOOK_ERROR;
+    call(f, MODC_INDEX, "ablocks.1- cblocks.1- b- ");
+    fail_inside = MODC_OK;
+
+    /* A forward hook fails: those called before it, and it itself, do not run again. */
+    a.status = MODC_OK;
+    n.status = MODC_HOOK_ERROR;
+    call(f, MODC_HOOK_ERROR, "ablocks.1 nblocks.1 cblocks.1 b- ");
+    n.status = MODC_OK;
+    a.status = MODC_HOOK_ERROR;
+    call(f, MODC_HOOK_ERROR, "ablocks.1 cblocks.1 b- ");
+    a.status = MODC_OK;
+
+    /* A pre-hook fails. */
+    pre(f, TINY_BLOCKS_1, &p, 0);
+    p.status = MODC_HOOK_ERROR;
+    call(f, MODC_HOOK_ERROR, "pblocks.1- ablocks.1- cblocks.1- b- ");
+    p.status = MODC_OK;
+
+    /* Global ones first. */
+    struct modc_hook_set set = {NULL};
+
+    d.hook.user = &d;
+    assert_int_equal(modc_register_module_forward_hook(&set, &d.hook, MODC_ALWAYS_CALL), MODC_OK);
+    modc_attach(&f->net.head, &set);
+    fail_inside = MODC_INDEX;
+    call(f, MODC_INDEX, "dblocks.0 pblocks.1- dblocks.1- ablocks.1- cblocks.1- d- b- ");
+}
+
+static void test_context(void **state)
+{
+    struct fixture *f = *state;
+    struct modc_context *net = &f->net.head;
+    struct tiny_params other = {{0}, {0}};
+
+    assert_int_equal(*(int64_t *)(void *)f->workspace, 7);
+    *(int64_t *)(void *)f->workspace = 9;
+    modc_reset_state(net);
+    assert_int_equal(*(int64_t *)(void *)f->workspace, 7);
+    assert_false(net->training);
+    modc_train(net, true);
+    assert_true(net->training);
+    net->counter = 5;
+    modc_seed(net, 11);
+    assert_true(net->seed == 11 && net->counter == 0);
+    assert_int_equal(modc_init(net, &tiny_model, &f->params.head, f->workspace + 8, 64), MODC_ALIGNMENT);
+    assert_int_equal(modc_init(net, &tiny_model, &f->params.head, f->workspace, 63), MODC_WORKSPACE);
+    assert_int_equal(modc_init(net, &tiny_model, &other.head, f->workspace, 64), MODC_POINTER);
+    assert_int_equal(modc_init(net, &tiny_model, &f->params.head, NULL, 0), MODC_WORKSPACE);
+    assert_string_equal(modc_status_text(MODC_STALE), "parameters changed since they were packed");
+    assert_string_equal(modc_status_text((enum modc_status)99), "unknown status");
+}
+
+/* ---- host ---------------------------------------------------------------------------------------------- */
+
+static void test_host(void **state)
+{
+    struct fixture *f = *state;
+    struct modc_params *params;
+    struct modc_context *net;
+    char path[] = "test_runtime_XXXXXX";
+    int file = mkstemp(path);
+
+    assert_true(file >= 0);
+    assert_int_equal(modc_params_create(&tiny_model, &params), MODC_OK);
+    assert_int_equal(modc_reset(params, 3), MODC_OK);
+    assert_int_equal(modc_save(params, path), MODC_OK);
+    assert_int_equal(modc_load(&f->params.head, path, MODC_STRICT, &f->report), MODC_OK);
+    assert_memory_equal(((struct tiny_params *)params)->tensors[B2_WEIGHT], f->params.tensors[B2_WEIGHT], 16);
+    assert_int_equal(modc_load(&f->params.head, path, MODC_ASSIGN, &f->report), MODC_ARGUMENT);
+    assert_int_equal(modc_load(&f->params.head, "no/such/file", MODC_STRICT, &f->report), MODC_FILE);
+    assert_int_equal(modc_save(params, "no/such/file"), MODC_FILE);
+    assert_int_equal(modc_write_file(path, "", 0), MODC_OK);
+    assert_int_equal(modc_load(&f->params.head, path, MODC_STRICT, &f->report), MODC_FORMAT);
+    assert_report(&f->report, "Error while deserializing header: header too small");
+    assert_int_equal(modc_workspace(&tiny_model), 128);
+    assert_int_equal(modc_create(&tiny_model, params, 0, &net), MODC_OK);
+    assert_true(net->workspace_bytes == 128 && (uintptr_t)net->workspace % 64 == 0);
+    modc_destroy(net);
+    assert_int_equal(modc_create(&tiny_model, params, 8, &net), MODC_WORKSPACE);
+    modc_params_destroy(params);
+    remove(path);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_writer),
+        TEST(test_many),
+        TEST(test_reader_faults),
+        TEST(test_deep_header),
+        TEST(test_convert),
+        TEST(test_bind),
+        TEST(test_save_load),
+        TEST(test_cut_files),
+        TEST(test_strict),
+        TEST(test_ties_and_types),
+        TEST(test_assign),
+        TEST(test_pack),
+        TEST(test_state_hooks),
+        TEST(test_reset),
+        TEST(test_reset_model),
+        TEST(test_names),
+        TEST(test_print),
+        TEST(test_hook_order),
+        TEST(test_hook_registration),
+        TEST(test_hook_changes_in_a_call),
+        TEST(test_hook_values),
+        TEST(test_always_call),
+        TEST(test_context),
+        TEST(test_host),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

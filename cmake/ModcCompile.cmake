@@ -5,7 +5,10 @@ set(MODC_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 
 # modc_compile(TARGET [FURTHER WARNINGS...])
 function(modc_compile target)
-    target_compile_options(${target} PRIVATE ${MODC_WARNINGS} ${ARGN} $<$<BOOL:${MODC_WERROR}>:-Werror>)
+    target_compile_options(${target} PRIVATE ${MODC_WARNINGS} ${ARGN})
+    if(MODC_WERROR AND NOT MODC_SANITIZE) # what sanitizers insert makes gcc warn of what cannot happen
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
     if(MODC_SANITIZE)
         set(sanitize -fsanitize=${MODC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
         target_compile_options(${target} PRIVATE ${sanitize})

@@ -258,12 +258,12 @@ static bool is_comparison(enum prim prim)
     return prim >= PRIM_EQ && prim <= PRIM_GE;
 }
 
-#define COMPARE(prim, a, b)                                                                                            \
-    ((prim) == PRIM_EQ   ? (a) == (b)                                                                                  \
-     : (prim) == PRIM_NE ? (a) != (b)                                                                                  \
-     : (prim) == PRIM_LT ? (a) < (b)                                                                                   \
-     : (prim) == PRIM_LE ? (a) <= (b)                                                                                  \
-     : (prim) == PRIM_GT ? (a) > (b)                                                                                   \
+#define COMPARE(prim, a, b)                                                                                  \
+    ((prim) == PRIM_EQ   ? (a) == (b)                                                                        \
+     : (prim) == PRIM_NE ? (a) != (b)                                                                        \
+     : (prim) == PRIM_LT ? (a) < (b)                                                                         \
+     : (prim) == PRIM_LE ? (a) <= (b)                                                                        \
+     : (prim) == PRIM_GT ? (a) > (b)                                                                         \
                          : (a) >= (b))
 
 union scalar prim_eval(enum prim prim, enum dtype result, enum dtype operands, const union scalar *args)
@@ -282,13 +282,16 @@ union scalar prim_eval(enum prim prim, enum dtype result, enum dtype operands, c
     else if (prim == PRIM_NOT)
         value.i = result == DTYPE_BOOL ? !args[0].i : dtype_wrap(result, ~args[0].i);
     else if (floating)
-        value.f = dtype_round(result, float_result(prim, args[0].f, prim_rows[prim].arity > 1 ? args[1].f : 0));
+        value.f = dtype_round(result,
+                              float_result(prim, args[0].f, prim_rows[prim].arity > 1 ? args[1].f : 0));
     else
-        value.i = dtype_wrap(result, integer_result(prim, args[0].i, prim_rows[prim].arity > 1 ? args[1].i : 0));
+        value.i = dtype_wrap(result,
+                             integer_result(prim, args[0].i, prim_rows[prim].arity > 1 ? args[1].i : 0));
     return value;
 }
 
-union scalar dag_eval_in(const struct dag *dag, const union scalar *inputs, const int64_t *sizes, union scalar *values)
+union scalar dag_eval_in(const struct dag *dag, const union scalar *inputs, const int64_t *sizes,
+                         union scalar *values)
 {
     for (int i = 0; i < dag->count; i++) {
         const struct dag_node *node = &dag->nodes[i];
@@ -480,7 +483,8 @@ static int simplify_select(struct arena *arena, struct dag *dag, const struct da
     if (node->args[1] == node->args[2])
         return node->args[1];
     if (condition->prim == PRIM_NOT)
-        return dag_prim(arena, dag, PRIM_SELECT, node->dtype, condition->args[0], node->args[2], node->args[1]);
+        return dag_prim(arena, dag, PRIM_SELECT, node->dtype, condition->args[0], node->args[2],
+                        node->args[1]);
     return -1;
 }
 
@@ -576,8 +580,8 @@ static int simplify(struct arena *arena, struct dag *dag, const struct dag_node 
         if (dag->nodes[a].prim == PRIM_NOT)
             return dag->nodes[a].args[0];
         if (dag->nodes[a].prim == PRIM_EQ || dag->nodes[a].prim == PRIM_NE)
-            return dag_prim(arena, dag, dag->nodes[a].prim == PRIM_EQ ? PRIM_NE : PRIM_EQ, dtype, dag->nodes[a].args[0],
-                            dag->nodes[a].args[1], 0);
+            return dag_prim(arena, dag, dag->nodes[a].prim == PRIM_EQ ? PRIM_NE : PRIM_EQ, dtype,
+                            dag->nodes[a].args[0], dag->nodes[a].args[1], 0);
         return -1;
     case PRIM_AND:
     case PRIM_OR:
@@ -603,15 +607,14 @@ static bool well_typed(const struct dag *dag, const struct dag_node *node)
             return false;
     if (node->prim == PRIM_SELECT && dag->nodes[node->args[0]].dtype != DTYPE_BOOL)
         return false;
-    if (node->prim == PRIM_LOAD)
-        return node->input >= 0 && node->input < dag->input_count;
     if (node->prim == PRIM_CAST || arity == 0)
         return true;
     if (is_comparison(node->prim) || node->prim == PRIM_ISNAN)
         return node->dtype == DTYPE_BOOL;
     if (node->prim >= PRIM_AND && node->prim <= PRIM_NOT && dtype_is_float(node->dtype))
         return false;
-    if ((node->prim == PRIM_DIV || (node->prim >= PRIM_EXP && node->prim <= PRIM_COS)) && !dtype_is_float(node->dtype))
+    if ((node->prim == PRIM_DIV || (node->prim >= PRIM_EXP && node->prim <= PRIM_COS)) &&
+        !dtype_is_float(node->dtype))
         return false;
     return dag->nodes[node->args[first]].dtype == node->dtype;
 }
@@ -656,6 +659,9 @@ int dag_add(struct arena *arena, struct dag *dag, struct dag_node node)
     if (arity > 0 && known == arity && !divides_by_zero(dag, &node))
         return insert_scalar(arena, dag, node.dtype,
                              prim_eval(node.prim, node.dtype, dag->nodes[node.args[0]].dtype, args));
+
+    if (node.prim == PRIM_LOAD && node.input >= dag->input_count)
+        dag->input_count = node.input + 1;
 
     int simpler = arity > 0 ? simplify(arena, dag, &node) : -1;
 
@@ -773,21 +779,22 @@ static const struct {
     const char *text;
     int level; /* 0: printed as a call */
 } operators[PRIM_COUNT] = {
-    [PRIM_ADD] = {" + ", LEVEL_SUM},       [PRIM_SUB] = {" - ", LEVEL_SUM},
-    [PRIM_MUL] = {" * ", LEVEL_PRODUCT},   [PRIM_DIV] = {" / ", LEVEL_PRODUCT},
+    [PRIM_ADD] = {" + ", LEVEL_SUM},           [PRIM_SUB] = {" - ", LEVEL_SUM},
+    [PRIM_MUL] = {" * ", LEVEL_PRODUCT},       [PRIM_DIV] = {" / ", LEVEL_PRODUCT},
     [PRIM_FLOORDIV] = {" // ", LEVEL_PRODUCT}, [PRIM_MOD] = {" % ", LEVEL_PRODUCT},
-    [PRIM_EQ] = {" == ", LEVEL_COMPARE},   [PRIM_NE] = {" != ", LEVEL_COMPARE},
-    [PRIM_LT] = {" < ", LEVEL_COMPARE},    [PRIM_LE] = {" <= ", LEVEL_COMPARE},
-    [PRIM_GT] = {" > ", LEVEL_COMPARE},    [PRIM_GE] = {" >= ", LEVEL_COMPARE},
-    [PRIM_AND] = {" & ", LEVEL_AND},       [PRIM_OR] = {" | ", LEVEL_OR},
-    [PRIM_XOR] = {" ^ ", LEVEL_XOR},       [PRIM_NEG] = {"-", LEVEL_UNARY},
+    [PRIM_EQ] = {" == ", LEVEL_COMPARE},       [PRIM_NE] = {" != ", LEVEL_COMPARE},
+    [PRIM_LT] = {" < ", LEVEL_COMPARE},        [PRIM_LE] = {" <= ", LEVEL_COMPARE},
+    [PRIM_GT] = {" > ", LEVEL_COMPARE},        [PRIM_GE] = {" >= ", LEVEL_COMPARE},
+    [PRIM_AND] = {" & ", LEVEL_AND},           [PRIM_OR] = {" | ", LEVEL_OR},
+    [PRIM_XOR] = {" ^ ", LEVEL_XOR},           [PRIM_NEG] = {"-", LEVEL_UNARY},
     [PRIM_NOT] = {"~", LEVEL_UNARY},
 };
 
-static void print_node(struct text *text, const struct dag *dag, const int *uses, int index, int level, bool whole);
+static void print_node(struct text *text, const struct dag *dag, const int *uses, int index, int level,
+                       bool whole);
 
-static void print_operator(struct text *text, const struct dag *dag, const int *uses, const struct dag_node *node,
-                           int level)
+static void print_operator(struct text *text, const struct dag *dag, const int *uses,
+                           const struct dag_node *node, int level)
 {
     int own = operators[node->prim].level;
     bool comparison = own == LEVEL_COMPARE; /* does not chain: both sides need a higher level */
@@ -807,7 +814,8 @@ static void print_operator(struct text *text, const struct dag *dag, const int *
 }
 
 /* whole: the node itself, although it has a name. */
-static void print_node(struct text *text, const struct dag *dag, const int *uses, int index, int level, bool whole)
+static void print_node(struct text *text, const struct dag *dag, const int *uses, int index, int level,
+                       bool whole)
 {
     const struct dag_node *node = &dag->nodes[index];
 
@@ -839,7 +847,8 @@ static void print_node(struct text *text, const struct dag *dag, const int *uses
         print_operator(text, dag, uses, node, level);
         return;
     }
-    text_printf(text, "%s(", node->prim == PRIM_CAST ? dtype_rows[node->dtype].name : prim_rows[node->prim].name);
+    text_printf(text, "%s(",
+                node->prim == PRIM_CAST ? dtype_rows[node->dtype].name : prim_rows[node->prim].name);
     for (int k = 0; k < prim_rows[node->prim].arity; k++) {
         text_add(text, k > 0 ? ", " : "");
         print_node(text, dag, uses, node->args[k], LEVEL_ANY, false);
@@ -870,7 +879,8 @@ void dag_print(struct text *text, const struct dag *dag)
 #define NO_BOOL ELEMENTWISE_NO_BOOL
 #define HIDDEN ELEMENTWISE_HIDDEN
 #define TORCH (ELEMENTWISE_TORCH | ELEMENTWISE_METHOD)
-#define BOTH (ELEMENTWISE_TORCH | ELEMENTWISE_METHOD | ELEMENTWISE_FUNCTIONAL)
+#define NO_METHOD (ELEMENTWISE_TORCH | ELEMENTWISE_FUNCTIONAL)
+#define BOTH (NO_METHOD | ELEMENTWISE_METHOD)
 #define PLACE "[inplace?inplace=True]"
 #define MORE_PLACE "[inplace?, inplace=True]"
 
@@ -878,26 +888,30 @@ void dag_print(struct text *text, const struct dag *dag)
  * tell it by y alone, backward reads y, so that x need not be kept. */
 const struct elementwise_row elementwise_rows[] = {
     /* torch.nn.functional */
-    {"relu", "input", 1, "where(x <= 0, 0, x)", "where(y <= 0, 0, g)", "ReLU", PLACE, BOTH | INPLACE | NO_BOOL},
+    {"relu", "input", 1, "where(x <= 0, 0, x)", "where(y <= 0, 0, g)", "ReLU", PLACE,
+     BOTH | INPLACE | NO_BOOL},
     {"relu6", "input", 1, "minimum(maximum(x, 0), 6)", "where((y > 0) & (y < 6), g, 0)", "ReLU6", PLACE,
      INPLACE | NO_BOOL},
     {"leaky_relu", "input, negative_slope=0.01", 1, "where(x > 0, x, x * negative_slope)",
      "where(where(negative_slope >= 0, y, x) > 0, g, g * negative_slope)", "LeakyReLU",
      "negative_slope={negative_slope}" MORE_PLACE, INPLACE | ONLY_FLOAT},
-    {"elu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x))", "where(x > 0, g, g * alpha * exp(x))", "ELU",
-     "alpha={alpha}" MORE_PLACE, INPLACE | ONLY_FLOAT},
+    {"elu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x))", "where(x > 0, g, g * alpha * exp(x))",
+     "ELU", "alpha={alpha}" MORE_PLACE, INPLACE | ONLY_FLOAT},
     {"selu", "input", 1, "1.0507009873554804934 * elu(x, 1.6732632423543772848)",
      "1.0507009873554804934 * where(x > 0, g, g * 1.6732632423543772848 * exp(x))", "SELU", PLACE,
-     BOTH | INPLACE | ONLY_FLOAT},
-    {"celu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x / alpha))", "where(x > 0, g, g * exp(x / alpha))",
-     "CELU", "alpha={alpha}" MORE_PLACE, BOTH | INPLACE | ONLY_FLOAT},
+     NO_METHOD | INPLACE | ONLY_FLOAT},
+    {"celu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x / alpha))",
+     "where(x > 0, g, g * exp(x / alpha))", "CELU", "alpha={alpha}" MORE_PLACE,
+     NO_METHOD | INPLACE | ONLY_FLOAT},
     {"gelu", "input", 1, "0.5 * x * (1 + erf(x * sqrt(0.5)))",
-     "g * (0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))", NULL, NULL, ONLY_FLOAT},
+     "g * (0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))", NULL, NULL,
+     ONLY_FLOAT},
     {"gelu_tanh", "input", 1, "0.5 * x * (1 + _gelu_tanh(x))",
      "g * (0.5 * (1 + _gelu_tanh(x))"
      " + 0.5 * x * (1 - _gelu_tanh(x) * _gelu_tanh(x)) * (sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x)))",
      NULL, NULL, ONLY_FLOAT | HIDDEN},
-    {"_gelu_tanh", "input", 1, "tanh(sqrt(2 / pi) * (x + 0.044715 * (x * x * x)))", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_gelu_tanh", "input", 1, "tanh(sqrt(2 / pi) * (x + 0.044715 * (x * x * x)))", NULL, NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
     {"sigmoid", "input", 1, "1 / (1 + exp(-x))", "g * y * (1 - y)", "Sigmoid", "", BOTH | FLOAT},
     {"hardsigmoid", "input", 1, "minimum(maximum(x + 3, 0), 6) / 6", "where((x > -3) & (x < 3), g / 6, 0)",
      "Hardsigmoid", "", INPLACE | ONLY_FLOAT},
@@ -905,17 +919,18 @@ const struct elementwise_row elementwise_rows[] = {
     {"silu", "input", 1, "x / (1 + exp(-x))", "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", "SiLU", PLACE,
      INPLACE | ONLY_FLOAT},
     {"mish", "input", 1, "where(x > 20, x, x * _mish_tanh(x))",
-     "where(x > 20, g, g * (_mish_tanh(x) + x * sigmoid(x) * (1 - _mish_tanh(x) * _mish_tanh(x))))", "Mish", PLACE,
-     INPLACE | ONLY_FLOAT},
+     "where(x > 20, g, g * (_mish_tanh(x) + x * sigmoid(x) * (1 - _mish_tanh(x) * _mish_tanh(x))))", "Mish",
+     PLACE, INPLACE | ONLY_FLOAT},
     /* tanh(log1p(exp(x))) by one exp, for x <= 20 */
     {"_mish_tanh", "input", 1, "exp(x) * (exp(x) + 2) / (exp(x) * (exp(x) + 2) + 2)", NULL, NULL, NULL,
      HIDDEN | ONLY_FLOAT},
-    {"softplus", "input, beta=1.0, threshold=20.0", 1, "where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)",
-     "where(x * beta > threshold, g, g / (1 + exp(-(x * beta))))", "Softplus", "beta={beta}, threshold={threshold}",
-     ONLY_FLOAT},
+    {"softplus", "input, beta=1.0, threshold=20.0", 1,
+     "where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)",
+     "where(x * beta > threshold, g, g / (1 + exp(-(x * beta))))", "Softplus",
+     "beta={beta}, threshold={threshold}", ONLY_FLOAT},
     {"hardtanh", "input, min_val=-1.0, max_val=1.0", 1, "minimum(maximum(x, min_val), max_val)",
-     "where((y > min_val) & (y < max_val), g, 0)", "Hardtanh", "min_val={min_val}, max_val={max_val}" MORE_PLACE,
-     INPLACE | NO_BOOL},
+     "where((y > min_val) & (y < max_val), g, 0)", "Hardtanh",
+     "min_val={min_val}, max_val={max_val}" MORE_PLACE, INPLACE | NO_BOOL},
     {"hardswish", "input", 1, "x * minimum(maximum(x + 3, 0), 6) / 6",
      "where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))", "Hardswish", "", INPLACE | ONLY_FLOAT},
     {"softsign", "input", 1, "x / (1 + abs(x))", "g / ((1 + abs(x)) * (1 + abs(x)))", "Softsign", "", FLOAT},
@@ -924,9 +939,11 @@ const struct elementwise_row elementwise_rows[] = {
      "where((x >= -lambd) & (x <= lambd), 0, g)", "Hardshrink", "{lambd}", BOTH | ONLY_FLOAT},
     {"softshrink", "input, lambd=0.5", 1, "where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))",
      "where((x >= -lambd) & (x <= lambd), 0, g)", "Softshrink", "{lambd}", ONLY_FLOAT},
-    {"logsigmoid", "input", 1, "minimum(x, 0) - log1p(exp(-abs(x)))", "g / (1 + exp(x))", "LogSigmoid", "", ONLY_FLOAT},
-    {"threshold", "input, threshold, value", 1, "where(x <= threshold, value, x)", "where(x <= threshold, 0, g)",
-     "Threshold", "threshold={threshold}, value={value}" MORE_PLACE, ELEMENTWISE_TORCH | ELEMENTWISE_FUNCTIONAL | INPLACE | NO_BOOL},
+    {"logsigmoid", "input", 1, "minimum(x, 0) - log1p(exp(-abs(x)))", "g / (1 + exp(x))", "LogSigmoid", "",
+     ONLY_FLOAT},
+    {"threshold", "input, threshold, value", 1, "where(x <= threshold, value, x)",
+     "where(x <= threshold, 0, g)", "Threshold", "threshold={threshold}, value={value}" MORE_PLACE,
+     NO_METHOD | INPLACE | NO_BOOL},
     /* prelu with its weight brought to the shape of the input */
     {"_prelu_kernel", "input, weight", 2, "where(x > 0, x, weight * x)",
      "where(x > 0, g, weight * g); d_weight = where(x > 0, 0, x * g)", NULL, NULL, HIDDEN | ONLY_FLOAT},
@@ -1103,7 +1120,8 @@ static struct operand build_prim(struct line *line, enum prim prim, const struct
 }
 
 /* The arguments of a line get their values: tensors from `values`, numbers behind them, missing ones by default. */
-static void bind_args(struct line *line, const struct elementwise_row *row, const struct operand *values, int count)
+static void bind_args(struct line *line, const struct elementwise_row *row, const struct operand *values,
+                      int count)
 {
     struct signature signature;
     const char *text = arena_format(&line->cx->arena, "%s(%s)", row->name, row->args);
@@ -1170,12 +1188,24 @@ static struct operand build_call(struct line *line, const struct expr *call)
 static struct operand build_expr(struct line *line, const struct expr *expr)
 {
     static const enum prim prims[] = {
-        [OP_ADD] = PRIM_ADD, [OP_SUB] = PRIM_SUB,       [OP_MUL] = PRIM_MUL,
-        [OP_DIV] = PRIM_DIV, [OP_FLOORDIV] = PRIM_FLOORDIV, [OP_MOD] = PRIM_MOD,
-        [OP_POW] = PRIM_POW, [OP_EQ] = PRIM_EQ,         [OP_NE] = PRIM_NE,
-        [OP_LT] = PRIM_LT,   [OP_LE] = PRIM_LE,         [OP_GT] = PRIM_GT,
-        [OP_GE] = PRIM_GE,   [OP_BITAND] = PRIM_AND,    [OP_BITOR] = PRIM_OR,
-        [OP_BITXOR] = PRIM_XOR, [OP_NEG] = PRIM_NEG,    [OP_INVERT] = PRIM_NOT,
+        [OP_ADD] = PRIM_ADD,
+        [OP_SUB] = PRIM_SUB,
+        [OP_MUL] = PRIM_MUL,
+        [OP_DIV] = PRIM_DIV,
+        [OP_FLOORDIV] = PRIM_FLOORDIV,
+        [OP_MOD] = PRIM_MOD,
+        [OP_POW] = PRIM_POW,
+        [OP_EQ] = PRIM_EQ,
+        [OP_NE] = PRIM_NE,
+        [OP_LT] = PRIM_LT,
+        [OP_LE] = PRIM_LE,
+        [OP_GT] = PRIM_GT,
+        [OP_GE] = PRIM_GE,
+        [OP_BITAND] = PRIM_AND,
+        [OP_BITOR] = PRIM_OR,
+        [OP_BITXOR] = PRIM_XOR,
+        [OP_NEG] = PRIM_NEG,
+        [OP_INVERT] = PRIM_NOT,
     };
     struct operand args[2];
 
@@ -1220,7 +1250,8 @@ static struct operand load(struct line *line, int input, enum dtype dtype)
 }
 
 /* The line's arguments, from its inputs and the numbers. */
-static void bind_inputs(struct line *line, const struct elementwise_row *row, enum dtype dtype, const double *numbers)
+static void bind_inputs(struct line *line, const struct elementwise_row *row, enum dtype dtype,
+                        const double *numbers)
 {
     struct operand values[16];
     int count = row->tensors, commas = 0;
@@ -1248,7 +1279,8 @@ static struct dag *finish(struct line *line, struct operand result, enum dtype d
     return dag;
 }
 
-struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, enum dtype dtype, const double *numbers)
+struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
+                            const double *numbers)
 {
     struct line line = {.cx = cx, .dag = dag_new(&cx->arena, row->tensors), .dtype = computed_in(row, dtype)};
 
@@ -1274,7 +1306,8 @@ static const char *gradient_text(struct cx *cx, const struct elementwise_row *ro
 struct dag *elementwise_gradient(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
                                  const double *numbers, int tensor)
 {
-    struct line line = {.cx = cx, .dag = dag_new(&cx->arena, row->tensors + 2), .dtype = computed_in(row, dtype)};
+    struct line line = {
+        .cx = cx, .dag = dag_new(&cx->arena, row->tensors + 2), .dtype = computed_in(row, dtype)};
     const char *text = gradient_text(cx, row, tensor);
 
     assert(dtype_is_float(dtype) && tensor < row->tensors);

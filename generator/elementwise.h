@@ -79,7 +79,7 @@ struct dag {
     struct dag_node *nodes;
     int count;
     int result;
-    int input_count; /* inputs 0 .. input_count - 1 may be loaded */
+    int input_count; /* inputs 0 .. input_count - 1 may be loaded; a load of a further one counts it too */
 };
 
 struct dag *dag_new(struct arena *arena, int input_count);

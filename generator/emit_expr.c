@@ -367,11 +367,12 @@ static struct piece sum_piece(struct printer *p, const struct dag_node *node, st
     return infix(p, a, minus ? "-" : "+", b, RANK_SUM);
 }
 
-/* A function of simd.h over floats. */
-static struct piece call(struct printer *p, const char *function, int count, const struct piece *a)
+/* A function of modc_simd.h over floats of that type. */
+static struct piece call(struct printer *p, enum dtype dtype, const char *function, int count,
+                         const struct piece *a)
 {
-    const char *prefix = p->lanes == DTYPE_FLOAT64 ? (p->vector ? "modc_f64" : "modc_f64s")
-                                                   : (p->vector ? "modc_f32" : "modc_f32s");
+    const char *prefix = dtype == DTYPE_FLOAT64 ? (p->vector ? "modc_f64" : "modc_f64s")
+                                                : (p->vector ? "modc_f32" : "modc_f32s");
 
     if (count == 1)
         return format(p, RANK_PRIMARY, "%s_%s(%s)", prefix, function, a[0].text);
@@ -380,9 +381,23 @@ static struct piece call(struct printer *p, const char *function, int count, con
     return format(p, RANK_PRIMARY, "%s_%s(%s, %s, %s)", prefix, function, a[0].text, a[1].text, a[2].text);
 }
 
-static const char *function_name(enum prim prim)
+/* Everything over floats that is no operator. A bound that is a number needs no care for NaN in it. */
+static struct piece function_piece(struct printer *p, const struct dag_node *node, const struct piece *a)
 {
-    return prim == PRIM_MIN ? "min" : prim == PRIM_MAX ? "max" : prim_rows[prim].name;
+    const char *name = prim_rows[node->prim].name;
+
+    if (node->prim == PRIM_MIN || node->prim == PRIM_MAX) {
+        bool max = node->prim == PRIM_MAX;
+
+        name = max ? "max" : "min";
+        for (int i = 0; i < 2 && node->dtype == DTYPE_FLOAT32; i++) {
+            const struct dag_node *bound = argument(p, node, i);
+
+            if (is_float_const(bound) && !isnan(bound->number))
+                return call(p, node->dtype, max ? "atleast" : "atmost", 2, (struct piece[]){a[1 - i], a[i]});
+        }
+    }
+    return call(p, node->dtype, name, prim_rows[node->prim].arity, a);
 }
 
 static struct piece power_piece(struct printer *p, const struct dag_node *node, const struct piece *a)
@@ -392,9 +407,9 @@ static struct piece power_piece(struct printer *p, const struct dag_node *node, 
 
     switch (power_of(p, node)) {
     case POWER_ROOT:
-        return call(p, "sqrt", 1, a);
+        return call(p, node->dtype, "sqrt", 1, a);
     case POWER_INVERSE_ROOT:
-        return call(p, "rsqrt", 1, a);
+        return call(p, node->dtype, "rsqrt", 1, a);
     case POWER_SQUARE:
         return square;
     case POWER_CUBE:
@@ -404,7 +419,7 @@ static struct piece power_piece(struct printer *p, const struct dag_node *node, 
     case POWER_INVERSE_SQUARE:
         return infix(p, one, "/", square, RANK_PRODUCT);
     default:
-        return call(p, "pow", 2, a);
+        return call(p, node->dtype, "pow", 2, a);
     }
 }
 
@@ -445,7 +460,7 @@ static struct piece scalar_float(struct printer *p, const struct dag_node *node,
     case PRIM_POW:
         return power_piece(p, node, a);
     default:
-        return call(p, function_name(node->prim), prim_rows[node->prim].arity, a);
+        return function_piece(p, node, a);
     }
 }
 
@@ -605,6 +620,24 @@ static struct piece dim_piece(struct printer *p, const struct dim *dim, enum dty
     return format(p, RANK_UNARY, "(%s)%s", dtype_rows[dtype].c, text.data);
 }
 
+/* Whether a text is a name with subscripts and calls behind it, and nothing else. */
+static bool is_primary(const char *text)
+{
+    int depth = 0;
+
+    if (!isalpha((unsigned char)*text) && *text != '_')
+        return false;
+    for (; *text; text++) {
+        if (strchr("[(", *text))
+            depth++;
+        else if (strchr("])", *text))
+            depth--;
+        else if (depth == 0 && !isalnum((unsigned char)*text) && *text != '_')
+            return false;
+    }
+    return true;
+}
+
 static struct piece scalar_node(struct printer *p, const struct dag_node *node)
 {
     const char *test = comparison(node->prim);
@@ -619,8 +652,7 @@ static struct piece scalar_node(struct printer *p, const struct dag_node *node)
     case PRIM_LOAD: {
         const char *text = p->place->inputs[node->input];
 
-        return (struct piece){text, is_identifier(text) || strchr("])", text[strlen(text) - 1]) ? RANK_PRIMARY
-                                                                                                : RANK_CHOICE};
+        return (struct piece){text, is_primary(text) ? RANK_PRIMARY : RANK_CHOICE};
     }
     case PRIM_CONST:
         return number_piece(p, node->dtype, node->number, node->integer);
@@ -646,7 +678,7 @@ static struct piece scalar_node(struct printer *p, const struct dag_node *node)
 /* The text of a node as a vector. */
 static struct piece lanes_of(struct printer *p, int index, struct piece piece)
 {
-    return p->uniform[index] ? call(p, "set", 1, &piece) : piece;
+    return p->uniform[index] ? call(p, p->lanes, "set", 1, &piece) : piece;
 }
 
 /* Masks: all bits of a lane, or none. */
@@ -663,14 +695,14 @@ static struct piece vector_mask(struct printer *p, const struct dag_node *node, 
     case PRIM_NOT:
         return format(p, RANK_UNARY, "~%s", at(p, a[0], RANK_UNARY));
     case PRIM_ISNAN:
-        return call(p, "ne", 2, (struct piece[]){a[0], a[0]});
+        return call(p, p->lanes, "ne", 2, (struct piece[]){a[0], a[0]});
     case PRIM_CAST: {
         struct piece zero = number_piece(p, p->lanes, 0.0, 0);
 
-        return call(p, "ne", 2, (struct piece[]){a[0], call(p, "set", 1, &zero)});
+        return call(p, p->lanes, "ne", 2, (struct piece[]){a[0], call(p, p->lanes, "set", 1, &zero)});
     }
     default:
-        return call(p, prim_rows[node->prim].name, 2,
+        return call(p, p->lanes, prim_rows[node->prim].name, 2,
                     (struct piece[]){lanes_of(p, node->args[0], a[0]), lanes_of(p, node->args[1], a[1])});
     }
 }
@@ -690,12 +722,12 @@ static struct piece vector_node(struct printer *p, const struct dag_node *node)
     case PRIM_CAST: { /* of a mask */
         struct piece one = number_piece(p, p->lanes, 1.0, 0), zero = number_piece(p, p->lanes, 0.0, 0);
 
-        return call(p, "select", 3, (struct piece[]){a[0], call(p, "set", 1, &one), call(p, "set", 1, &zero)});
+        return call(p, p->lanes, "select", 3, (struct piece[]){a[0], call(p, p->lanes, "set", 1, &one), call(p, p->lanes, "set", 1, &zero)});
     }
     case PRIM_SELECT:
         if (p->uniform[node->args[0]])
             return choice(p, node->dtype, at(p, a[0], RANK_COMPARE), all[1], all[2]);
-        return call(p, "select", 3, all);
+        return call(p, p->lanes, "select", 3, all);
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -705,7 +737,7 @@ static struct piece vector_node(struct printer *p, const struct dag_node *node)
     case PRIM_POW:
         return power_piece(p, node, a);
     default:
-        return call(p, function_name(node->prim), prim_rows[node->prim].arity, all);
+        return function_piece(p, node, all);
     }
 }
 

@@ -33,6 +33,9 @@ const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t 
 int dim_mark_sizes(const struct dim *dim, bool *used);
 int dag_mark_sizes(const struct dag *dag, bool *used);
 
+/* The same for dims and strides of the nest in normal form: with the dags', these are the parameters of its kernel. */
+int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used);
+
 /* Kernels. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
  * Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,

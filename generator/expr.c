@@ -1,8 +1,10 @@
-/* expr.c - the parser of what stands inside a spec: calls, expressions, statements, signatures. Apart from spec.c, as
- * layers.c parses the bodies of its rows with it, where there is no YAML; it knows grammar and places, and no names.
+/* expr.c - the parser of what stands inside a spec: calls, expressions, statements, signatures. Apart from
+ * spec.c, as layers.c parses the bodies of its rows with it, where there is no YAML; it knows grammar and
+ * places, and no names.
  *
- * One pass, one token ahead: binary operators climb a table of precedences, everything else is recursive descent.
- * The first fault of an expression ends it: `fail` says it and turns the rest of the text into the end. */
+ * One pass, one token ahead: binary operators climb a table of precedences, everything else is recursive
+ * descent. The first fault of an expression ends it: `fail` says it and turns the rest of the text into
+ * the end. */
 #include "expr.h"
 
 #include <assert.h>
@@ -33,10 +35,11 @@ struct parser {
     int depth;
 };
 
-/* Faults ---------------------------------------------------------------------------------------------------------- */
+/* Faults ------------------------------------------------------------------------------------------------- */
 
 /* Says the first fault of a text; true if this is it, so that a hint may follow. */
-static bool __attribute__((format(printf, 3, 4))) fail(struct parser *p, struct loc loc, const char *format, ...)
+static bool __attribute__((format(printf, 3, 4)))
+fail(struct parser *p, struct loc loc, const char *format, ...)
 {
     va_list args;
 
@@ -61,13 +64,13 @@ static const char *found(struct parser *p)
                         p->source->text + token->loc.offset);
 }
 
-/* Tokens ---------------------------------------------------------------------------------------------------------- */
+/* Tokens ------------------------------------------------------------------------------------------------- */
 
 static const char *const keywords[] = {
-    "False", "None",   "True",   "and",  "as",     "assert", "async", "await",    "break", "class",
-    "continue", "def", "del",    "elif", "else",   "except", "false", "finally",  "for",   "from",
-    "global", "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",   "null",  "or",
-    "pass",   "raise", "return", "true", "try",    "while",  "with",  "yield"};
+    "False",    "None",  "True",   "and",  "as",   "assert", "async",    "await",   "break", "class",
+    "continue", "def",   "del",    "elif", "else", "except", "false",    "finally", "for",   "from",
+    "global",   "if",    "import", "in",   "is",   "lambda", "nonlocal", "not",     "null",  "or",
+    "pass",     "raise", "return", "true", "try",  "while",  "with",     "yield"};
 
 bool expr_is_keyword(const char *name)
 {
@@ -123,7 +126,8 @@ static struct loc here(struct parser *p, size_t begin, size_t end)
     return diag_loc(p->cx, p->source, begin, end - begin);
 }
 
-/* Punctuation that editors and web pages put where ASCII was meant: U+00A0-00BF without letters, U+2000-206F, U+3000 */
+/* Punctuation that editors and web pages put where ASCII was meant: U+00A0-00BF without letters,
+ * U+2000-206F, U+3000 */
 static bool is_foreign_sign(const char *s, size_t length, unsigned *code)
 {
     const unsigned char *u = (const unsigned char *)s;
@@ -148,9 +152,10 @@ static void lex_name(struct parser *p)
         if (is_foreign_sign(p->source->text + p->at, left, &code)) {
             size_t bytes = code < 0x800 ? 2 : 3;
 
-            if (fail(p, here(p, p->at, p->at + bytes), "the character '%.*s' (U+%04X) has no meaning here", (int)bytes,
-                     p->source->text + p->at, code))
-                diag_hint(p->cx, code == 0xa0 ? "write a plain space" : "write the plain sign of the keyboard");
+            if (fail(p, here(p, p->at, p->at + bytes), "the character '%.*s' (U+%04X) has no meaning here",
+                     (int)bytes, p->source->text + p->at, code))
+                diag_hint(p->cx,
+                          code == 0xa0 ? "write a plain space" : "write the plain sign of the keyboard");
             return;
         }
         p->at++;
@@ -215,7 +220,8 @@ static void lex_number(struct parser *p)
 
         while (end < p->stop && in_name(p->source->text[end]))
             end++;
-        if (!fail(p, here(p, begin, end), "'%.*s' is not a number", (int)(end - begin), p->source->text + begin))
+        if (!fail(p, here(p, begin, end), "'%.*s' is not a number", (int)(end - begin),
+                  p->source->text + begin))
             return;
         if (next == 'x' && end == at + 1)
             diag_hint(p->cx, "a list of equal modules is written with spaces: '4 x Linear(8, 8)'");
@@ -245,7 +251,8 @@ static void lex_number(struct parser *p)
         uint64_t digit = (uint64_t)digit_value(*d);
 
         if (value > (limit - digit) / (uint64_t)base) {
-            fail(p, here(p, begin, p->at), "the integer %s is too large: at most %lld", digits, (long long)INT64_MAX);
+            fail(p, here(p, begin, p->at), "the integer %s is too large: at most %lld", digits,
+                 (long long)INT64_MAX);
             return;
         }
         value = value * (uint64_t)base + digit;
@@ -379,10 +386,10 @@ static bool lex_prefixed_string(struct parser *p)
 }
 
 /* Longest first. Those of the second table are known only to be refused with what to write instead. */
-static const char *const symbols[] = {"**=", "//=", "...", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=",
-                                      "/=",  "%=",  "@=",  "&=", "|=", "^=", "+",  "-",  "*",  "/",  "%",  "@",
-                                      "&",   "|",   "^",   "~",  "<",  ">",  "(",  ")",  "[",  "]",  ",",  ":",
-                                      ".",   "="};
+static const char *const symbols[] = {"**=", "//=", "...", "**", "//", "==", "!=", "<=", ">=", "+=",
+                                      "-=",  "*=",  "/=",  "%=", "@=", "&=", "|=", "^=", "+",  "-",
+                                      "*",   "/",   "%",   "@",  "&",  "|",  "^",  "~",  "<",  ">",
+                                      "(",   ")",   "[",   "]",  ",",  ":",  ".",  "="};
 static const struct {
     const char *symbol, *instead;
 } refused[] = {
@@ -486,7 +493,8 @@ static bool take_symbol(struct parser *p, const char *symbol)
     return true;
 }
 
-static struct parser parser_new(struct cx *cx, const struct source *source, size_t offset, size_t length, bool module)
+static struct parser parser_new(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                                bool module)
 {
     struct parser p = {.cx = cx, .source = source, .at = offset, .stop = offset + length, .module = module};
 
@@ -497,7 +505,7 @@ static struct parser parser_new(struct cx *cx, const struct source *source, size
     return p;
 }
 
-/* Trees ----------------------------------------------------------------------------------------------------------- */
+/* Trees -------------------------------------------------------------------------------------------------- */
 
 static struct expr *node(struct parser *p, enum expr_kind kind, struct loc loc)
 {
@@ -615,7 +623,7 @@ static struct expr *parse_name(struct parser *p)
         const char *name;
         enum expr_kind kind;
         int64_t integer;
-    } constants[] = {{"None", EXPR_NONE, 0}, {"null", EXPR_NONE, 0}, {"True", EXPR_BOOL, 1},
+    } constants[] = {{"None", EXPR_NONE, 0}, {"null", EXPR_NONE, 0},  {"True", EXPR_BOOL, 1},
                      {"true", EXPR_BOOL, 1}, {"False", EXPR_BOOL, 0}, {"false", EXPR_BOOL, 0}};
     const char *name = p->token.text;
     struct loc loc = p->token.loc;
@@ -690,7 +698,8 @@ static bool at_keyword_argument(const struct parser *p)
 
     size_t at = skip_blanks(p->source->text, p->at, p->stop);
 
-    return at < p->stop && p->source->text[at] == '=' && (at + 1 >= p->stop || p->source->text[at + 1] != '=');
+    return at < p->stop && p->source->text[at] == '=' &&
+           (at + 1 >= p->stop || p->source->text[at + 1] != '=');
 }
 
 static void parse_argument(struct parser *p, struct expr *call)
@@ -829,7 +838,8 @@ static struct expr *parse_primary(struct parser *p)
             expr = parse_attribute(p, expr);
         } else if (p->token.kind == TOKEN_FLOAT && p->source->text[p->token.loc.offset] == '.') {
             if (fail(p, p->token.loc, "a child with a number for its name is not reached by '.'"))
-                diag_hint(p->cx, "write it as an index: [%.*s]", (int)(p->token.end - p->token.loc.offset) - 1,
+                diag_hint(p->cx, "write it as an index: [%.*s]",
+                          (int)(p->token.end - p->token.loc.offset) - 1,
                           p->source->text + p->token.loc.offset + 1);
         } else {
             break;
@@ -838,7 +848,8 @@ static struct expr *parse_primary(struct parser *p)
     return p->failed ? bad(p, expr->loc) : expr;
 }
 
-struct operator {
+struct operator
+{
     const char *text;
     enum expr_op op;
     int precedence;
@@ -847,14 +858,18 @@ struct operator {
 enum { OR = 1, AND, NOT, COMPARISON, BITOR, BITXOR, BITAND, SUM, PRODUCT };
 
 static const struct operator operators[] = {
-    {"or", OP_OR, OR},          {"and", OP_AND, AND},          {"==", OP_EQ, COMPARISON}, {"!=", OP_NE, COMPARISON},
-    {"<", OP_LT, COMPARISON},   {"<=", OP_LE, COMPARISON},     {">", OP_GT, COMPARISON},  {">=", OP_GE, COMPARISON},
-    {"|", OP_BITOR, BITOR},     {"^", OP_BITXOR, BITXOR},      {"&", OP_BITAND, BITAND},  {"+", OP_ADD, SUM},
-    {"-", OP_SUB, SUM},         {"*", OP_MUL, PRODUCT},        {"/", OP_DIV, PRODUCT},    {"//", OP_FLOORDIV, PRODUCT},
-    {"%", OP_MOD, PRODUCT},     {"@", OP_MATMUL, PRODUCT},
+    {"or", OP_OR, OR},         {"and", OP_AND, AND},
+    {"==", OP_EQ, COMPARISON}, {"!=", OP_NE, COMPARISON},
+    {"<", OP_LT, COMPARISON},  {"<=", OP_LE, COMPARISON},
+    {">", OP_GT, COMPARISON},  {">=", OP_GE, COMPARISON},
+    {"|", OP_BITOR, BITOR},    {"^", OP_BITXOR, BITXOR},
+    {"&", OP_BITAND, BITAND},  {"+", OP_ADD, SUM},
+    {"-", OP_SUB, SUM},        {"*", OP_MUL, PRODUCT},
+    {"/", OP_DIV, PRODUCT},    {"//", OP_FLOORDIV, PRODUCT},
+    {"%", OP_MOD, PRODUCT},    {"@", OP_MATMUL, PRODUCT},
 };
 
-static const struct operator *binary_operator(const struct parser *p)
+static const struct operator* binary_operator(const struct parser *p)
 {
     if (p->token.kind != TOKEN_SYMBOL && p->token.kind != TOKEN_NAME)
         return NULL;
@@ -865,7 +880,8 @@ static const struct operator *binary_operator(const struct parser *p)
     return NULL;
 }
 
-static struct expr *binary(struct parser *p, enum expr_op op, struct loc op_loc, struct expr *a, struct expr *b)
+static struct expr *binary(struct parser *p, enum expr_op op, struct loc op_loc, struct expr *a,
+                           struct expr *b)
 {
     struct expr *expr = node(p, EXPR_BINARY, a->loc);
 
@@ -929,16 +945,19 @@ static struct expr *parse_operand(struct parser *p, int lowest)
 static struct expr *parse_binary(struct parser *p, int lowest)
 {
     struct expr *left = parse_operand(p, lowest);
-    const struct operator *op;
+    const struct operator* op;
 
     while ((op = binary_operator(p)) && op->precedence >= lowest) {
         struct loc op_loc = p->token.loc;
 
         next(p);
         left = binary(p, op->op, op_loc, left, parse_binary(p, op->precedence + 1));
-        if (op->precedence == COMPARISON && binary_operator(p) && binary_operator(p)->precedence == COMPARISON &&
+        if (op->precedence == COMPARISON && binary_operator(p) &&
+            binary_operator(p)->precedence == COMPARISON &&
             fail(p, p->token.loc, "comparisons are not chained"))
-            diag_hint(p->cx, "write (a < b) & (b < c) for tensors, 'a < b and b < c' for what is known while generating");
+            diag_hint(
+                p->cx,
+                "write (a < b) & (b < c) for tensors, 'a < b and b < c' for what is known while generating");
     }
     return p->failed ? bad(p, left->loc) : left;
 }
@@ -1034,7 +1053,8 @@ static struct expr *parse_item(struct parser *p)
         if (p->module)
             return parse_for(p, item);
         if (fail(p, p->token.loc, "there are no loops in expressions"))
-            diag_hint(p->cx, "lists of modules repeat: '12 x Call' or 'Call for i in range(12)' under 'modules'");
+            diag_hint(p->cx,
+                      "lists of modules repeat: '12 x Call' or 'Call for i in range(12)' under 'modules'");
     }
     return item;
 }
@@ -1101,14 +1121,14 @@ struct expr *expr_parse_module(struct cx *cx, const struct source *source, size_
     return parse_whole(&p, parse_item);
 }
 
-/* Statements ------------------------------------------------------------------------------------------------------ */
+/* Statements --------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *symbol;
     enum expr_op op;
-} augments[] = {{"+=", OP_ADD},  {"-=", OP_SUB},   {"*=", OP_MUL},     {"/=", OP_DIV},    {"//=", OP_FLOORDIV},
-                {"**=", OP_POW}, {"@=", OP_MATMUL}, {"&=", OP_BITAND}, {"|=", OP_BITOR}, {"^=", OP_BITXOR},
-                {"%=", OP_MOD}};
+} augments[] = {{"+=", OP_ADD},       {"-=", OP_SUB},    {"*=", OP_MUL},    {"/=", OP_DIV},
+                {"//=", OP_FLOORDIV}, {"**=", OP_POW},   {"@=", OP_MATMUL}, {"&=", OP_BITAND},
+                {"|=", OP_BITOR},     {"^=", OP_BITXOR}, {"%=", OP_MOD}};
 
 static const struct {
     const char *word, *hint;
@@ -1120,10 +1140,23 @@ static const struct {
     {"while", "lists of modules repeat: '12 x Call' under 'modules'"},
     {"def", "functions stand under 'functions', classes under 'classes'"},
     {"class", "functions stand under 'functions', classes under 'classes'"},
-    {"with", NULL}, {"try", NULL}, {"except", NULL}, {"finally", NULL}, {"raise", NULL}, {"assert", NULL},
-    {"del", NULL}, {"global", NULL}, {"nonlocal", NULL}, {"import", "functions of PyTorch need no import"},
-    {"from", "functions of PyTorch need no import"}, {"pass", NULL}, {"break", NULL}, {"continue", NULL},
-    {"yield", NULL}, {"async", NULL}, {"await", NULL},
+    {"with", NULL},
+    {"try", NULL},
+    {"except", NULL},
+    {"finally", NULL},
+    {"raise", NULL},
+    {"assert", NULL},
+    {"del", NULL},
+    {"global", NULL},
+    {"nonlocal", NULL},
+    {"import", "functions of PyTorch need no import"},
+    {"from", "functions of PyTorch need no import"},
+    {"pass", NULL},
+    {"break", NULL},
+    {"continue", NULL},
+    {"yield", NULL},
+    {"async", NULL},
+    {"await", NULL},
 };
 
 static bool refuse_word(struct parser *p)
@@ -1131,7 +1164,8 @@ static bool refuse_word(struct parser *p)
     for (size_t i = 0; p->token.kind == TOKEN_NAME && i < sizeof refused_words / sizeof *refused_words; i++) {
         if (!is_name(p, refused_words[i].word))
             continue;
-        if (fail(p, p->token.loc, "there is no statement '%s'", refused_words[i].word) && refused_words[i].hint)
+        if (fail(p, p->token.loc, "there is no statement '%s'", refused_words[i].word) &&
+            refused_words[i].hint)
             diag_hint(p->cx, "%s", refused_words[i].hint);
         return true;
     }
@@ -1226,9 +1260,9 @@ struct stmt *stmt_parse(struct cx *cx, const struct source *source, size_t offse
     return parse_statement(&p);
 }
 
-/* Where the statement that starts at `at` ends: at the end of its line, unless a bracket is open there or a backslash
- * stands before it. A bracket that is closed by none or by a wrong one ends with its own line, so that the next lines
- * are read too. */
+/* Where the statement that starts at `at` ends: at the end of its line, unless a bracket is open there or
+ * a backslash stands before it. A bracket that is closed by none or by a wrong one ends with its own line,
+ * so that the next lines are read too. */
 static size_t statement_end(const char *text, size_t at, size_t stop)
 {
     char open[EXPR_MAX_DEPTH + 1];
@@ -1263,20 +1297,22 @@ static size_t statement_end(const char *text, size_t at, size_t stop)
             depth--;
         }
     }
-    while (at < stop && first_line == 0 && text[at] != '\n' && text[at] != '\r')
+    if (depth > 0 && first_line > 0)
+        return first_line;
+    while (at < stop && text[at] != '\n' && text[at] != '\r')
         at++;
-    if (at < stop && first_line == 0)
-        return at;
-    return depth > 0 && first_line > 0 ? first_line : stop;
+    return at;
 }
 
-struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_t offset, size_t length, int *count)
+struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                               int *count)
 {
     size_t stop = offset + length;
     struct stmt **list = NULL;
 
     *count = 0;
-    for (size_t at = skip_blanks(source->text, offset, stop); at < stop; at = skip_blanks(source->text, at, stop)) {
+    for (size_t at = skip_blanks(source->text, offset, stop); at < stop;
+         at = skip_blanks(source->text, at, stop)) {
         size_t end = statement_end(source->text, at, stop);
         struct stmt *stmt = stmt_parse(cx, source, at, end - at);
 
@@ -1287,7 +1323,7 @@ struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_
     return list;
 }
 
-/* Signatures ------------------------------------------------------------------------------------------------------ */
+/* Signatures --------------------------------------------------------------------------------------------- */
 
 static void parse_signature_argument(struct parser *p, struct signature *out)
 {
@@ -1302,7 +1338,8 @@ static void parse_signature_argument(struct parser *p, struct signature *out)
     if (strcmp(arg.name, "self") == 0 && fail(p, arg.loc, "'self' is not written in a signature"))
         diag_hint(p->cx, "leave it out; statements may use it all the same");
     for (int i = 0; i < out->count; i++) {
-        if (strcmp(out->args[i].name, arg.name) == 0 && fail(p, arg.loc, "there are two arguments '%s'", arg.name))
+        if (strcmp(out->args[i].name, arg.name) == 0 &&
+            fail(p, arg.loc, "there are two arguments '%s'", arg.name))
             diag_note(p->cx, out->args[i].loc, "the first one");
     }
     next(p);
@@ -1316,7 +1353,8 @@ static void parse_signature_argument(struct parser *p, struct signature *out)
     ARENA_PUSH(&p->cx->arena, out->args, out->count, arg);
 }
 
-bool signature_parse(struct cx *cx, const struct source *source, size_t offset, size_t length, struct signature *out)
+bool signature_parse(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                     struct signature *out)
 {
     struct parser parser = parser_new(cx, source, offset, length, false), *p = &parser;
 
@@ -1343,16 +1381,16 @@ bool signature_parse(struct cx *cx, const struct source *source, size_t offset, 
     return !p->failed;
 }
 
-/* Printing -------------------------------------------------------------------------------------------------------- */
+/* Printing ----------------------------------------------------------------------------------------------- */
 
 const char *expr_op_text(enum expr_op op)
 {
     static const char *const texts[] = {
-        [OP_ADD] = "+",    [OP_SUB] = "-",     [OP_MUL] = "*",    [OP_DIV] = "/", [OP_FLOORDIV] = "//",
-        [OP_MOD] = "%",    [OP_POW] = "**",    [OP_MATMUL] = "@", [OP_EQ] = "==", [OP_NE] = "!=",
-        [OP_LT] = "<",     [OP_LE] = "<=",     [OP_GT] = ">",     [OP_GE] = ">=", [OP_BITAND] = "&",
-        [OP_BITOR] = "|",  [OP_BITXOR] = "^",  [OP_AND] = "and",  [OP_OR] = "or", [OP_NEG] = "-",
-        [OP_POS] = "+",    [OP_INVERT] = "~",  [OP_NOT] = "not",
+        [OP_ADD] = "+",   [OP_SUB] = "-",    [OP_MUL] = "*",    [OP_DIV] = "/", [OP_FLOORDIV] = "//",
+        [OP_MOD] = "%",   [OP_POW] = "**",   [OP_MATMUL] = "@", [OP_EQ] = "==", [OP_NE] = "!=",
+        [OP_LT] = "<",    [OP_LE] = "<=",    [OP_GT] = ">",     [OP_GE] = ">=", [OP_BITAND] = "&",
+        [OP_BITOR] = "|", [OP_BITXOR] = "^", [OP_AND] = "and",  [OP_OR] = "or", [OP_NEG] = "-",
+        [OP_POS] = "+",   [OP_INVERT] = "~", [OP_NOT] = "not",
     };
 
     return texts[op];
@@ -1510,8 +1548,8 @@ void stmt_print(struct text *text, const struct stmt *stmt)
         expr_print(text, stmt->value);
 }
 
-/* A part of a source on one line: comments go, line ends and the blanks around them become one blank, or none beside
- * a bracket. */
+/* A part of a source on one line: comments go, line ends and the blanks around them become one blank, or
+ * none beside a bracket. */
 static const char *one_line(struct cx *cx, const struct source *source, size_t begin, size_t end)
 {
     struct text out = text_new(&cx->arena);

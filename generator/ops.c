@@ -118,7 +118,8 @@ static bool tail_fits(const struct op *op, enum dtype dtype)
     return true;
 }
 
-const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim, const struct dim *const *dims)
+const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
+                       const struct dim *const *dims)
 {
     struct value *output = op->outputs[0];
     bool typed = ndim <= MAX_DIMS && (!op->tail || tail_fits(op, dtype));
@@ -292,17 +293,26 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_CONST] = {.name = "const", .infer = given_infer, .pure = true},
     [GRAPH_OP_VIEW] = {.name = "view", .infer = view_infer, .interpret = view_interpret, .pure = true},
     [GRAPH_OP_MAP] = {.name = "map", .infer = map_infer, .interpret = map_interpret, .pure = true},
-    [GRAPH_OP_REDUCE] = {.name = "reduce", .infer = reduce_infer, .interpret = reduce_interpret, .pure = true},
+    [GRAPH_OP_REDUCE] = {.name = "reduce",
+                         .infer = reduce_infer,
+                         .interpret = reduce_interpret,
+                         .pure = true},
     [GRAPH_OP_CONTRACT] = {"contract", contract_infer, contract_interpret, contract_accepts, .pure = true},
     [GRAPH_OP_CONV] = {"conv", conv_infer, conv_interpret, dense_accepts, .pure = true},
     [GRAPH_OP_POOL] = {"pool", pool_infer, pool_interpret, dense_accepts, .pure = true},
     [GRAPH_OP_NORM] = {"norm", norm_infer, norm_interpret, norm_accepts, .pure = true},
-    [GRAPH_OP_CONCAT] = {.name = "concat", .infer = concat_infer, .interpret = concat_interpret, .pure = true},
+    [GRAPH_OP_CONCAT] = {.name = "concat",
+                         .infer = concat_infer,
+                         .interpret = concat_interpret,
+                         .pure = true},
     [GRAPH_OP_WRITE] = {.name = "write", .infer = write_infer},
     [GRAPH_OP_FENCE] = {.name = "fence", .infer = fence_infer, .accepts = dense_accepts},
     [GRAPH_OP_RANDOM] = {.name = "random", .infer = random_infer},
     [GRAPH_OP_CALL] = {.name = "call", .infer = given_infer, .accepts = dense_accepts},
-    [GRAPH_OP_PANELS] = {.name = "panels", .infer = panels_infer, .interpret = panels_interpret, .pure = true},
+    [GRAPH_OP_PANELS] = {.name = "panels",
+                         .infer = panels_infer,
+                         .interpret = panels_interpret,
+                         .pure = true},
 };
 
 /* ---- all ops ------------------------------------------------------------------------------------------------- */

@@ -67,7 +67,7 @@ enum op_code {
     GRAPH_OP_POOL,     /* windowed max or mean, tail */
     GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
     GRAPH_OP_CONCAT,   /* along an axis */
-    GRAPH_OP_WRITE,    /* slot version, target view of it, further inputs -> next version; dag input i is input i */
+    GRAPH_OP_WRITE,    /* slot version, target view of it, dag over inputs 2.. -> next version */
     GRAPH_OP_FENCE,    /* a module boundary with hooks: n values -> n values */
     GRAPH_OP_RANDOM,   /* uniform [0, 1) float32 from Philox, keyed by seed, call, module and element; tail */
     GRAPH_OP_CALL,     /* a region: inputs -> outputs */
@@ -93,7 +93,8 @@ struct op {
     const char *label;        /* function's name, for kernels and comments: "relu", "linear" */
 
     /* Elementwise parts. head: over inputs before the op proper (REDUCE). tail: input 0 of the dag is the op's result
-     * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP and WRITE, over all inputs. */
+     * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
+     * from 2 on. */
     struct dag *dag, *head, *tail;
     int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
 
@@ -162,11 +163,5 @@ double op_macs(const struct op *op);
 
 /* The numbers of a strided view of a row-major base: used by interpret and by legalise. False: a copy is needed. */
 bool view_resolve(struct arena *arena, const struct op *op, const struct value *input, struct value *output);
-
-/* Row-major strides without gaps, base itself, offset 0: a buffer of its own. */
-void value_own_buffer(struct arena *arena, struct value *value);
-
-/* Whether a resolved value has the strides that an input asks for. Axes of size 1 have no say; an empty value fits. */
-bool value_fits(struct arena *arena, const struct value *value, enum op_accepts accepts);
 
 #endif

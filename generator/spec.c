@@ -1,8 +1,10 @@
-/* spec.c - reads the keys of a spec into struct spec. The YAML under them is spec_yaml.c's business, what stands in their
- * values expr.c's; here is which keys there are, what kind each value has, and which names go together.
+/* spec.c - reads the keys of a spec into struct spec. The YAML under them is spec_yaml.c's business, what
+ * stands in their values expr.c's; here is which keys there are, what kind each value has, and which names
+ * go together.
  *
- * Every fault is said at its place and reading goes on behind it. What is wrong is left out or EXPR_BAD; checks that need
- * all of a spec (what is missing, what is unused) run at the end, and only over what was read whole. */
+ * Every fault is said at its place and reading goes on behind it. What is wrong is left out or EXPR_BAD;
+ * checks that need all of a spec (what is missing, what is unused) run at the end, and only over what was
+ * read whole. */
 #include "spec.h"
 
 #include <string.h>
@@ -17,27 +19,132 @@ struct reader {
     struct spec *spec;
     bool complete; /* what is missing is really missing */
     bool has_version, has_model, has_inputs;
-    bool inputs_good;       /* all were understood: a size that none uses is unused */
+    bool inputs_good;        /* all were understood: a size that none uses is unused */
     struct names attributes; /* of the root, in C: its modules and tensors */
     struct names values;     /* constants and sizes */
     struct names arguments;  /* in C: sizes and inputs */
 };
 
-/* Names in C ------------------------------------------------------------------------------------------------------ */
+/* Names in C --------------------------------------------------------------------------------------------- */
 
 /* Keywords of C and C++, and words that headers or compilers define as macros. */
 static const char *const c_words[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "assert", "atomic_cancel", "atomic_commit", "atomic_noexcept", "auto",
-    "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await",
-    "co_return", "co_yield", "compl", "complex", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
-    "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit",
-    "export", "extern", "false", "far", "float", "for", "friend", "goto", "huge", "i386", "if", "imaginary", "inline",
-    "int", "interface", "linux", "long", "mutable", "namespace", "near", "new", "noexcept", "noreturn", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "pascal", "private", "protected", "public", "register", "reinterpret_cast",
-    "requires", "restrict", "return", "short", "signed", "sizeof", "small", "static", "static_assert", "static_cast",
-    "struct", "switch", "synchronized", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
-    "typename", "typeof", "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void", "volatile",
-    "wchar_t", "while", "xor", "xor_eq", "NULL", "EOF", "I",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "assert",
+    "atomic_cancel",
+    "atomic_commit",
+    "atomic_noexcept",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "complex",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "errno",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "far",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "huge",
+    "i386",
+    "if",
+    "imaginary",
+    "inline",
+    "int",
+    "interface",
+    "linux",
+    "long",
+    "mutable",
+    "namespace",
+    "near",
+    "new",
+    "noexcept",
+    "noreturn",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "pascal",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "small",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "synchronized",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "typeof_unqual",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "NULL",
+    "EOF",
+    "I",
 };
 
 static bool is_c_word(const char *name)
@@ -98,7 +205,8 @@ static bool is_identifier(const char *name)
 static bool check_identifier(struct reader *r, const char *name, struct loc loc)
 {
     if (!is_identifier(name)) {
-        diag_error(r->cx, loc, "'%s' is not a name: a name has letters, digits and underscores, and no digit first",
+        diag_error(r->cx, loc,
+                   "'%s' is not a name: a name has letters, digits and underscores, and no digit first",
                    name);
         return false;
     }
@@ -137,7 +245,7 @@ static bool check_unique_in_c(struct reader *r, struct names *names, const char 
     return false;
 }
 
-/* Values ---------------------------------------------------------------------------------------------------------- */
+/* Values ------------------------------------------------------------------------------------------------- */
 
 static bool is_empty(const struct node *node)
 {
@@ -148,7 +256,9 @@ static const char *kind_text(const struct node *node)
 {
     if (is_empty(node))
         return "nothing";
-    return node->kind == NODE_LIST ? (node->count > 0 ? "a list" : "an empty list") : node->kind == NODE_MAP ? "a mapping" : "text";
+    return node->kind == NODE_LIST  ? (node->count > 0 ? "a list" : "an empty list")
+           : node->kind == NODE_MAP ? "a mapping"
+                                    : "text";
 }
 
 /* `what` was expected at the key, something else was found. Says nothing about what is bad already. */
@@ -166,7 +276,8 @@ static void wrong_kind(struct reader *r, const struct node *key, const struct no
 static void hint_colon(struct reader *r, const struct node *node)
 {
     if (node->kind == NODE_MAP && !node->flow)
-        diag_hint(r->cx, "YAML takes text with ': ' in it for a mapping; quote it: %s", node_quoted_line(r->cx, node));
+        diag_hint(r->cx, "YAML takes text with ': ' in it for a mapping; quote it: %s",
+                  node_quoted_line(r->cx, node));
 }
 
 static struct expr *new_expr(struct reader *r, enum expr_kind kind, struct loc loc, size_t end)
@@ -219,7 +330,8 @@ static struct expr *read_expr(struct reader *r, const struct node *key, const st
     return bad_expr(r, node);
 }
 
-static struct stmt **read_statements(struct reader *r, const struct node *key, const struct node *node, int *count)
+static struct stmt **read_statements(struct reader *r, const struct node *key, const struct node *node,
+                                     int *count)
 {
     struct stmt **list = NULL;
 
@@ -263,7 +375,8 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
 }
 
 /* Text of a scalar; NULL (said) for anything else. */
-static const char *read_text(struct reader *r, const struct node *key, const struct node *node, const char *what)
+static const char *read_text(struct reader *r, const struct node *key, const struct node *node,
+                             const char *what)
 {
     if (node->kind == NODE_SCALAR && !is_empty(node))
         return node->value;
@@ -286,7 +399,8 @@ static bool read_bool(struct reader *r, const struct node *key, const struct nod
 }
 
 /* A scalar, or a list of scalars: calls `add` for each. */
-static void read_one_or_many(struct reader *r, const struct node *key, const struct node *node, const char *what,
+static void read_one_or_many(struct reader *r, const struct node *key, const struct node *node,
+                             const char *what,
                              void (*add)(struct reader *r, const char *text, struct loc loc))
 {
     if (node->kind == NODE_LIST && node->count > 0) {
@@ -316,25 +430,50 @@ static bool is_mapping(struct reader *r, const struct node *key, const struct no
     return false;
 }
 
-/* Types and devices ----------------------------------------------------------------------------------------------- */
+/* Types and devices -------------------------------------------------------------------------------------- */
 
 static const struct dtype_row {
     const char *name, *own; /* PyTorch's own name; NULL: modc does not have it */
     bool model;             /* may be the dtype of a model */
 } dtypes[] = {
-    {"float64", "float64", true},       {"float32", "float32", true},         {"float16", "float16", true},
-    {"bfloat16", "bfloat16", true},     {"complex64", "complex64", true},     {"complex128", "complex128", true},
-    {"int64", "int64", false},          {"int32", "int32", false},            {"int16", "int16", false},
-    {"int8", "int8", false},            {"uint8", "uint8", false},            {"bool", "bool", false},
-    {"double", "float64", true},        {"float", "float32", true},           {"half", "float16", true},
-    {"cfloat", "complex64", true},      {"cdouble", "complex128", true},      {"long", "int64", false},
-    {"int", "int32", false},            {"short", "int16", false},            {"complex32", NULL, false},
-    {"chalf", NULL, false},             {"uint16", NULL, false},              {"uint32", NULL, false},
-    {"uint64", NULL, false},            {"float8_e4m3fn", NULL, false},       {"float8_e5m2", NULL, false},
-    {"float8_e4m3fnuz", NULL, false},   {"float8_e5m2fnuz", NULL, false},     {"float8_e8m0fnu", NULL, false},
-    {"float4_e2m1fn_x2", NULL, false},  {"quint8", NULL, false},              {"qint8", NULL, false},
-    {"qint32", NULL, false},            {"quint4x2", NULL, false},            {"quint2x4", NULL, false},
-    {"bits8", NULL, false},             {"bits16", NULL, false},
+    {"float64", "float64", true},
+    {"float32", "float32", true},
+    {"float16", "float16", true},
+    {"bfloat16", "bfloat16", true},
+    {"complex64", "complex64", true},
+    {"complex128", "complex128", true},
+    {"int64", "int64", false},
+    {"int32", "int32", false},
+    {"int16", "int16", false},
+    {"int8", "int8", false},
+    {"uint8", "uint8", false},
+    {"bool", "bool", false},
+    {"double", "float64", true},
+    {"float", "float32", true},
+    {"half", "float16", true},
+    {"cfloat", "complex64", true},
+    {"cdouble", "complex128", true},
+    {"long", "int64", false},
+    {"int", "int32", false},
+    {"short", "int16", false},
+    {"complex32", NULL, false},
+    {"chalf", NULL, false},
+    {"uint16", NULL, false},
+    {"uint32", NULL, false},
+    {"uint64", NULL, false},
+    {"float8_e4m3fn", NULL, false},
+    {"float8_e5m2", NULL, false},
+    {"float8_e4m3fnuz", NULL, false},
+    {"float8_e5m2fnuz", NULL, false},
+    {"float8_e8m0fnu", NULL, false},
+    {"float4_e2m1fn_x2", NULL, false},
+    {"quint8", NULL, false},
+    {"qint8", NULL, false},
+    {"qint32", NULL, false},
+    {"quint4x2", NULL, false},
+    {"quint2x4", NULL, false},
+    {"bits8", NULL, false},
+    {"bits16", NULL, false},
 };
 
 /* PyTorch's own name of a dtype, or NULL after an error. */
@@ -389,8 +528,9 @@ static void add_dtype(struct reader *r, const char *text, struct loc loc)
 static void add_device(struct reader *r, const char *text, struct loc loc)
 {
     static const char *const has[] = {"cpu", "cuda"};
-    static const char *const others[] = {"xpu", "ipu",  "mtia",   "mps",   "meta",   "xla",  "hpu",  "ve",
-                                         "hip", "vulkan", "opencl", "metal", "opengl", "ideep", "mkldnn", "lazy"};
+    static const char *const others[] = {"xpu",    "ipu",   "mtia",   "mps",    "meta",   "xla",
+                                         "hpu",    "ve",    "hip",    "vulkan", "opencl", "metal",
+                                         "opengl", "ideep", "mkldnn", "lazy"};
     struct spec *spec = r->spec;
     const char *device = strcmp(text, "cuda:0") == 0 ? "cuda" : strcmp(text, "cpu:0") == 0 ? "cpu" : text;
     int locs = spec->device_count;
@@ -439,7 +579,7 @@ static struct expr *read_dtype_expr(struct reader *r, const struct node *key, co
     return expr;
 }
 
-/* Keys with simple values ----------------------------------------------------------------------------------------- */
+/* Keys with simple values -------------------------------------------------------------------------------- */
 
 static void read_version(struct reader *r, const struct node *key, const struct node *node)
 {
@@ -456,7 +596,8 @@ static void read_model(struct reader *r, const struct node *key, const struct no
 
     r->has_model = true;
     if (text && is_c_word(text)) {
-        diag_error(r->cx, node->loc, "the model's name is the prefix of everything in C, where '%s' is a keyword", text);
+        diag_error(r->cx, node->loc,
+                   "the model's name is the prefix of everything in C, where '%s' is a keyword", text);
         return;
     }
     if (!text || !check_identifier(r, text, node->loc))
@@ -466,7 +607,8 @@ static void read_model(struct reader *r, const struct node *key, const struct no
         return;
     }
     if (text[0] == '_') {
-        diag_error(r->cx, node->loc, "the model's name is a prefix in C, where names with '_' first are reserved");
+        diag_error(r->cx, node->loc,
+                   "the model's name is a prefix in C, where names with '_' first are reserved");
         return;
     }
     r->spec->model = text;
@@ -553,10 +695,11 @@ static void read_threads(struct reader *r, const struct node *key, const struct 
     if (expr->kind == EXPR_INT && expr->integer >= 1 && expr->integer <= most)
         r->spec->threads = (int)expr->integer;
     else if (expr->kind != EXPR_BAD)
-        diag_error(r->cx, node->loc, "expected a number of threads from 1 to %d, found '%s'", most, node->value);
+        diag_error(r->cx, node->loc, "expected a number of threads from 1 to %d, found '%s'", most,
+                   node->value);
 }
 
-/* Constants, sizes, inputs ---------------------------------------------------------------------------------------- */
+/* Constants, sizes, inputs ------------------------------------------------------------------------------- */
 
 static void read_constants(struct reader *r, const struct node *key, const struct node *node)
 {
@@ -569,7 +712,8 @@ static void read_constants(struct reader *r, const struct node *key, const struc
         if (!check_identifier(r, constant.name, constant.loc) ||
             !check_unique(r, &r->values, constant.name, constant.loc))
             continue;
-        if (item->kind == NODE_SCALAR && item->style == NODE_QUOTED && (!item->length || is_identifier(item->value))) {
+        if (item->kind == NODE_SCALAR && item->style == NODE_QUOTED &&
+            (!item->length || is_identifier(item->value))) {
             constant.value = bad_expr(r, item); /* a word in quotes is a string, in YAML and in Python */
             constant.value->kind = EXPR_STRING;
             constant.value->text = item->value;
@@ -587,8 +731,7 @@ static void read_sizes(struct reader *r, const struct node *key, const struct no
     for (int i = 0; i < node->count; i++) {
         struct spec_size size = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
 
-        if (!check_identifier(r, size.name, size.loc) ||
-            !check_unique(r, &r->values, size.name, size.loc) ||
+        if (!check_identifier(r, size.name, size.loc) || !check_unique(r, &r->values, size.name, size.loc) ||
             !check_unique_in_c(r, &r->arguments, size.name, size.loc))
             continue;
         size.max = read_expr(r, node->keys[i], node->items[i]);
@@ -607,7 +750,8 @@ static struct expr *read_shape(struct reader *r, const struct node *key, const s
     return bad_expr(r, node);
 }
 
-static void unknown_key(struct reader *r, const struct node *key, const char *where, const char *const *known, int count)
+static void unknown_key(struct reader *r, const struct node *key, const char *where, const char *const *known,
+                        int count)
 {
     diag_error(r->cx, key->loc, "%s has no key '%s'", where, key->value);
     diag_hint_nearest(r->cx, key->value, known, count);
@@ -665,7 +809,7 @@ static void read_inputs(struct reader *r, const struct node *key, const struct n
         diag_error(r->cx, key->loc, "'inputs' is empty: a model has at least one");
 }
 
-/* Modules --------------------------------------------------------------------------------------------------------- */
+/* Modules ------------------------------------------------------------------------------------------------ */
 
 /* The class whose modules are read: its arguments may hold modules. */
 static bool is_argument(const struct spec_class *owner, const char *name)
@@ -715,8 +859,8 @@ static void check_module_expr(struct reader *r, const struct spec_class *owner, 
         expr->kind = EXPR_BAD;
 }
 
-static struct spec_module *read_module(struct reader *r, const struct spec_class *owner, const struct node *key,
-                                       const struct node *node, bool in_list);
+static struct spec_module *read_module(struct reader *r, const struct spec_class *owner,
+                                       const struct node *key, const struct node *node, bool in_list);
 
 static struct spec_module *new_module(struct reader *r, enum spec_module_kind kind, const struct node *key,
                                       const struct node *node)
@@ -730,13 +874,14 @@ static struct spec_module *new_module(struct reader *r, enum spec_module_kind ki
     return module;
 }
 
-static struct spec_module *read_module_call(struct reader *r, const struct spec_class *owner, const struct node *key,
-                                            const struct node *node, bool in_list)
+static struct spec_module *read_module_call(struct reader *r, const struct spec_class *owner,
+                                            const struct node *key, const struct node *node, bool in_list)
 {
     struct spec_module *module = new_module(r, SPEC_MODULE_CALL, in_list ? NULL : key, node);
 
-    module->call = node->kind == NODE_BAD ? bad_expr(r, node)
-                                          : expr_parse_module(r->cx, node->source, node->offset, node->length);
+    module->call = node->kind == NODE_BAD
+                       ? bad_expr(r, node)
+                       : expr_parse_module(r->cx, node->source, node->offset, node->length);
     if (in_list)
         module->loc = node->loc;
     check_module_expr(r, owner, module->call);
@@ -784,8 +929,8 @@ static void read_children(struct reader *r, const struct spec_class *owner, stru
     }
 }
 
-static struct spec_module *read_module(struct reader *r, const struct spec_class *owner, const struct node *key,
-                                       const struct node *node, bool in_list)
+static struct spec_module *read_module(struct reader *r, const struct spec_class *owner,
+                                       const struct node *key, const struct node *node, bool in_list)
 {
     struct spec_module *module;
     struct names names = {0};
@@ -818,8 +963,8 @@ static struct spec_module *read_module(struct reader *r, const struct spec_class
 }
 
 /* The value of `modules:`; its names are attributes of the class beside its tensors. */
-static void read_class_modules(struct reader *r, struct spec_class *owner, struct names *names, const struct node *key,
-                               const struct node *node)
+static void read_class_modules(struct reader *r, struct spec_class *owner, struct names *names,
+                               const struct node *key, const struct node *node)
 {
     if (node->kind == NODE_MAP) {
         owner->modules = new_module(r, SPEC_MODULE_MAP, NULL, node);
@@ -840,7 +985,7 @@ static void read_class_modules(struct reader *r, struct spec_class *owner, struc
     }
 }
 
-/* Parameters, buffers, state -------------------------------------------------------------------------------------- */
+/* Parameters, buffers, state ----------------------------------------------------------------------------- */
 
 static const char *const tensor_sections[] = {
     [SPEC_PARAMETER] = "parameters", [SPEC_BUFFER] = "buffers", [SPEC_STATE] = "state"};
@@ -885,8 +1030,8 @@ static void read_tensor_key(struct reader *r, struct spec_tensor *tensor, const 
         unknown_key(r, key, tensor_kinds[tensor->kind], known, COUNT(known));
 }
 
-static void read_tensors(struct reader *r, struct spec_class *owner, struct names *names, enum spec_tensor_kind kind,
-                         const struct node *section, const struct node *node)
+static void read_tensors(struct reader *r, struct spec_class *owner, struct names *names,
+                         enum spec_tensor_kind kind, const struct node *section, const struct node *node)
 {
     if (!is_mapping(r, section, node, "a mapping of names to {shape: ..., init: ...} or {value: ...}"))
         return;
@@ -913,7 +1058,8 @@ static void read_tensors(struct reader *r, struct spec_class *owner, struct name
         if (!tensor->shape && !tensor->value)
             diag_error(r->cx, key->loc, "'%s' has neither 'shape' nor 'value'", key->value);
         else if (tensor->shape && tensor->value)
-            diag_error(r->cx, key->loc, "'%s' has both 'shape' and 'value': the value gives the shape", key->value);
+            diag_error(r->cx, key->loc, "'%s' has both 'shape' and 'value': the value gives the shape",
+                       key->value);
         else if (tensor->init && tensor->value)
             diag_error(r->cx, key->loc, "'%s' has both 'init' and 'value'", key->value);
         else
@@ -921,7 +1067,7 @@ static void read_tensors(struct reader *r, struct spec_class *owner, struct name
     }
 }
 
-/* Functions, classes, entries ------------------------------------------------------------------------------------- */
+/* Functions, classes, entries ---------------------------------------------------------------------------- */
 
 static bool read_signature(struct reader *r, const struct node *key, struct signature *out)
 {
@@ -953,8 +1099,8 @@ static void read_functions(struct reader *r, const struct node *key, const struc
         if (!read_signature(r, node->keys[i], &signature))
             continue;
 
-        const struct name_entry *first =
-            names_add(&r->cx->arena, &names, signature.name, signature.name, signature.loc);
+        const struct name_entry *first = names_add(&r->cx->arena, &names, signature.name, signature.name,
+                                                   signature.loc);
 
         if (first) {
             diag_error(r->cx, signature.loc, "there are two functions '%s'", signature.name);
@@ -963,7 +1109,8 @@ static void read_functions(struct reader *r, const struct node *key, const struc
         }
         if (!signature.has_args) {
             diag_error(r->cx, signature.loc, "the function '%s' has no list of arguments", signature.name);
-            diag_hint(r->cx, "write '%s(x):', or '%s():' where it takes none", signature.name, signature.name);
+            diag_hint(r->cx, "write '%s(x):', or '%s():' where it takes none", signature.name,
+                      signature.name);
         }
 
         struct spec_function *function = new_function(r, &signature);
@@ -975,11 +1122,12 @@ static void read_functions(struct reader *r, const struct node *key, const struc
 
 static bool is_forward(const struct node *key)
 {
-    return strncmp(key->value, "forward", 7) == 0 && (key->value[7] == 0 || key->value[7] == '(' || key->value[7] == ' ');
+    return strncmp(key->value, "forward", 7) == 0 &&
+           (key->value[7] == 0 || key->value[7] == '(' || key->value[7] == ' ');
 }
 
-static void read_class_key(struct reader *r, struct spec_class *class, struct names *names, const struct node *key,
-                           const struct node *node)
+static void read_class_key(struct reader *r, struct spec_class *class, struct names *names,
+                           const struct node *key, const struct node *node)
 {
     static const char *const known[] = {"modules", "parameters", "buffers", "state", "forward", "extra_repr"};
     struct signature signature;
@@ -1049,8 +1197,8 @@ static void read_classes(struct reader *r, const struct node *key, const struct 
         if (!read_signature(r, node->keys[i], &signature))
             continue;
 
-        const struct name_entry *first =
-            names_add(&r->cx->arena, &names, signature.name, signature.name, signature.loc);
+        const struct name_entry *first = names_add(&r->cx->arena, &names, signature.name, signature.name,
+                                                   signature.loc);
 
         if (first) {
             diag_error(r->cx, signature.loc, "there are two classes '%s'", signature.name);
@@ -1076,7 +1224,8 @@ static void read_forward(struct reader *r, const struct node *key, const struct 
     r->spec->root.forward->statements = read_statements(r, key, node, &r->spec->root.forward->count);
 }
 
-static void read_maxima(struct reader *r, struct spec_function *entry, const struct node *key, const struct node *node)
+static void read_maxima(struct reader *r, struct spec_function *entry, const struct node *key,
+                        const struct node *node)
 {
     if (!is_mapping(r, key, node, "a mapping of sizes to maxima"))
         return;
@@ -1118,12 +1267,54 @@ static void read_entry(struct reader *r, const struct signature *signature, cons
 
 /* Functions that are emitted for every model, behind its prefix. */
 static const char *const emitted[] = {
-    "apply", "attach", "backward", "buffers", "children", "compile", "cpu", "cuda", "deinit", "double", "eval",
-    "extra_repr", "float", "free", "get_buffer", "get_parameter", "get_submodule", "half", "init", "init_params",
-    "init_parameters", "load", "load_state_dict", "modules", "named_buffers", "named_children", "named_modules",
-    "named_parameters", "pack", "parameters", "print", "register_forward_hook", "requires_grad", "requires_grad_",
-    "reset_state", "rollout", "save", "share", "state", "state_dict", "step", "to", "train", "type", "unpack", "update",
-    "workspace", "zero_grad",
+    "apply",
+    "attach",
+    "backward",
+    "buffers",
+    "children",
+    "compile",
+    "cpu",
+    "cuda",
+    "deinit",
+    "double",
+    "eval",
+    "extra_repr",
+    "float",
+    "free",
+    "get_buffer",
+    "get_parameter",
+    "get_submodule",
+    "half",
+    "init",
+    "init_params",
+    "init_parameters",
+    "load",
+    "load_state_dict",
+    "modules",
+    "named_buffers",
+    "named_children",
+    "named_modules",
+    "named_parameters",
+    "pack",
+    "parameters",
+    "print",
+    "register_forward_hook",
+    "requires_grad",
+    "requires_grad_",
+    "reset_state",
+    "rollout",
+    "save",
+    "share",
+    "state",
+    "state_dict",
+    "step",
+    "to",
+    "train",
+    "type",
+    "unpack",
+    "update",
+    "workspace",
+    "zero_grad",
 };
 
 static void read_entries(struct reader *r, const struct node *key, const struct node *node)
@@ -1146,7 +1337,8 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
         for (int k = 0; k < COUNT(emitted); k++)
             taken |= strcmp(emitted[k], signature.name) == 0;
         if (taken) {
-            diag_error(r->cx, signature.loc, "the entry '%s' would have the name of a function of every model, %s_%s",
+            diag_error(r->cx, signature.loc,
+                       "the entry '%s' would have the name of a function of every model, %s_%s",
                        signature.name, r->spec->model, signature.name);
             continue;
         }
@@ -1155,7 +1347,7 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
     }
 }
 
-/* The keys of a spec ---------------------------------------------------------------------------------------------- */
+/* The keys of a spec ------------------------------------------------------------------------------------- */
 
 static void read_modules(struct reader *r, const struct node *key, const struct node *node)
 {
@@ -1237,67 +1429,70 @@ static void read_key(struct reader *r, const struct node *key, const struct node
         unknown_key(r, key, "a spec", known, COUNT(known));
 }
 
-/* What needs all of a spec ---------------------------------------------------------------------------------------- */
+/* What needs all of a spec ------------------------------------------------------------------------------- */
 
-static bool uses_name(const struct expr *expr, const char *name)
+/* Adds the names in a shape. */
+static void add_used(struct reader *r, struct names *used, const struct expr *expr)
 {
     if (!expr)
-        return false;
-    if (expr->kind == EXPR_NAME && strcmp(expr->text, name) == 0)
-        return true;
-    for (int i = 0; expr->items && i < expr->count; i++) {
-        if (uses_name(expr->items[i], name))
-            return true;
-    }
-    return uses_name(expr->a, name) || uses_name(expr->b, name) || uses_name(expr->c, name);
+        return;
+    if (expr->kind == EXPR_NAME)
+        names_add(&r->cx->arena, used, expr->text, expr->text, expr->loc);
+    for (int i = 0; expr->items && i < expr->count; i++)
+        add_used(r, used, expr->items[i]);
+    add_used(r, used, expr->a);
+    add_used(r, used, expr->b);
+    add_used(r, used, expr->c);
 }
 
 static void check_sizes(struct reader *r)
 {
     const struct spec *spec = r->spec;
+    struct names used = {0};
 
+    for (int i = 0; i < spec->input_count; i++)
+        add_used(r, &used, spec->inputs[i].shape);
     for (int i = 0; i < spec->size_count; i++) {
-        bool used = false;
-
-        for (int k = 0; k < spec->input_count && !used; k++)
-            used = uses_name(spec->inputs[k].shape, spec->sizes[i].name);
-        if (!used)
-            diag_error(r->cx, spec->sizes[i].loc, "no input has the size '%s' in its shape, so it would have no value",
+        if (!names_find(&used, spec->sizes[i].name))
+            diag_error(r->cx, spec->sizes[i].loc,
+                       "no input has the size '%s' in its shape, so it would have no value",
                        spec->sizes[i].name);
     }
 }
 
-/* An entry, or `forward` with a list of arguments: they are inputs of the model. */
-static void check_entry(struct reader *r, const struct spec_function *entry)
-{
-    const struct spec *spec = r->spec;
-    const char **inputs = ARENA_ARRAY(&r->cx->arena, spec->input_count, const char *);
-    const char **sizes = ARENA_ARRAY(&r->cx->arena, spec->size_count, const char *);
-    struct names input_names = {0}, size_names = {0};
+/* Names of inputs or of sizes: to look up, and to find near spellings. */
+struct known {
+    struct names names;
+    const char **list;
+    int count;
+};
 
-    for (int i = 0; i < spec->input_count; i++) {
-        inputs[i] = spec->inputs[i].name;
-        names_add(&r->cx->arena, &input_names, inputs[i], inputs[i], spec->inputs[i].loc);
-    }
-    for (int i = 0; i < spec->size_count; i++) {
-        sizes[i] = spec->sizes[i].name;
-        names_add(&r->cx->arena, &size_names, sizes[i], sizes[i], spec->sizes[i].loc);
-    }
+static void add_known(struct reader *r, struct known *known, const char *name, struct loc loc)
+{
+    names_add(&r->cx->arena, &known->names, name, name, loc);
+    ARENA_PUSH(&r->cx->arena, known->list, known->count, name);
+}
+
+/* An entry, or `forward` with a list of arguments: they are inputs of the model. */
+static void check_entry(struct reader *r, const struct spec_function *entry, const struct known *inputs,
+                        const struct known *sizes)
+{
     for (int i = 0; i < entry->arg_count && r->inputs_good; i++) {
         const struct signature_arg *arg = &entry->args[i];
 
-        if (!names_find(&input_names, arg->name)) {
+        if (!names_find(&inputs->names, arg->name)) {
             diag_error(r->cx, arg->loc, "'%s' is no input of the model", arg->name);
-            diag_hint_nearest(r->cx, arg->name, inputs, spec->input_count);
+            diag_hint_nearest(r->cx, arg->name, inputs->list, inputs->count);
         } else if (arg->value) {
-            diag_error(r->cx, arg->loc, "'%s' has a default, but the inputs of a model are always given", arg->name);
+            diag_error(r->cx, arg->loc, "'%s' has a default, but the inputs of a model are always given",
+                       arg->name);
         }
     }
     for (int i = 0; i < entry->max_count; i++) {
-        if (names_find(&size_names, entry->max[i].name))
+        if (names_find(&sizes->names, entry->max[i].name))
             continue;
         diag_error(r->cx, entry->max[i].loc, "'%s' is no size of the model", entry->max[i].name);
-        diag_hint_nearest(r->cx, entry->max[i].name, sizes, spec->size_count);
+        diag_hint_nearest(r->cx, entry->max[i].name, sizes->list, sizes->count);
     }
 }
 
@@ -1321,6 +1516,7 @@ static void check_whole(struct reader *r)
 {
     const struct spec *spec = r->spec;
     struct loc start = loc_at(spec->source, 0, 1);
+    struct known inputs = {0}, sizes = {0};
 
     if (r->complete) {
         if (!r->has_version) {
@@ -1339,10 +1535,14 @@ static void check_whole(struct reader *r)
         if (r->inputs_good)
             check_sizes(r);
     }
+    for (int i = 0; i < spec->input_count; i++)
+        add_known(r, &inputs, spec->inputs[i].name, spec->inputs[i].loc);
+    for (int i = 0; i < spec->size_count; i++)
+        add_known(r, &sizes, spec->sizes[i].name, spec->sizes[i].loc);
     if (spec->root.forward)
-        check_entry(r, spec->root.forward);
+        check_entry(r, spec->root.forward, &inputs, &sizes);
     for (int i = 0; i < spec->entry_count; i++)
-        check_entry(r, spec->entries[i]);
+        check_entry(r, spec->entries[i], &inputs, &sizes);
 }
 
 struct spec *spec_read(struct cx *cx, const struct source *source)

@@ -1,5 +1,6 @@
-/* spec_dump.c - prints a struct spec, as indented text or as JSON. Apart from spec.c, which reads: the dump is how tests
- * and people see what was read, so it shows expressions as trees (parenthesised), not as they were written. */
+/* spec_dump.c - prints a struct spec, as indented text or as JSON. Apart from spec.c, which reads: the
+ * dump is how tests and people see what was read, so it shows expressions as trees (parenthesised), not as
+ * they were written. */
 #include "spec.h"
 
 struct dump {

@@ -1,13 +1,13 @@
-/* spec_yaml.c - YAML text to nodes; the only code that knows libyaml. Apart from spec.c, which reads keys and need not
- * know how YAML came to see them.
+/* spec_yaml.c - YAML text to nodes; the only code that knows libyaml. Apart from spec.c, which reads keys
+ * and need not know how YAML came to see them.
  *
- * note [flow]: YAML splits `[Linear(4, 64), Tanh()]` at every comma. So of a collection in brackets libyaml only says
- * where it begins and ends; `split_flow` splits the source text itself, heeding brackets and quotes. Where libyaml
- * refuses what stands inside, that is said with the spelling that works.
+ * note [flow]: YAML splits `[Linear(4, 64), Tanh()]` at every comma. So of a collection in brackets
+ * libyaml only says where it begins and ends; `split_flow` splits the source text itself, heeding brackets
+ * and quotes. Where libyaml refuses what stands inside, that is said with the spelling that works.
  *
- * note [faults]: libyaml stops at its first fault. To say them all, the text is read until it passes: after each fault
- * the part that YAML refused is masked in a copy (then its node is BAD) or the copy is cut there. Only then nodes are
- * built. Bytes never move, so offsets in the copy are offsets in the file. */
+ * note [faults]: libyaml stops at its first fault. To say them all, the text is read until it passes:
+ * after each fault the part that YAML refused is masked in a copy (then its node is BAD) or the copy is
+ * cut there. Only then nodes are built. Bytes never move, so offsets in the copy are offsets in the file. */
 #include "spec_yaml.h"
 
 #include <stdint.h>
@@ -38,7 +38,7 @@ struct reader {
     yaml_parser_t parser;
 };
 
-/* Text ------------------------------------------------------------------------------------------------------------ */
+/* Text --------------------------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -85,7 +85,8 @@ static size_t skip_blanks(const char *text, size_t at, size_t end)
     return at < end ? at : end;
 }
 
-/* Behind the closing quote; `end` where there is none. In YAML's '...' a backslash is a letter, in Python's not. */
+/* Behind the closing quote; `end` where there is none. In YAML's '...' a backslash is a letter, in
+ * Python's not. */
 static size_t skip_quoted(const char *text, size_t at, size_t end, bool python)
 {
     char quote = text[at];
@@ -101,8 +102,9 @@ static size_t skip_quoted(const char *text, size_t at, size_t end, bool python)
     return end;
 }
 
-/* Walks from `at` to the first of `stops` that no bracket, quote or comment holds, else to `end`. *last is then behind
- * the last character that is neither blank nor comment, *open at the innermost bracket left open, or SIZE_MAX. */
+/* Walks from `at` to the first of `stops` that no bracket, quote or comment holds, else to `end`. *last is
+ * then behind the last character that is neither blank nor comment, *open at the innermost bracket left
+ * open, or SIZE_MAX. */
 static size_t walk(const char *text, size_t at, size_t end, const char *stops, size_t *last, size_t *open)
 {
     enum { limit = 256 };
@@ -130,7 +132,9 @@ static size_t walk(const char *text, size_t at, size_t end, const char *stops, s
         }
         if (strchr("([{", c) && depth < limit)
             opened[depth++] = at;
-        if (depth > 0 && c == (text[opened[depth - 1]] == '(' ? ')' : text[opened[depth - 1]] == '[' ? ']' : '}'))
+        if (depth > 0 && c == (text[opened[depth - 1]] == '('   ? ')'
+                               : text[opened[depth - 1]] == '[' ? ']'
+                                                                : '}'))
             depth--;
         *last = ++at;
     }
@@ -181,7 +185,7 @@ const char *node_quoted_line(struct cx *cx, const struct node *node)
     return quoted_line(cx, node->source->text, node->offset);
 }
 
-/* What stands before libyaml: bytes and tabs ---------------------------------------------------------------------- */
+/* What stands before libyaml: bytes and tabs ------------------------------------------------------------- */
 
 /* The characters that YAML takes. */
 static bool is_printable(const char *s, int length)
@@ -211,7 +215,8 @@ static bool check_bytes(struct reader *r)
         int length = text_utf8_length(text + at);
 
         if (length == 0) {
-            diag_error(r->cx, place(r, at, at + 1), "the byte 0x%02x is not UTF-8", (unsigned)(unsigned char)text[at]);
+            diag_error(r->cx, place(r, at, at + 1), "the byte 0x%02x is not UTF-8",
+                       (unsigned)(unsigned char)text[at]);
             diag_hint(r->cx, "save the file as UTF-8");
             return false;
         }
@@ -225,7 +230,8 @@ static bool check_bytes(struct reader *r)
     return true;
 }
 
-/* Says every tab in an indentation. Other tabs between tokens become spaces in the copy, since libyaml refuses some. */
+/* Says every tab in an indentation. Other tabs between tokens become spaces in the copy, since libyaml
+ * refuses some. */
 static bool check_tabs(struct reader *r)
 {
     bool good = true;
@@ -241,7 +247,8 @@ static bool check_tabs(struct reader *r)
 
             while (r->yaml[first] != '\t')
                 first++;
-            diag_error(r->cx, place(r, first, first + 1), "a tab in the indentation: YAML indents with spaces");
+            diag_error(r->cx, place(r, first, first + 1),
+                       "a tab in the indentation: YAML indents with spaces");
             good = false;
         }
         for (bool between = true; line < stop; line++) {
@@ -255,7 +262,7 @@ static bool check_tabs(struct reader *r)
     return good;
 }
 
-/* Reading events -------------------------------------------------------------------------------------------------- */
+/* Reading events ----------------------------------------------------------------------------------------- */
 
 static void count_characters(struct reader *r)
 {
@@ -408,8 +415,9 @@ static void explain_flow(struct reader *r, size_t flow, size_t fault)
                    meaning(text[begin]));
         diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + begin, shown - begin));
     } else {
-        diag_error(r->cx, place(r, begin, last),
-                   "YAML cannot read this inside brackets, where brackets and quotes have a meaning of their own");
+        diag_error(
+            r->cx, place(r, begin, last),
+            "YAML cannot read this inside brackets, where brackets and quotes have a meaning of their own");
         if (!list && colon < shown && !is_blank(text[colon + 1]))
             diag_hint(r->cx, "YAML wants a blank behind the ':'");
         else
@@ -426,7 +434,8 @@ static const char *problem_text(struct reader *r)
     static const struct {
         const char *problem, *text;
     } known[] = {
-        {"mapping values are not allowed in this context", "this does not fit the indentation of the lines above"},
+        {"mapping values are not allowed in this context",
+         "this does not fit the indentation of the lines above"},
         {"could not find expected ':'", "expected 'key: value', or '- item' as in the lines above"},
         {"did not find expected key", "this does not fit the indentation of the lines above"},
         {"did not find expected '-' indicator", "expected '- item', as in the lines above"},
@@ -458,8 +467,8 @@ static bool next_line_is_deeper(const struct reader *r, size_t at)
     return false;
 }
 
-/* Says the fault of the parser; then masks it or cuts the text. `done` is where the last event ended, `flow` where the
- * brackets begin that are open there. */
+/* Says the fault of the parser; then masks it or cuts the text. `done` is where the last event ended,
+ * `flow` where the brackets begin that are open there. */
 static void explain(struct reader *r, size_t done, size_t flow)
 {
     const char *text = r->source->text, *context = r->parser.context ? r->parser.context : "";
@@ -471,7 +480,8 @@ static void explain(struct reader *r, size_t done, size_t flow)
     if (flow == SIZE_MAX) { /* the scanner reads ahead of the events */
         size_t at = done;
 
-        while (at < fault && (is_blank(text[at]) || strchr(":-?", text[at]) || skip_blanks(text, at, fault) > at))
+        while (at < fault &&
+               (is_blank(text[at]) || strchr(":-?", text[at]) || skip_blanks(text, at, fault) > at))
             at = at < skip_blanks(text, at, fault) ? skip_blanks(text, at, fault) : at + 1;
         if (at < fault && (text[at] == '[' || text[at] == '{')) {
             size_t open;
@@ -484,7 +494,8 @@ static void explain(struct reader *r, size_t done, size_t flow)
         explain_flow(r, flow, fault);
         return;
     }
-    if (strcmp(context, "while scanning a quoted scalar") == 0 || strcmp(context, "while scanning a simple key") == 0)
+    if (strcmp(context, "while scanning a quoted scalar") == 0 ||
+        strcmp(context, "while scanning a simple key") == 0)
         fault = offset_of(r, r->parser.context_mark);
     if (fault >= r->end && fault > r->begin)
         fault--;
@@ -508,7 +519,8 @@ static void explain(struct reader *r, size_t done, size_t flow)
         if (!mask(r, fault, skip_quoted(text, fault, r->end, false)))
             cut(r, line_begin(text, fault));
     } else if (taken && fault >= content) {
-        diag_error(r->cx, place(r, content, content + 1), "YAML takes '%c' at the start for %s", text[content], taken);
+        diag_error(r->cx, place(r, content, content + 1), "YAML takes '%c' at the start for %s",
+                   text[content], taken);
         diag_hint(r->cx, "quote it: %s", quoted_line(r->cx, text, content));
         mask(r, content, end);
     } else if (strcmp(problem, "mapping values are not allowed in this context") == 0 && fault > content) {
@@ -544,7 +556,8 @@ static bool passes(struct reader *r)
             break;
         }
 
-        bool is_list = event.type == YAML_SEQUENCE_START_EVENT, is_map = event.type == YAML_MAPPING_START_EVENT;
+        bool is_list = event.type == YAML_SEQUENCE_START_EVENT,
+             is_map = event.type == YAML_MAPPING_START_EVENT;
 
         if (is_list || is_map) {
             bool in_flow = is_list ? event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
@@ -556,7 +569,8 @@ static bool passes(struct reader *r)
             if (depth > SPEC_MAX_NESTING) {
                 size_t at = offset_of(r, event.start_mark);
 
-                diag_error(r->cx, place(r, at, at + 1), "the spec nests more than %d levels deep", SPEC_MAX_NESTING);
+                diag_error(r->cx, place(r, at, at + 1), "the spec nests more than %d levels deep",
+                           SPEC_MAX_NESTING);
                 r->fatal = true;
                 more = false;
             }
@@ -574,7 +588,7 @@ static bool passes(struct reader *r)
     return good;
 }
 
-/* Nodes ----------------------------------------------------------------------------------------------------------- */
+/* Nodes -------------------------------------------------------------------------------------------------- */
 
 static struct node *node_new(struct reader *r, enum node_kind kind, size_t begin, size_t end)
 {
@@ -621,8 +635,8 @@ static size_t resolve_escape(const char *text, size_t at, char *to, size_t *used
     return count;
 }
 
-/* Resolves the escapes of a quoted text in the copy of the source; what becomes shorter is filled with blanks at the
- * end of its line, so that all lines stay where they are. */
+/* Resolves the escapes of a quoted text in the copy of the source; what becomes shorter is filled with
+ * blanks at the end of its line, so that all lines stay where they are. */
 static void unescape(struct reader *r, struct node *node, char quote)
 {
     const char *text = r->source->text;
@@ -686,8 +700,8 @@ static struct node *refuse(struct reader *r, size_t at)
 
     walk(text, at, line_end(text, at), ",]}", &last, &open);
     end = last > at ? last : at + 1;
-    diag_error(r->cx, place(r, at, at + 1), "YAML takes '%c' at the start for %s, and a spec has none", text[at],
-               meaning(text[at]) ? meaning(text[at]) : "something else");
+    diag_error(r->cx, place(r, at, at + 1), "YAML takes '%c' at the start for %s, and a spec has none",
+               text[at], meaning(text[at]) ? meaning(text[at]) : "something else");
     diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
     return bad_node(r, at, end);
 }
@@ -704,7 +718,9 @@ static bool check_keys(struct reader *r, struct node *map)
             continue;
         if (key->kind != NODE_SCALAR || key->length == 0) {
             diag_error(r->cx, key->loc, "a key must be a name, found %s",
-                       key->kind == NODE_SCALAR ? "nothing" : key->kind == NODE_LIST ? "a list" : "a mapping");
+                       key->kind == NODE_SCALAR ? "nothing"
+                       : key->kind == NODE_LIST ? "a list"
+                                                : "a mapping");
             continue;
         }
 
@@ -730,7 +746,8 @@ static struct node *flow_item(struct reader *r, size_t begin, size_t end, int de
     const char *text = r->source->text;
     size_t open;
 
-    if (begin < end && (text[begin] == '[' || text[begin] == '{') && find_close(text, begin, end, &open) == end - 1)
+    if (begin < end && (text[begin] == '[' || text[begin] == '{') &&
+        find_close(text, begin, end, &open) == end - 1)
         return split_flow(r, begin, end, depth + 1);
     if (begin < end && (text[begin] == '"' || text[begin] == '\'') && end - begin >= 2 &&
         skip_quoted(text, begin, end, false) == end && text[end - 1] == text[begin])
@@ -827,7 +844,8 @@ static struct node *build_scalar(struct reader *r, const yaml_event_t *event)
         node = node_new(r, NODE_SCALAR, begin, end);
         break;
     }
-    node->value = arena_copy(&r->cx->arena, (const char *)event->data.scalar.value, event->data.scalar.length);
+    node->value = arena_copy(&r->cx->arena, (const char *)event->data.scalar.value,
+                             event->data.scalar.length);
     return node;
 }
 
@@ -882,7 +900,8 @@ static struct node *build_block(struct reader *r, enum node_kind kind, size_t be
             ARENA_PUSH(&r->cx->arena, node->keys, keys, key);
         }
         ARENA_PUSH(&r->cx->arena, node->items, node->count, item);
-        node->length = item->offset + item->length > begin ? item->offset + item->length - begin : node->length;
+        node->length = item->offset + item->length > begin ? item->offset + item->length - begin
+                                                           : node->length;
     }
     if (kind == NODE_MAP)
         check_keys(r, node);
@@ -936,7 +955,8 @@ static struct node *build_document(struct reader *r)
         if (event.type == YAML_DOCUMENT_START_EVENT && root && !said) {
             size_t at = offset_of(r, event.start_mark);
 
-            diag_error(r->cx, place(r, at, line_end(r->source->text, at)), "a second document: a spec is one");
+            diag_error(r->cx, place(r, at, line_end(r->source->text, at)),
+                       "a second document: a spec is one");
             said = true;
         }
         if (event.type == YAML_DOCUMENT_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT ||
@@ -955,11 +975,13 @@ static struct node *build_document(struct reader *r)
 
 struct node *node_read(struct cx *cx, const struct source *source, bool *complete)
 {
-    struct reader reader = {.cx = cx, .source = source, .end = source->length, .complete = true}, *r = &reader;
+    struct reader reader = {.cx = cx, .source = source, .end = source->length, .complete = true},
+                  *r = &reader;
 
     *complete = false;
     if (source->length > SPEC_MAX_BYTES) {
-        diag_error(cx, loc_at(source, 0, 1), "the file has %zu bytes; a spec has at most 16 MiB", source->length);
+        diag_error(cx, loc_at(source, 0, 1), "the file has %zu bytes; a spec has at most 16 MiB",
+                   source->length);
         return NULL;
     }
     if (source->length >= 3 && memcmp(source->text, "\xef\xbb\xbf", 3) == 0)

@@ -1,4 +1,5 @@
-/* spec_yaml.h - the YAML of a spec as nodes with places: what spec.c reads its keys from. Private to the spec room. */
+/* spec_yaml.h - the YAML of a spec as nodes with places: what spec.c reads its keys from. Private to the
+ * spec room. */
 #ifndef MODC_SPEC_YAML_H
 #define MODC_SPEC_YAML_H
 
@@ -12,8 +13,9 @@ struct node {
     enum node_style style;
     bool flow; /* LIST, MAP: written in brackets */
 
-    /* The text as the user wrote it: of a scalar without quotes, of a collection with its brackets. `source` is the
-     * file, or where quotes held escapes a copy of it in which they are resolved, so that places stay right. */
+    /* The text as the user wrote it: of a scalar without quotes, of a collection with its brackets. `source`
+     * is the file, or where quotes held escapes a copy of it in which they are resolved, so that places stay
+     * right. */
     const struct source *source;
     size_t offset, length;
     struct loc loc;

@@ -213,21 +213,23 @@ struct modc_params {
 };
 
 /* What a load found. A report belongs to the caller, needs no preparation and stays valid when the file's
- * bytes are gone. Beyond the limits above only the counts are complete, and the text ends in "... (N more)". */
+ * bytes are gone. Beyond the limits above only the counts are complete, and a list ends in
+ * "... (N more)". */
 enum { MODC_REPORT_FAULTS = 20, MODC_REPORT_NAME = 64 };
 
-enum modc_format { /* the reader's checks, module-semantics 7.3 */
-                   MODC_FORMAT_OK,
-                   MODC_FORMAT_HEADER_TOO_SMALL,
-                   MODC_FORMAT_HEADER_TOO_LARGE,
-                   MODC_FORMAT_HEADER_LENGTH,
-                   MODC_FORMAT_UTF8,
-                   MODC_FORMAT_JSON,
-                   MODC_FORMAT_OFFSET, /* a hole, an overlap, or end before begin, at the tensor report->name */
-                   MODC_FORMAT_OVERFLOW,
-                   MODC_FORMAT_SUBBYTE,
-                   MODC_FORMAT_INFO,      /* shape, dtype and offsets disagree */
-                   MODC_FORMAT_INCOMPLETE /* the tensors do not end where the file ends */
+/* The reader's checks, module-semantics 7.3. */
+enum modc_format {
+    MODC_FORMAT_OK,
+    MODC_FORMAT_HEADER_TOO_SMALL,
+    MODC_FORMAT_HEADER_TOO_LARGE,
+    MODC_FORMAT_HEADER_LENGTH,
+    MODC_FORMAT_UTF8,
+    MODC_FORMAT_JSON,
+    MODC_FORMAT_OFFSET,    /* a hole, an overlap, or end before begin, at the tensor report->name */
+    MODC_FORMAT_OVERFLOW,  /* the shape's product does not fit 64 bits */
+    MODC_FORMAT_SUBBYTE,   /* a tensor of 4- or 6-bit elements ends inside a byte */
+    MODC_FORMAT_INFO,      /* shape, dtype and offsets disagree */
+    MODC_FORMAT_INCOMPLETE /* the tensors do not end where the file ends */
 };
 
 enum modc_fault_kind {
@@ -317,8 +319,9 @@ enum modc_state_hook_kind {
     MODC_STATE_DICT_PRE,  /* before saving, parents first */
     MODC_STATE_DICT_POST, /* after saving, children first */
     MODC_LOAD_PRE,        /* before the file is read, parents first; may point bytes and length elsewhere */
-    MODC_LOAD_POST /* children first; after the copying, or, where a strict load lacks keys or has too many, before
-                      it (loaded is false): then what the report lists after the hooks decides */
+    /* Children first, after the copying. Where a load would fail, before it: loaded is false, and what the
+     * report still lists after the hooks decides. */
+    MODC_LOAD_POST
 };
 
 struct modc_state_call {
@@ -373,7 +376,8 @@ void modc_named_modules(struct modc_names *it, const struct modc_model *model, i
                         const char *prefix);
 void modc_named_children(struct modc_names *it, const struct modc_model *model, int module);
 bool modc_next(struct modc_names *it);
-/* Writes prefix and name as PyTorch joins them, cut to capacity (with its 0 byte); returns the whole length. */
+/* Writes prefix and name as PyTorch joins them, cut to capacity (with its 0 byte). Returns the whole
+ * length. */
 size_t modc_names_text(const struct modc_names *it, char *out, size_t capacity);
 
 /* By path ("trunk.0", "trunk.0.weight"); the root is "". MODC_NAME. */

@@ -1,10 +1,10 @@
-/* modc_main.c - the driver: runs one entry of one model on tensors from files. It is what `modc run` builds, and
- * serves vectors and benchmarks, through struct modc_model alone.
+/* modc_main.c - the driver: runs one entry of one model on tensors from files. It is what `modc run` builds,
+ * and serves vectors and benchmarks, through struct modc_model alone.
  *
  *     cc -DMODC_MODEL=policy_model modc_main.c policy.c modc_*.c -lm
  *
- * Messages go to stderr, results to stdout. Exit status: 0 done, 2 the command line, 3 a file, its shapes or the
- * indices in it, 4 numbers differ, 6 a fault of modc itself. */
+ * Messages go to stderr, results to stdout. Exit status: 0 done, 2 the command line, 3 a file, its shapes or
+ * the indices in it, 4 numbers differ, 6 a fault of modc itself. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif

@@ -104,7 +104,7 @@ static struct pair two_product(double a, double b)
     return result;
 }
 
-/* a + b rounded to odd: a later rounding to fewer bits gives what one rounding of the exact sum would give. */
+/* a + b rounded to odd: rounded again to fewer bits it gives what one rounding of the exact sum gives. */
 static double add_to_odd(double a, double b)
 {
     struct pair sum = two_sum(a, b);

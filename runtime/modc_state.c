@@ -559,7 +559,8 @@ static void find_missing(struct load *load)
     }
 }
 
-/* Writes the unexpected names in PyTorch's order, by module and then as in the file, until the text is full. */
+/* Writes the unexpected names in PyTorch's order, by module and then as in the file, until the text is
+ * full. */
 static void list_unexpected(struct load *load)
 {
     struct modc_report *report = load->report;

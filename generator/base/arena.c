@@ -1,5 +1,6 @@
-/* arena.c - the bump allocator. Apart, since it is the only place of the generator that calls calloc and free: a room
- * that fails halfway leaves nothing to clean up, and tests see leaks and out-of-memory in one file. */
+/* arena.c - the bump allocator. Apart, since it is the only place of the generator that calls calloc and
+ * free: a room that fails halfway leaves nothing to clean up, and tests see leaks and out-of-memory in one
+ * file. */
 #include "arena.h"
 
 #include <stdint.h>

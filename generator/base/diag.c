@@ -1,5 +1,5 @@
-/* diag.c - collects what is wrong and prints it for people or for editors. Apart, since every room says faults but
- * none prints: the order, the limit of 20 and the two formats are decided here alone. */
+/* diag.c - collects what is wrong and prints it for people or for editors. Apart, since every room says
+ * faults but none prints: the order, the limit of 20 and the two formats are decided here alone. */
 #include "diag.h"
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 #include "text.h"
 
-/* Places ---------------------------------------------------------------------------------------------------------- */
+/* Places ------------------------------------------------------------------------------------------------- */
 
 static bool has_bom(const struct source *source)
 {
@@ -82,12 +82,14 @@ struct loc diag_loc(struct cx *cx, const struct source *source, size_t offset, s
 {
     struct loc loc = {.source = source, .line = 1, .column = 1};
 
+    bool known = cx->place.source == source && cx->place.text == source->text;
+
     clip(source, &offset, &bytes);
-    if (cx->place.source == source && cx->place.offset <= offset) {
+    if (known && cx->place.offset <= offset) {
         loc.line = cx->place.line;
         loc.column = cx->place.column;
         loc.offset = cx->place.offset;
-    } else if (cx->place.source == source && cx->place.offset - offset < offset) { /* back by less than from 0 */
+    } else if (known && cx->place.offset - offset < offset) { /* back by less than from 0 */
         size_t start = offset;
 
         loc.line = cx->place.line;
@@ -99,6 +101,7 @@ struct loc diag_loc(struct cx *cx, const struct source *source, size_t offset, s
     }
     advance(&loc, offset);
     cx->place.source = source;
+    cx->place.text = source->text;
     cx->place.offset = offset;
     cx->place.line = loc.line;
     cx->place.column = loc.column;
@@ -123,7 +126,7 @@ struct loc loc_join(struct loc first, struct loc last)
     return first;
 }
 
-/* Saying ---------------------------------------------------------------------------------------------------------- */
+/* Saying ------------------------------------------------------------------------------------------------- */
 
 static bool same_place(struct loc a, struct loc b)
 {
@@ -204,7 +207,7 @@ int diag_errors(const struct cx *cx)
     return cx->errors;
 }
 
-/* Near spellings -------------------------------------------------------------------------------------------------- */
+/* Near spellings ----------------------------------------------------------------------------------------- */
 
 enum { near_limit = 64 }; /* longer names get no suggestion */
 
@@ -270,13 +273,13 @@ const char *diag_nearest(const char *name, const char *const *known, int count)
 
 void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known, int count)
 {
-    const char *nearest = diag_nearest(name, known, count);
+    const char *nearest = cx->dropping ? NULL : diag_nearest(name, known, count);
 
     if (nearest)
         diag_hint(cx, "did you mean '%s'?", nearest);
 }
 
-/* Printing -------------------------------------------------------------------------------------------------------- */
+/* Printing ----------------------------------------------------------------------------------------------- */
 
 static const char *level_name(enum diag_level level)
 {
@@ -417,7 +420,8 @@ static void add_json_place(struct text *out, struct loc loc)
         text_json_string(out, loc.source->name);
     else
         text_add(out, "null");
-    text_printf(out, ",\"line\":%d,\"column\":%d,\"length\":%d,\"message\":", loc.line, loc.column, loc.length);
+    text_printf(out, ",\"line\":%d,\"column\":%d,\"length\":%d,\"message\":", loc.line, loc.column,
+                loc.length);
 }
 
 static void add_json_group(struct text *out, const struct diag_item *items, int count)

@@ -40,6 +40,7 @@ struct cx {
     const struct options *options;
     struct {
         const struct source *source;
+        const char *text; /* of the source: its memory may be used again for another */
         size_t offset;
         int line, column;
     } place; /* where diag_loc looked last: counting lines goes on from there */

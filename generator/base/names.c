@@ -1,5 +1,6 @@
-/* names.c - the set of names behind "defined twice". Apart, since keys of YAML, names of a class and paths in C all ask
- * the same question; only membership is asked, so that no order of a hash table can reach the output. */
+/* names.c - the set of names behind "defined twice". Apart, since keys of YAML, names of a class and paths
+ * in C all ask the same question; only membership is asked, so that no order of a hash table can reach the
+ * output. */
 #include "names.h"
 
 #include <string.h>
@@ -18,13 +19,14 @@ static struct name_entry *find_slot(struct name_entry *slots, int capacity, cons
 
 const struct name_entry *names_find(const struct names *names, const char *key)
 {
-    const struct name_entry *slot = names->capacity > 0 ? find_slot(names->slots, names->capacity, key) : NULL;
+    const struct name_entry *slot = names->capacity > 0 ? find_slot(names->slots, names->capacity, key)
+                                                        : NULL;
 
     return slot && slot->key ? slot : NULL;
 }
 
-const struct name_entry *names_add(struct arena *arena, struct names *names, const char *key, const char *name,
-                                   struct loc loc)
+const struct name_entry *names_add(struct arena *arena, struct names *names, const char *key,
+                                   const char *name, struct loc loc)
 {
     if (2 * (names->count + 1) > names->capacity) {
         int capacity = names->capacity > 0 ? 2 * names->capacity : 8;

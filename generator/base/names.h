@@ -18,8 +18,8 @@ struct names {
 };
 
 /* The entry that has this key already, which stays as it is; NULL where the key is new and was added. */
-const struct name_entry *names_add(struct arena *arena, struct names *names, const char *key, const char *name,
-                                   struct loc loc);
+const struct name_entry *names_add(struct arena *arena, struct names *names, const char *key,
+                                   const char *name, struct loc loc);
 
 const struct name_entry *names_find(const struct names *names, const char *key);
 

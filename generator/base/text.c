@@ -1,5 +1,6 @@
-/* text.c - growing texts, JSON strings, numbers as Python prints them, and files read and written whole. Apart, since
- * it is the one place of the generator that touches the file system: what is half written never shows. */
+/* text.c - growing texts, JSON strings, numbers as Python prints them, and files read and written whole.
+ * Apart, since it is the one place of the generator that touches the file system: what is half written
+ * never shows. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "text.h"
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Texts ----------------------------------------------------------------------------------------------------------- */
+/* Texts -------------------------------------------------------------------------------------------------- */
 
 struct text text_new(struct arena *arena)
 {
@@ -176,7 +177,7 @@ uint64_t text_hash(const void *bytes, size_t count)
     return hash;
 }
 
-/* Reading --------------------------------------------------------------------------------------------------------- */
+/* Reading ------------------------------------------------------------------------------------------------ */
 
 struct source *source_read(struct cx *cx, const char *path, size_t limit, const char **error)
 {
@@ -223,7 +224,7 @@ struct source *source_read(struct cx *cx, const char *path, size_t limit, const 
     return source;
 }
 
-/* Writing --------------------------------------------------------------------------------------------------------- */
+/* Writing ------------------------------------------------------------------------------------------------ */
 
 /* One file on its way. Names are NULL where there is no such file (any more). */
 struct pending {
@@ -262,7 +263,8 @@ static bool make_folders(struct output *out, const char *path)
         *s = 0;
         if (stat(part, &info) == 0) {
             if (!S_ISDIR(info.st_mode)) {
-                *out->error = arena_format(&out->cx->arena, "cannot write into '%s': it is a file, not a folder", part);
+                *out->error = arena_format(&out->cx->arena,
+                                           "cannot write into '%s': it is a file, not a folder", part);
                 return false;
             }
         } else if (mkdir(part, 0777) == 0) {
@@ -303,11 +305,12 @@ static const char *free_name(struct output *out, const char *path, const char *k
     const char *slash = strrchr(path, '/');
     int folder = slash ? (int)(slash - path) + 1 : 0;
 
-    return arena_format(&out->cx->arena, "%.*s.%s.%s-%ld-%d", folder, path, path + folder, kind, (long)getpid(),
-                        attempt);
+    return arena_format(&out->cx->arena, "%.*s.%s.%s-%ld-%d", folder, path, path + folder, kind,
+                        (long)getpid(), attempt);
 }
 
-static bool write_temporary(struct output *out, struct pending *pending, const void *bytes, size_t length, mode_t mode)
+static bool write_temporary(struct output *out, struct pending *pending, const void *bytes, size_t length,
+                            mode_t mode)
 {
     const char *name = NULL;
     int handle = -1;
@@ -421,7 +424,8 @@ static bool write_all(struct output *out, const char *folder, const struct outpu
     return true;
 }
 
-bool output_write(struct cx *cx, const char *folder, const struct output_file *files, int count, const char **error)
+bool output_write(struct cx *cx, const char *folder, const struct output_file *files, int count,
+                  const char **error)
 {
     struct output out = {.cx = cx, .error = error};
 

@@ -17,7 +17,8 @@ const char *contract_infer(struct cx *cx, struct op *op)
     int ndim = a->ndim - 1;
 
     if (a->ndim < 1 || b->ndim < 2)
-        return arena_format(arena, "%s: %s: the operands need at least 1 and 2 dimensions", op->label, shapes);
+        return arena_format(arena, "%s: %s: the operands need at least 1 and 2 dimensions", op->label,
+                            shapes);
     if (a->dtype != b->dtype || !(dtype_is_float(a->dtype) || dtype_is_int(a->dtype)))
         return arena_format(arena, "%s: %s x %s: the operands need one type that is a number", op->label,
                             dtype_rows[a->dtype].name, dtype_rows[b->dtype].name);
@@ -43,14 +44,15 @@ const char *contract_infer(struct cx *cx, struct op *op)
         const struct value *bias = op->inputs[2];
 
         if (bias->ndim != 1 || !dim_equal(bias->dims[0], columns) || bias->dtype != a->dtype)
-            return arena_format(arena, "%s: %s + bias %s: the bias needs %s elements of type %s", op->label, shapes,
-                                value_shape(arena, bias), dim_text(arena, columns), dtype_rows[a->dtype].name);
+            return arena_format(arena, "%s: %s + bias %s: the bias needs %s elements of type %s", op->label,
+                                shapes, value_shape(arena, bias), dim_text(arena, columns),
+                                dtype_rows[a->dtype].name);
     }
     return set_output(cx, op, a->dtype, ndim, dims);
 }
 
-static void multiply_rows(bool floating, const union scalar *a, const union scalar *b, union scalar *y, int64_t k,
-                          int64_t n)
+static void multiply_rows(bool floating, const union scalar *a, const union scalar *b, union scalar *y,
+                          int64_t k, int64_t n)
 {
     for (int64_t i = 0; i < k; i++) {
         const union scalar *row = b + i * n;
@@ -104,7 +106,8 @@ void contract_interpret(const struct op *op, const struct tensor *const *inputs,
 
             for (int64_t o = 0; o < n; o++)
                 y[o] = op->contract.bias ? inputs[2]->data[o] : zero;
-            multiply_rows(floating, a->data + (walk.at[0] * m + r) * k, b->data + walk.at[1] * k * n, y, k, n);
+            multiply_rows(floating, a->data + (walk.at[0] * m + r) * k, b->data + walk.at[1] * k * n, y, k,
+                          n);
         }
     }
     for (int64_t e = 0; !floating && e < count; e++)

@@ -8,8 +8,8 @@
 /* ---- broadcasting -------------------------------------------------------------------------------------------- */
 
 /* "add: (2, 4) and (3) do not broadcast: the sizes 4 and 3 differ at dimension 1, and neither is 1" */
-static const char *broadcast_fault(struct cx *cx, const struct op *op, int ndim, const struct dim *const *dims,
-                                   const struct value *value)
+static const char *broadcast_fault(struct cx *cx, const struct op *op, int ndim,
+                                   const struct dim *const *dims, const struct value *value)
 {
     struct arena *arena = &cx->arena;
 
@@ -18,7 +18,8 @@ static const char *broadcast_fault(struct cx *cx, const struct op *op, int ndim,
 
         if (dim_equal(a, b) || dim_equals(a, 1) || dim_equals(b, 1))
             continue;
-        return arena_format(arena, "%s: %s and %s do not broadcast: the sizes %s at dimension %d, and neither is 1",
+        return arena_format(arena,
+                            "%s: %s and %s do not broadcast: the sizes %s at dimension %d, and neither is 1",
                             op->label, shape_text(arena, ndim, dims), value_shape(arena, value),
                             dims_differ(arena, a, b), (ndim > value->ndim ? ndim : value->ndim) - i);
     }
@@ -27,7 +28,8 @@ static const char *broadcast_fault(struct cx *cx, const struct op *op, int ndim,
 }
 
 /* The common shape of inputs first .. end - 1. */
-static const char *broadcast(struct cx *cx, const struct op *op, int first, int end, const struct dim **dims, int *ndim)
+static const char *broadcast(struct cx *cx, const struct op *op, int first, int end, const struct dim **dims,
+                             int *ndim)
 {
     *ndim = 0;
     for (int i = first; i < end; i++)
@@ -36,13 +38,14 @@ static const char *broadcast(struct cx *cx, const struct op *op, int first, int 
     return NULL;
 }
 
-/* Every load of a dag has its input's type: what makes ops sees to it. */
-static void check_loads(const struct op *op, const struct dag *dag)
+/* Every load of a dag, which counts the op's inputs from `first` on, has its input's type. */
+static void check_loads(const struct op *op, const struct dag *dag, int first)
 {
     for (int i = 0; i < dag->count; i++) {
         const struct dag_node *node = &dag->nodes[i];
+        int input = first + node->input;
         bool fits = node->prim != PRIM_LOAD ||
-                    (node->input < op->input_count && op->inputs[node->input]->dtype == node->dtype);
+                    (input < op->input_count && op->inputs[input]->dtype == node->dtype);
 
         assert(fits);
         (void)fits;
@@ -57,7 +60,7 @@ const char *map_infer(struct cx *cx, struct op *op)
     int ndim;
     const char *fault = broadcast(cx, op, 0, op->input_count, dims, &ndim);
 
-    check_loads(op, op->dag);
+    check_loads(op, op->dag, 0);
     return fault ? fault : set_output(cx, op, op->dag->nodes[op->dag->result].dtype, ndim, dims);
 }
 
@@ -117,7 +120,7 @@ const char *reduce_infer(struct cx *cx, struct op *op)
     if (fault)
         return fault;
     if (op->head)
-        check_loads(op, op->head);
+        check_loads(op, op->head, 0);
     assert(op->head || op->tail_first == 1);
     for (int i = 0; i < ndim; i++) {
         if (!op->reduce.axes[i])
@@ -125,8 +128,9 @@ const char *reduce_infer(struct cx *cx, struct op *op)
         else if (op->reduce.keepdim)
             kept[count++] = dim_const(&cx->arena, 1);
         if (op->reduce.axes[i] && dim_equals(dims[i], 0) && needs_elements(op->reduce.kind))
-            return arena_format(&cx->arena, "%s: dimension %d of %s has size 0, and there is no %s of nothing",
-                                op->label, i, shape_text(&cx->arena, ndim, dims), op->label);
+            return arena_format(&cx->arena,
+                                "%s: dimension %d of %s has size 0, and there is no %s of nothing", op->label,
+                                i, shape_text(&cx->arena, ndim, dims), op->label);
     }
     return set_output(cx, op, reduced_dtype(op->reduce.kind, element_dtype(op)), count, kept);
 }
@@ -296,15 +300,15 @@ const char *concat_infer(struct cx *cx, struct op *op)
         const struct value *input = op->inputs[i];
 
         if (input->dtype != first->dtype)
-            return arena_format(arena, "%s: %s and %s are not of one type", op->label, dtype_rows[first->dtype].name,
-                                dtype_rows[input->dtype].name);
+            return arena_format(arena, "%s: %s and %s are not of one type", op->label,
+                                dtype_rows[first->dtype].name, dtype_rows[input->dtype].name);
         if (input->ndim != first->ndim)
             return arena_format(arena, "%s: %s and %s have not the same number of dimensions", op->label,
                                 value_shape(arena, first), value_shape(arena, input));
         for (int k = 0; k < first->ndim; k++)
             if (k != axis && !dim_equal(first->dims[k], input->dims[k]))
-                return arena_format(arena, "%s: %s and %s along dimension %d: the sizes %s at dimension %d", op->label,
-                                    value_shape(arena, first), value_shape(arena, input), axis,
+                return arena_format(arena, "%s: %s and %s along dimension %d: the sizes %s at dimension %d",
+                                    op->label, value_shape(arena, first), value_shape(arena, input), axis,
                                     dims_differ(arena, first->dims[k], input->dims[k]), k);
         dims[axis] = dim_add(arena, dims[axis], input->dims[axis]);
     }
@@ -333,8 +337,7 @@ void concat_interpret(const struct op *op, const struct tensor *const *inputs, s
 
 /* ---- write --------------------------------------------------------------------------------------------------- */
 
-/* Inputs: the slot's version, the view of it that is written, what the dag reads further. The dag's input i is the
- * op's, so that it may read the old elements as input 1. */
+/* Inputs: the slot's version, the view of it that is written, and what the dag reads. */
 const char *write_infer(struct cx *cx, struct op *op)
 {
     struct arena *arena = &cx->arena;
@@ -343,7 +346,7 @@ const char *write_infer(struct cx *cx, struct op *op)
     int ndim = target->ndim;
     bool fits;
 
-    check_loads(op, op->dag);
+    check_loads(op, op->dag, 2);
     memcpy(dims, target->dims, sizeof dims);
     for (int i = 2; i < op->input_count; i++) {
         const struct value *value = op->inputs[i];
@@ -352,8 +355,8 @@ const char *write_infer(struct cx *cx, struct op *op)
         for (int k = 0; fits && k < ndim; k++)
             fits = dim_equal(dims[k], target->dims[k]);
         if (!fits)
-            return arena_format(arena, "%s: a value of shape %s does not broadcast to the target's %s", op->label,
-                                value_shape(arena, value), value_shape(arena, target));
+            return arena_format(arena, "%s: a value of shape %s does not broadcast to the target's %s",
+                                op->label, value_shape(arena, value), value_shape(arena, target));
     }
     assert(op->dag->nodes[op->dag->result].dtype == slot->dtype);
     return set_output(cx, op, slot->dtype, slot->ndim, slot->dims);

@@ -42,7 +42,8 @@ void norm_interpret(const struct op *op, const struct tensor *const *inputs, str
 
 /* Sets output 0 and checks the tail: it reads `dtype` as its input 0, its further inputs broadcast to the dims, and its
  * result is the op's. NULL, or what is wrong. */
-const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim, const struct dim *const *dims);
+const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
+                       const struct dim *const *dims);
 
 /* "4 and 8 differ"; "batch and 4 agree only for some sizes". */
 const char *dims_differ(struct arena *arena, const struct dim *a, const struct dim *b);

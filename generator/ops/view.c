@@ -12,8 +12,8 @@ static const char *reshape_infer(struct cx *cx, const struct op *op)
 
     if (dim_equal(had, has))
         return NULL;
-    return arena_format(arena, "%s: %s cannot become %s: the element counts %s", op->label, value_shape(arena, input),
-                        value_shape(arena, output), dims_differ(arena, had, has));
+    return arena_format(arena, "%s: %s cannot become %s: the element counts %s", op->label,
+                        value_shape(arena, input), value_shape(arena, output), dims_differ(arena, had, has));
 }
 
 static const char *expand_infer(struct cx *cx, const struct op *op)
@@ -27,9 +27,10 @@ static const char *expand_infer(struct cx *cx, const struct op *op)
                             value_shape(arena, output));
     for (int i = 0; i < input->ndim; i++)
         if (!dim_equals(input->dims[i], 1) && !dim_equal(input->dims[i], output->dims[i + more]))
-            return arena_format(arena, "%s: %s does not expand to %s: the sizes %s at dimension %d, and the first is not 1",
-                                op->label, value_shape(arena, input), value_shape(arena, output),
-                                dims_differ(arena, input->dims[i], output->dims[i + more]), i + more);
+            return arena_format(
+                arena, "%s: %s does not expand to %s: the sizes %s at dimension %d, and the first is not 1",
+                op->label, value_shape(arena, input), value_shape(arena, output),
+                dims_differ(arena, input->dims[i], output->dims[i + more]), i + more);
     return NULL;
 }
 
@@ -91,7 +92,9 @@ void view_interpret(const struct op *op, const struct tensor *const *inputs, str
     for (int i = 0; i < output->ndim; i++) {
         int from = op->view.kind == VIEW_PERMUTE ? op->view.perm[i] : i - more;
 
-        walk.strides[0][i] = from < 0 || (op->view.kind == VIEW_EXPAND && input->dims[from] == 1) ? 0 : strides[from];
+        walk.strides[0][i] = from < 0 || (op->view.kind == VIEW_EXPAND && input->dims[from] == 1)
+                                 ? 0
+                                 : strides[from];
         if (op->view.kind == VIEW_SLICE && i == op->view.axis) {
             first = known(op->view.start) * strides[i];
             walk.strides[0][i] *= known(op->view.step);
@@ -114,39 +117,12 @@ static void dense_strides(struct arena *arena, struct value *value)
     }
 }
 
-void value_own_buffer(struct arena *arena, struct value *value)
-{
-    value->base = value;
-    value->offset = dim_const(arena, 0);
-    dense_strides(arena, value);
-}
-
 static bool is_empty(const struct value *value)
 {
     for (int i = 0; i < value->ndim; i++)
         if (dim_equals(value->dims[i], 0))
             return true;
     return false;
-}
-
-bool value_fits(struct arena *arena, const struct value *value, enum op_accepts accepts)
-{
-    const struct dim *expected = dim_const(arena, 1);
-
-    if (accepts == ACCEPT_ANY || is_empty(value))
-        return true;
-    for (int i = value->ndim - 1; i >= 0; i--) {
-        bool last = i == value->ndim - 1;
-
-        if (!dim_equals(value->dims[i], 1)) {
-            if (expected && !dim_equal(value->strides[i], expected))
-                return false;
-            expected = dim_mul(arena, value->dims[i], value->strides[i]);
-        }
-        if (last && accepts == ACCEPT_ROWS)
-            expected = NULL; /* rows may stand at any one stride */
-    }
-    return true;
 }
 
 /* PyTorch's rule (computeStride): the input's axes are joined, from the last, into chunks without gaps; the output's
@@ -208,7 +184,8 @@ bool view_resolve(struct arena *arena, const struct op *op, const struct value *
     }
     case VIEW_EXPAND:
         for (int i = 0; i < output->ndim; i++) {
-            bool repeated = i < more || (dim_equals(input->dims[i - more], 1) && !dim_equals(output->dims[i], 1));
+            bool repeated = i < more ||
+                            (dim_equals(input->dims[i - more], 1) && !dim_equals(output->dims[i], 1));
 
             output->strides[i] = repeated ? dim_const(arena, 0) : input->strides[i - more];
         }

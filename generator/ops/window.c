@@ -54,12 +54,13 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
 
         if (op->window.kernel[i] < 1 || op->window.stride[i] < 1 || op->window.dilation[i] < 1 ||
             op->window.padding[i] < 0)
-            return arena_format(arena, "%s: kernel size, stride and dilation must be at least 1, padding at least 0",
+            return arena_format(arena,
+                                "%s: kernel size, stride and dilation must be at least 1, padding at least 0",
                                 op->label);
         dims[axes.s[i]] = window_count(arena, op, in, i);
         if (dim_upper(dims[axes.s[i]]) < 1)
-            return arena_format(arena, "%s: %s: the window of %lld is larger than the padded image of %s", op->label,
-                                value_shape(arena, x), (long long)reach(op, i),
+            return arena_format(arena, "%s: %s: the window of %lld is larger than the padded image of %s",
+                                op->label, value_shape(arena, x), (long long)reach(op, i),
                                 dim_text(arena, plus(arena, in, 2 * op->window.padding[i])));
     }
     return NULL;
@@ -73,16 +74,17 @@ static const char *conv_channels(struct cx *cx, const struct op *op)
     const struct value *x = op->inputs[0], *weight = op->inputs[1];
     struct axes axes = image_axes(op);
     const struct dim *channels = x->dims[axes.c];
-    const struct dim *expected =
-        dim_mul(arena, weight->dims[axes.c], dim_const(arena, op->window.groups > 0 ? op->window.groups : 1));
+    const struct dim *expected = dim_mul(arena, weight->dims[axes.c],
+                                         dim_const(arena, op->window.groups > 0 ? op->window.groups : 1));
     int64_t out;
 
     if (!dim_equal(channels, expected))
-        return arena_format(arena, "%s: %s has %s channels, the weight %s wants %s", op->label, value_shape(arena, x),
-                            dim_text(arena, channels), value_shape(arena, weight), dim_text(arena, expected));
+        return arena_format(arena, "%s: %s has %s channels, the weight %s wants %s", op->label,
+                            value_shape(arena, x), dim_text(arena, channels), value_shape(arena, weight),
+                            dim_text(arena, expected));
     if (!dim_is_const(weight->dims[0], &out) || op->window.groups < 1 || out % op->window.groups != 0)
-        return arena_format(arena, "%s: %d groups do not divide %s output channels", op->label, op->window.groups,
-                            dim_text(arena, weight->dims[0]));
+        return arena_format(arena, "%s: %d groups do not divide %s output channels", op->label,
+                            op->window.groups, dim_text(arena, weight->dims[0]));
     for (int i = 0; i < 2; i++)
         if (!dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]))
             return arena_format(arena, "%s: the weight %s has no kernel of %d x %d", op->label,
@@ -102,8 +104,8 @@ const char *conv_infer(struct cx *cx, struct op *op)
         return arena_format(arena, "%s: %s by %s: both need 4 dimensions", op->label, value_shape(arena, x),
                             value_shape(arena, weight));
     if (x->dtype != weight->dtype || !dtype_is_float(x->dtype))
-        return arena_format(arena, "%s: %s by %s: both need one floating type", op->label, dtype_rows[x->dtype].name,
-                            dtype_rows[weight->dtype].name);
+        return arena_format(arena, "%s: %s by %s: both need one floating type", op->label,
+                            dtype_rows[x->dtype].name, dtype_rows[weight->dtype].name);
     fault = conv_channels(cx, op);
     if (!fault)
         fault = window_dims(cx, op, dims);
@@ -116,7 +118,8 @@ const char *conv_infer(struct cx *cx, struct op *op)
 
         if (bias->ndim != 1 || !dim_equal(bias->dims[0], weight->dims[0]) || bias->dtype != x->dtype)
             return arena_format(arena, "%s: the bias %s needs %s elements of type %s", op->label,
-                                value_shape(arena, bias), dim_text(arena, weight->dims[0]), dtype_rows[x->dtype].name);
+                                value_shape(arena, bias), dim_text(arena, weight->dims[0]),
+                                dtype_rows[x->dtype].name);
     }
     return set_output(cx, op, x->dtype, 4, dims);
 }
@@ -149,7 +152,8 @@ struct sight {
     int64_t origin[2], first[2], end[2];
 };
 
-static struct sight look(const struct op *op, const struct tensor *x, const struct axes *axes, const int64_t at[2])
+static struct sight look(const struct op *op, const struct tensor *x, const struct axes *axes,
+                         const int64_t at[2])
 {
     struct sight sight;
 
@@ -185,14 +189,16 @@ void conv_interpret(const struct op *op, const struct tensor *const *inputs, str
                             const union scalar *from = x->data + n * xs[axes.n] + group * xs[axes.c] +
                                                        (see.origin[0] + h * dh) * xs[axes.s[0]] +
                                                        (see.origin[1] + w * dw) * xs[axes.s[1]];
-                            const union scalar *by =
-                                weight->data + o * ws[0] + h * ws[axes.s[0]] + w * ws[axes.s[1]];
+                            const union scalar *by = weight->data + o * ws[0] + h * ws[axes.s[0]] +
+                                                     w * ws[axes.s[1]];
 
                             for (int64_t c = 0; c < channels; c++)
                                 sum += from[c * xs[axes.c]].f * by[c * ws[axes.c]].f;
                         }
-                    output->data[n * ys[axes.n] + o * ys[axes.c] + at[0] * ys[axes.s[0]] + at[1] * ys[axes.s[1]]].f =
-                        sum;
+                    output
+                        ->data[n * ys[axes.n] + o * ys[axes.c] + at[0] * ys[axes.s[0]] +
+                               at[1] * ys[axes.s[1]]]
+                        .f = sum;
                 }
             }
     round_output(output, x->dtype);
@@ -246,7 +252,8 @@ static int64_t window_area(const struct op *op, const struct tensor *x, const st
     if (op->window.divisor != 0)
         return op->window.divisor;
     for (int i = 0; i < 2; i++) {
-        int64_t end = least(see->origin[i] + op->window.kernel[i], x->dims[axes->s[i]] + op->window.padding[i]);
+        int64_t end = least(see->origin[i] + op->window.kernel[i],
+                            x->dims[axes->s[i]] + op->window.padding[i]);
 
         area *= op->window.count_include_pad ? end - see->origin[i] : see->end[i] - see->first[i];
     }
@@ -301,8 +308,8 @@ void pool_interpret(const struct op *op, const struct tensor *const *inputs, str
                 int64_t to = n * ys[axes.n] + at[0] * ys[axes.s[0]] + at[1] * ys[axes.s[1]];
 
                 for (int64_t c = 0; c < output->dims[axes.c]; c++)
-                    output->data[to + c * ys[axes.c]] =
-                        pool_window(op, x, &axes, &see, x->data + n * xs[axes.n] + c * xs[axes.c], xs);
+                    output->data[to + c * ys[axes.c]] = pool_window(
+                        op, x, &axes, &see, x->data + n * xs[axes.n] + c * xs[axes.c], xs);
             }
     if (dtype_is_float(x->dtype))
         round_output(output, x->dtype);

@@ -189,8 +189,9 @@ def all_cases():
     yield Case("stream_12", stream, "--sequence", {"sample": draw(91, 12, 8)}, weights(3, stream), state=True)
     yield Case("stream_fence", stream, "--sequence --hooks fence", "tests/vectors/stream_12/inputs.safetensors",
                "tests/vectors/stream_12/weights.safetensors")
-    yield Case("stream_hooks", stream, "--sequence --pre-hooks =scale:0.5 --hooks mix=scale:2.0 --pre-hooks act=scale:-1.0",
-               "tests/vectors/stream_12/inputs.safetensors", "tests/vectors/stream_12/weights.safetensors")
+    yield Case("stream_hooks", stream, "--sequence --pre-hooks =scale:0.5 --hooks mix=scale:2.0 "
+               "--pre-hooks act=scale:-1.0", "tests/vectors/stream_12/inputs.safetensors",
+               "tests/vectors/stream_12/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
 
 

@@ -31,7 +31,7 @@ def check(modc, spec, options, state=None, timeout=300, folder=None):
         files = [text for path, option, _ in wanted for text in (option, str(path))]
 
         def fault(text, lines=()):
-            return "".join([text, *(f"\n      {line}" for line in lines), f"\n      repeat: {place}{shlex.join(command)}"])
+            return "\n      ".join([text, *lines, f"repeat: {place}{shlex.join(command)}"])
 
         try:
             done = subprocess.run(command + files, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -19,8 +19,9 @@ import safetensors_io
 import torch_run
 from spec_torch import Spec
 
-# kind of spec: how often
-KINDS = {"graph": 6, "tensors": 4, "images": 4, "list": 3, "stream": 2}
+# The kinds of specs by seed: any twelve in a row have them all.
+KINDS = ["graph", "tensors", "images", "list", "graph", "stream", "images", "tensors", "graph", "list", "images",
+         "tensors"]
 UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a}, 0.2)", "{a}.abs()", "-{a}", "sin({a})",
          "cos({a})", "exp(-{a}.abs())", "sqrt({a}.abs() + 0.25)", "{a} ** 2", "{a} * 0.5 + 1.0", "1.5 - {a}",
          "2 / ({a} * {a} + 1.0)", "torch.tanh({a} / 2)", "F.relu({a} - 0.125)", "rsqrt({a} * {a} + 0.5)",
@@ -146,9 +147,9 @@ class Rejected(Exception):
 
 
 class Draw:
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-        self.kind = self.random.choices(list(KINDS), list(KINDS.values()))[0]
+    def __init__(self, seed, attempt):
+        self.random = random.Random(f"{seed}.{attempt}")
+        self.kind = KINDS[seed % len(KINDS)]
         self.dtype = "float64" if self.random.random() < 0.2 else "float32"
         self.constants, self.sizes, self.inputs = {}, {}, {}  # inputs: name: (dims, kind)
         self.classes, self.functions = {}, set()
@@ -323,35 +324,27 @@ class Draw:
         a = self.some(None, lambda v: v.dims)
         if not a:
             return None
-        dims = list(a.dims)
-        way = self.random.randrange(5)
-        i = self.random.randrange(len(dims))
-        n = dims[i].const
-        divisors = [d for d in range(2, n) if n % d == 0] if n is not None else []
-        if way == 0 and len(dims) > 1:
-            i = self.random.randrange(len(dims) - 1)
-            dims[i:i + 2] = [dims[i].times(dims[i + 1])]
-            inferred = -1 if dims[i].const is None and self.chance(0.4) else None
-            text = ", ".join("-1" if j == i and inferred else str(d) for j, d in enumerate(dims))
-            text = f"{a.name}.reshape({text})"
-        elif way == 1 and divisors:
-            d = self.pick(divisors)
-            dims[i:i + 1] = [Dim(d), Dim(n // d)]
-            text = f"{a.name}.reshape({', '.join(map(str, dims))})"
-        elif way == 2 and len(dims) > 2:
-            first = self.random.randrange(len(dims) - 1)
-            text = f"{a.name}.flatten({first})"
-            for other in dims[first + 1:]:
-                dims[first] = dims[first].times(other)
-            dims = dims[:first + 1]
-        elif way == 3 and len(dims) < 5:
-            dims.insert(i, Dim(1))
-            text = f"{a.name}.unsqueeze({i})"
-        elif way == 4 and n == 1 and len(dims) > 1:
-            del dims[i]
-            text = f"{a.name}.squeeze({i})"
-        else:
-            return None
+        ways, old = [], list(a.dims)
+        i = self.random.randrange(len(old))
+        n = old[i].const
+        if len(old) > 1:
+            j = self.random.randrange(len(old) - 1)
+            merged = old[:j] + [old[j].times(old[j + 1])] + old[j + 2:]
+            free = j if merged[j].const is None and self.chance(0.4) else None
+            text = ", ".join("-1" if k == free else str(d) for k, d in enumerate(merged))
+            ways += [(f"{a.name}.reshape({text})", merged), (f"{a.name}.reshape(({text},))", merged)]
+            rest = Dim(1)
+            for dim in old[j:]:
+                rest = rest.times(dim)
+            ways += [(f"{a.name}.flatten({j})", old[:j] + [rest]), (f"flatten({a.name}, {j})", old[:j] + [rest])]
+            if n == 1:
+                ways += [(f"{a.name}.squeeze({i})", old[:i] + old[i + 1:])] * 2
+        for divisor in (d for d in range(2, n or 0) if n % d == 0):
+            parts = old[:i] + [Dim(divisor), Dim(n // divisor)] + old[i + 1:]
+            ways.append((f"{a.name}.reshape({', '.join(map(str, parts))})", parts))
+        if len(old) < 5:
+            ways.append((f"{a.name}.unsqueeze({i})", old[:i] + [Dim(1)] + old[i:]))
+        text, dims = self.pick(ways)
         return self.say(text, dims, a.kind, [a], a.raw, view=True)
 
     def permute(self):
@@ -375,6 +368,12 @@ class Draw:
 
     def reduce(self):
         a = self.some(None, lambda v: v.dims)
+        exact = self.some("float", lambda v: v.dims and v.raw)
+        if exact and self.chance(0.2):
+            axis, keep = self.random.randrange(len(exact.dims)), self.chance(0.5)
+            dims = exact.dims[:axis] + ((Dim(1),) if keep else ()) + exact.dims[axis + 1:]
+            text = f"{exact.name}.{self.pick(['argmax', 'argmin'])}({axis}{', keepdim=True' if keep else ''})"
+            return self.say(text, dims, "int", [exact])
         if not a:
             return None
         axes = sorted(self.random.sample(range(len(a.dims)), self.pick([1, 1, 1, min(2, len(a.dims))])))
@@ -391,8 +390,6 @@ class Draw:
         ways = ["sum", "amax", "amin"] + (["mean", "mean"] if a.kind == "float" else [])
         if one:
             ways += ["max", "min"]
-            if a.raw and a.kind == "float":
-                ways += ["argmax", "argmin"]
             if a.kind == "float" and (a.dims[axes[0]].const or 0) > 2:
                 ways += ["var", "std"]
         way = self.pick(ways)
@@ -403,8 +400,7 @@ class Draw:
             return self.say(f"{a.name}.{way}()", [], a.kind, [a])
         if way == "sum" and a.kind == "float":
             text += " * 0.25"
-        kind = "int" if way.startswith("arg") else a.kind
-        return self.say(text, dims, kind, [a], a.raw and way in ("amax", "amin"))
+        return self.say(text, dims, a.kind, [a], a.raw and way in ("amax", "amin"))
 
     def matmul(self):
         a = self.some("float", lambda v: len(v.dims) >= 1)
@@ -434,7 +430,7 @@ class Draw:
             pairs = list(zip(reversed(a.dims), reversed(dims)))
             if all(x == y or x.const == 1 or y.const == 1 for x, y in pairs) and len(dims) <= 5:
                 dims = self.broadcast(a.dims, dims)
-                if self.chance(0.3) and dims == a.dims:
+                if self.chance(0.5) and dims == a.dims:
                     return self.say(f"{a.name}.masked_fill({text}, {self.pick(['0.0', '-1.5', '2'])})", dims, "float",
                                     [a, mask])
                 other = self.some("float", lambda v: v.dims == a.dims)
@@ -813,7 +809,10 @@ class Draw:
         if not used:
             raise Rejected("no statement")
         last = used[-1]
-        returned = [last] + self.random.sample(used[:-1], min(len(used) - 1, self.pick([0, 1, 2, 3])))
+        others = used[:-1]
+        if self.chance(0.75):  # what nothing else uses; otherwise any values, and the rest is work for nothing
+            others = [v for v in others if not any(v is not w and v.uses <= w.uses for w in used)]
+        returned = [last] + self.random.sample(others, min(len(others), self.pick([0, 1, 3, 3, 4])))
         if self.chance(0.4):
             self.entry = self.closure(self.pick([v for v in used if v.kind == "float"] or used))
         texts = [v.name for v in returned]
@@ -978,7 +977,7 @@ def write(seed, folder, log=lambda text: None):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            found = write_once(f"{seed}.{attempt}", folder)
+            found = write_once(seed, attempt, folder)
         except (Rejected, RuntimeError, IndexError, ValueError) as fault:  # what PyTorch says to a wrong shape
             log(f"seed {seed}, draw {attempt}: {type(fault).__name__}: {fault}")
             rejected += 1
@@ -989,9 +988,9 @@ def write(seed, folder, log=lambda text: None):
     raise AssertionError(f"nothing could be drawn from seed {seed}")
 
 
-def write_once(seed, folder):
-    draw = Draw(seed).make()
-    generator = random.Random(seed + ".numbers")
+def write_once(seed, attempt, folder):
+    draw = Draw(seed, attempt).make()
+    generator = random.Random(f"{seed}.{attempt}.numbers")
     path = folder / "spec.yaml"
     path.write_text(draw.yaml())
     root = Spec(path).build(0)

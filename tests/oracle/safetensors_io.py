@@ -91,7 +91,7 @@ def records_of(tensors):
             tensor = torch.view_as_real(tensor)
         if dtype == "complex128":
             shape, dtype = tuple(tensor.shape), "float64"
-        flat = tensor.contiguous().reshape(-1)
+        flat = tensor.reshape(-1).clone(memory_format=torch.contiguous_format)
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         records[name] = Record(names[dtype], shape, data)
     return records, metadata

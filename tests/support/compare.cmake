@@ -1,5 +1,12 @@
 # Files compared byte for byte, for the scripts beside.
 
+# A fault of the test: what was said stands above the error, since message() would wrap it.
+function(fault title said)
+    string(SUBSTRING "${said}" 0 20000 said)
+    message(NOTICE "${said}")
+    message(SEND_ERROR "${title}")
+endfunction()
+
 # Fails, and shows the difference.
 function(compare_files expected found)
     if(NOT EXISTS ${expected})
@@ -10,8 +17,7 @@ function(compare_files expected found)
                     OUTPUT_QUIET ERROR_QUIET)
     if(differ)
         execute_process(COMMAND diff -u ${expected} ${found} OUTPUT_VARIABLE shown ERROR_VARIABLE shown)
-        string(SUBSTRING "${shown}" 0 20000 shown)
-        message(SEND_ERROR "${found} is not as expected:\n${shown}")
+        fault("${found} is not as expected" "${shown}")
     endif()
 endfunction()
 

@@ -3,6 +3,7 @@
 #     cmake -DMODC=... -DSPEC=... -DROOT=. -DWORK=... -DCOMPILERS=A,B -DWARNINGS=-Wall,...
 #           -DCXX=... -DCXX_WARNINGS=... -P compile.cmake
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/compare.cmake)
 
 foreach(list COMPILERS WARNINGS CXX_WARNINGS)
     string(REPLACE "," ";" ${list} "${${list}}")
@@ -12,9 +13,8 @@ function(run)
     execute_process(COMMAND ${ARGV} WORKING_DIRECTORY ${ROOT} RESULT_VARIABLE status
                     OUTPUT_VARIABLE said ERROR_VARIABLE said)
     if(status)
-        string(SUBSTRING "${said}" 0 20000 said)
         list(JOIN ARGV " " command)
-        message(FATAL_ERROR "exit status ${status}: ${command}\n${said}")
+        fault("exit status ${status}: ${command}" "${said}")
     endif()
 endfunction()
 
@@ -27,9 +27,17 @@ if(NOT sources OR NOT headers)
 endif()
 set(strict -Werror -I${WORK} -Iruntime)
 foreach(compiler ${COMPILERS})
+    execute_process(COMMAND ${compiler} -dumpmachine OUTPUT_VARIABLE machine)
+    set(kinds "-O0" "-O2")
+    if(machine MATCHES "^x86_64") # every width that the emitted text chooses from
+        list(APPEND kinds "-O2 -mavx2 -mfma" "-O2 -mavx512f" "-O2 -DMODC_LANES=1")
+    elseif(machine MATCHES "^arm-none-eabi")
+        set(kinds "-Os -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16" "-Os -mcpu=cortex-m0 -mthumb")
+    endif()
     foreach(source ${sources})
-        foreach(optimise -O0 -O2)
-            run(${compiler} -std=c99 ${WARNINGS} -Wconversion ${strict} ${optimise} -c -o ${WORK}/out.o ${source})
+        foreach(kind ${kinds})
+            separate_arguments(flags UNIX_COMMAND ${kind})
+            run(${compiler} -std=c99 ${WARNINGS} -Wconversion ${strict} ${flags} -c -o ${WORK}/out.o ${source})
         endforeach()
     endforeach()
     foreach(header ${headers})

@@ -1,9 +1,9 @@
 # Compares what `modc check` says with tests/errors/<case>.err, byte for byte. A case whose exit status is not 1 says so
 # in a comment line: `# status: 3`. Specs that only others extend lie in folders below.
 #
-#     cmake -DMODC=... -DDIR=tests/errors -DWORK=... -DCASE=name      -P errors.cmake
-#     cmake -DMODC=... -DDIR=tests/errors -DWORK=... -DCOMPLETE=ON    -P errors.cmake    every spec has its .err, and the reverse
-#     cmake -DMODC=... -DDIR=tests/errors -DWORK=... -DUPDATE=ON      -P errors.cmake    writes all .err
+#     cmake -DMODC=... -DDIR=tests/errors -DWORK=... -DCASE=name     -P errors.cmake
+#     cmake -DMODC=... -DDIR=tests/errors -DWORK=... -DCOMPLETE=ON   -P errors.cmake    every spec has its .err
+#     cmake -DMODC=... -DDIR=tests/errors -DWORK=... -DUPDATE=ON     -P errors.cmake    writes all .err
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/compare.cmake)
 
@@ -24,7 +24,7 @@ function(run case)
                     RESULT_VARIABLE status OUTPUT_QUIET ERROR_FILE ${WORK}/${case}.err)
     if(NOT status STREQUAL expected)
         file(READ ${WORK}/${case}.err said)
-        message(SEND_ERROR "${case}: exit status ${status}, expected ${expected}\n${said}")
+        fault("${case}: exit status ${status}, expected ${expected}" "${said}")
     endif()
 endfunction()
 

@@ -1,11 +1,11 @@
 /* test_base.c - arena, diagnostics, texts, files. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <cmocka.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static struct source source_of(const char *name, const char *text)
     return (struct source){.name = name, .text = text, .length = strlen(text)};
 }
 
-/* Arena ----------------------------------------------------------------------------------------------------------- */
+/* Arena -------------------------------------------------------------------------------------------------- */
 
 static void arena_gives_zeroed_aligned_memory(void **state)
 {
@@ -113,7 +113,7 @@ static void names_find_duplicates(void **state)
     arena_free(&arena);
 }
 
-/* Places ---------------------------------------------------------------------------------------------------------- */
+/* Places ------------------------------------------------------------------------------------------------- */
 
 static void assert_place(struct loc loc, int line, int column, int length)
 {
@@ -124,7 +124,9 @@ static void assert_place(struct loc loc, int line, int column, int length)
 
 static void places_count_characters(void **state)
 {
-    struct source source = source_of("f", "\xef\xbb\xbf" "a\xc3\xa9\xe2\x82\xac" "b\r\ncd\re\n");
+    struct source source = source_of("f", "\xef\xbb\xbf"
+                                          "a\xc3\xa9\xe2\x82\xac"
+                                          "b\r\ncd\re\n");
 
     (void)state;
     assert_place(loc_at(&source, 3, 1), 1, 1, 1);  /* behind the byte order mark */
@@ -138,7 +140,9 @@ static void places_count_characters(void **state)
 static void places_are_the_same_in_any_order(void **state)
 {
     struct source source = source_of("f", "one\r\ntwo \xc3\xa9\xc3\xa9\n\n\rfive\r\n  six seven\nx");
-    struct source bom = source_of("g", "\xef\xbb\xbf" "ab\n\xe2\x82\xac" "cd\nx\n");
+    struct source bom = source_of("g", "\xef\xbb\xbf"
+                                       "ab\n\xe2\x82\xac"
+                                       "cd\nx\n");
     struct cx cx = {0};
     unsigned random = 1;
 
@@ -167,7 +171,7 @@ static void places_are_cut_and_joined(void **state)
     assert_int_equal(loc_part(first, 2, 3).offset, 6);
 }
 
-/* Diagnostics ----------------------------------------------------------------------------------------------------- */
+/* Diagnostics -------------------------------------------------------------------------------------------- */
 
 static void diagnostics_show_line_and_caret(void **state)
 {
@@ -186,10 +190,12 @@ static void diagnostics_show_line_and_caret(void **state)
                    "                            ^~~~~~~~~~~\n"
                    "hint: did you mean 'out_features'?\n"
                    "specs/mlp.yaml:1:1: note: first\n");
-    assert_printed(&cx, true,
-                   "{\"level\":\"error\",\"file\":\"specs/mlp.yaml\",\"line\":2,\"column\":29,\"length\":11,"
-                   "\"message\":\"Linear has no argument 'out_feature'\",\"hints\":[\"did you mean 'out_features'?\"],"
-                   "\"notes\":[{\"file\":\"specs/mlp.yaml\",\"line\":1,\"column\":1,\"length\":1,\"message\":\"first\"}]}\n");
+    assert_printed(
+        &cx, true,
+        "{\"level\":\"error\",\"file\":\"specs/mlp.yaml\",\"line\":2,\"column\":29,\"length\":11,"
+        "\"message\":\"Linear has no argument 'out_feature'\",\"hints\":[\"did you mean 'out_features'?\"],"
+        "\"notes\":[{\"file\":\"specs/mlp.yaml\",\"line\":1,\"column\":1,\"length\":1,"
+        "\"message\":\"first\"}]}\n");
     arena_free(&cx.arena);
 }
 
@@ -232,7 +238,8 @@ static void diagnostics_stop_at_twenty(void **state)
     assert_non_null(strstr(text, "\n5 more errors were not shown\n"));
     free(text);
     text = printed(&cx, true);
-    assert_non_null(strstr(text, "\"message\":\"5 more errors were not shown\",\"hints\":[],\"notes\":[]}\n"));
+    assert_non_null(
+        strstr(text, "\"message\":\"5 more errors were not shown\",\"hints\":[],\"notes\":[]}\n"));
     free(text);
     arena_free(&cx.arena);
 }
@@ -244,9 +251,10 @@ static void diagnostics_without_a_place(void **state)
     (void)state;
     diag_error(&cx, (struct loc){0}, "out of %s", "luck");
     assert_printed(&cx, false, "modc: error: out of luck\n");
-    assert_printed(&cx, true,
-                   "{\"level\":\"error\",\"file\":null,\"line\":0,\"column\":0,\"length\":0,\"message\":\"out of luck\","
-                   "\"hints\":[],\"notes\":[]}\n");
+    assert_printed(
+        &cx, true,
+        "{\"level\":\"error\",\"file\":null,\"line\":0,\"column\":0,\"length\":0,\"message\":\"out of luck\","
+        "\"hints\":[],\"notes\":[]}\n");
     arena_free(&cx.arena);
 }
 
@@ -299,7 +307,7 @@ static void spellings_that_are_near(void **state)
     assert_null(diag_nearest("", known, 4));
 }
 
-/* Texts ----------------------------------------------------------------------------------------------------------- */
+/* Texts -------------------------------------------------------------------------------------------------- */
 
 static void texts_grow(void **state)
 {
@@ -334,11 +342,25 @@ static void doubles_print_as_in_python(void **state)
         double value;
         const char *text;
     } cases[] = {
-        {0.0, "0.0"},       {-0.0, "-0.0"},     {1.0, "1.0"},       {0.1, "0.1"},
-        {100.0, "100.0"},   {1e-5, "1e-05"},    {0.0001, "0.0001"}, {1e15, "1000000000000000.0"},
-        {1e16, "1e+16"},    {1.5e300, "1.5e+300"}, {123456.789, "123456.789"}, {1.0 / 3.0, "0.3333333333333333"},
-        {5e-324, "5e-324"}, {0.1 + 0.2, "0.30000000000000004"}, {-2.5, "-2.5"}, {HUGE_VAL, "inf"},
-        {-HUGE_VAL, "-inf"}, {1.7976931348623157e308, "1.7976931348623157e+308"}, {1e-12, "1e-12"},
+        {0.0, "0.0"},
+        {-0.0, "-0.0"},
+        {1.0, "1.0"},
+        {0.1, "0.1"},
+        {100.0, "100.0"},
+        {1e-5, "1e-05"},
+        {0.0001, "0.0001"},
+        {1e15, "1000000000000000.0"},
+        {1e16, "1e+16"},
+        {1.5e300, "1.5e+300"},
+        {123456.789, "123456.789"},
+        {1.0 / 3.0, "0.3333333333333333"},
+        {5e-324, "5e-324"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {-2.5, "-2.5"},
+        {HUGE_VAL, "inf"},
+        {-HUGE_VAL, "-inf"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {1e-12, "1e-12"},
     };
     struct arena arena = {0};
 
@@ -366,8 +388,18 @@ static void utf8_is_told_from_other_bytes(void **state)
         const char *text;
         int length;
     } cases[] = {
-        {"a", 1}, {"\xc3\xa9", 2}, {"\xe2\x82\xac", 3}, {"\xf0\x9f\x98\x80", 4}, {"\x80", 0}, {"\xc0\x80", 0},
-        {"\xc3", 0}, {"\xe2\x82", 0}, {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0}, {"\xff", 0}, {"\xe0\x80\x80", 0},
+        {"a", 1},
+        {"\xc3\xa9", 2},
+        {"\xe2\x82\xac", 3},
+        {"\xf0\x9f\x98\x80", 4},
+        {"\x80", 0},
+        {"\xc0\x80", 0},
+        {"\xc3", 0},
+        {"\xe2\x82", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xff", 0},
+        {"\xe0\x80\x80", 0},
     };
 
     (void)state;
@@ -375,7 +407,7 @@ static void utf8_is_told_from_other_bytes(void **state)
         assert_int_equal(text_utf8_length(cases[i].text), cases[i].length);
 }
 
-/* Files ----------------------------------------------------------------------------------------------------------- */
+/* Files -------------------------------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/modc-test-XXXXXX";
 

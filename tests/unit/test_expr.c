@@ -1,9 +1,10 @@
-/* test_expr.c - expressions, statements, signatures: what they mean, where they stand, and how faults are said. */
+/* test_expr.c - expressions, statements, signatures: what they mean, where they stand, and how faults are
+ * said. */
+#include <cmocka.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,7 +65,8 @@ static void assert_fails(enum what what, const char *text, int column, const cha
 {
     struct parsed *p = parse(what, text);
 
-    if (diag_errors(&p->cx) != 1 || !strstr(p->cx.items[0].text, message) || p->cx.items[0].loc.column != column) {
+    if (diag_errors(&p->cx) != 1 || !strstr(p->cx.items[0].text, message) ||
+        p->cx.items[0].loc.column != column) {
         print_message("'%s':\n", text);
         diag_print(&p->cx, stderr, false);
     }
@@ -137,7 +139,10 @@ static void primaries_are_read(void **state)
         {"f(a\n  , b # comment\n  )", "f(a, b)"},
         {"f(a, \\\n b)", "f(a, b)"},
         {"f(x == 1)", "f(x == 1)"},
-        {"gr\xc3\xb6\xc3\x9f" "e + 1", "gr\xc3\xb6\xc3\x9f" "e + 1"},
+        {"gr\xc3\xb6\xc3\x9f"
+         "e + 1",
+         "gr\xc3\xb6\xc3\x9f"
+         "e + 1"},
     };
 
     (void)state;
@@ -148,10 +153,20 @@ static void primaries_are_read(void **state)
 static void numbers_are_pythons(void **state)
 {
     static const char *const cases[][2] = {
-        {"0", "0"},          {"00", "0"},           {"1_000", "1000"},       {"0x1F", "31"},
-        {"0b101", "5"},      {"0o17", "15"},        {"1e-12", "1e-12"},      {"1.", "1.0"},
-        {".5", "0.5"},       {"1_0.2_5e1_0", "102500000000.0"},              {"5E+3", "5000.0"},
-        {"1e400", "inf"},    {"9223372036854775807", "9223372036854775807"}, {"3e-4", "0.0003"},
+        {"0", "0"},
+        {"00", "0"},
+        {"1_000", "1000"},
+        {"0x1F", "31"},
+        {"0b101", "5"},
+        {"0o17", "15"},
+        {"1e-12", "1e-12"},
+        {"1.", "1.0"},
+        {".5", "0.5"},
+        {"1_0.2_5e1_0", "102500000000.0"},
+        {"5E+3", "5000.0"},
+        {"1e400", "inf"},
+        {"9223372036854775807", "9223372036854775807"},
+        {"3e-4", "0.0003"},
         {"-9223372036854775808", "-9223372036854775808"},
     };
 
@@ -173,7 +188,8 @@ static void strings_resolve_escapes(void **state)
     (void)state;
     assert_int_equal(diag_errors(&p->cx), 0);
     assert_int_equal(p->expr->kind, EXPR_STRING);
-    assert_string_equal(p->expr->text, "a\n\t\\'\"bA\xc3\xa9" "A\\nc");
+    assert_string_equal(p->expr->text, "a\n\t\\'\"bA\xc3\xa9"
+                                       "A\\nc");
     done(p);
 }
 
@@ -255,7 +271,10 @@ static void faults_have_places(void **state)
         {EXPRESSION, "a << b", 3, "there is no operator '<<'"},
         {EXPRESSION, "{1: 2}", 1, "there is no operator '{'"},
         {EXPRESSION, "a ? b", 3, "the character '?' has no meaning"},
-        {EXPRESSION, "\xe2\x80\x9c" "a", 1, "U+201C"},
+        {EXPRESSION,
+         "\xe2\x80\x9c"
+         "a",
+         1, "U+201C"},
         {EXPRESSION, "a\xc2\xa0+ b", 2, "U+00A0"},
         {EXPRESSION, "f(*x)", 3, "no unpacking"},
         {EXPRESSION, "f(**x)", 3, "no unpacking"},
@@ -303,9 +322,10 @@ static void faults_have_places(void **state)
 
 static void nesting_is_bounded(void **state)
 {
-    static const char *const parts[][3] = {{"(", "x", ")"}, {"[", "", "]"}, {"-", "x", ""}, {"x+", "x", ""},
-                                           {"x**", "x", ""}, {"f(", "", ")"}, {"not ", "x", ""}, {"x if y else ", "x", ""},
-                                           {"", "x", ".y"}, {"", "x", "()"}, {"x[", "0", "]"}, {"", "x", " * x"}};
+    static const char *const parts[][3] = {
+        {"(", "x", ")"},  {"[", "", "]"},  {"-", "x", ""},    {"x+", "x", ""},
+        {"x**", "x", ""}, {"f(", "", ")"}, {"not ", "x", ""}, {"x if y else ", "x", ""},
+        {"", "x", ".y"},  {"", "x", "()"}, {"x[", "0", "]"},  {"", "x", " * x"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -368,7 +388,8 @@ static void every_node_knows_its_text(void **state)
 
 static void blocks_have_a_statement_a_line(void **state)
 {
-    static const char text[] = "\n  # first\n  y = f(x,\n    2) # tail\n\n  z = 'a # b'\r\n  w = 1 + \\\n    2\n  return y, z\n";
+    static const char text[] =
+        "\n  # first\n  y = f(x,\n    2) # tail\n\n  z = 'a # b'\r\n  w = 1 + \\\n    2\n  return y, z\n";
     struct source source = {.name = "t", .text = text, .length = sizeof text - 1};
     struct cx cx = {0};
     int count = 0;
@@ -434,12 +455,12 @@ static void signatures_have_names_and_defaults(void **state)
 static void signatures_that_are_wrong(void **state)
 {
     static const char *const cases[][2] = {
-        {"f(a, a)", "two arguments 'a'"},       {"f(a=1, b)", "'b' has no default"},
-        {"f(*args)", "expected the name"},      {"f(self, x)", "'self' is not written"},
-        {"f(x: int)", "have no annotations"},   {"f(x", "'(' is never closed"},
-        {"f(x) -> y", "no operator '->'"},      {"1f(x)", "is not a number"},
-        {"f(x) y", "expected the end"},         {"lambda(x)", "expected a name"},
-        {"f(in)", "expected the name"},         {"f(1)", "expected the name"},
+        {"f(a, a)", "two arguments 'a'"},     {"f(a=1, b)", "'b' has no default"},
+        {"f(*args)", "expected the name"},    {"f(self, x)", "'self' is not written"},
+        {"f(x: int)", "have no annotations"}, {"f(x", "'(' is never closed"},
+        {"f(x) -> y", "no operator '->'"},    {"1f(x)", "is not a number"},
+        {"f(x) y", "expected the end"},       {"lambda(x)", "expected a name"},
+        {"f(in)", "expected the name"},       {"f(1)", "expected the name"},
     };
 
     (void)state;

@@ -1,0 +1,935 @@
+/* plan.c - chooses algorithms, places every value and lays out the workspace of every variant. */
+#include "plan.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "options.h"
+#include "pass.h"
+#include "plan_pack.h"
+
+static int64_t align_up(int64_t bytes)
+{
+    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+const char *c_path(struct cx *cx, const char *path)
+{
+    struct text text = text_new(&cx->arena);
+
+    while (*path) {
+        size_t length = strcspn(path, ".");
+        char *part = arena_copy(&cx->arena, path, length);
+
+        if (text.length > 0)
+            text_add(&text, ".");
+        if (isdigit((unsigned char)part[0]))
+            text_add(&text, "_");
+        text_add(&text, spec_c_name(cx, part));
+        path += length + (path[length] == '.');
+    }
+    return text.data;
+}
+
+const char *c_flat(struct cx *cx, const char *path)
+{
+    struct text text = text_new(&cx->arena);
+
+    if (isdigit((unsigned char)path[0]))
+        text_add(&text, "_");
+    for (; *path; path++)
+        text_printf(&text, "%c", *path == '.' ? '_' : *path);
+    return spec_c_name(cx, text.data);
+}
+
+const char *relative_path(const struct module *root, const char *path)
+{
+    size_t length = strlen(root->path);
+
+    if (length > 0 && strncmp(path, root->path, length) == 0 && (path[length] == '.' || !path[length]))
+        return path + length + (path[length] == '.');
+    return path;
+}
+
+/* ---- memory of a value ------------------------------------------------------------------------------------ */
+
+static int64_t value_bytes(const struct value *value)
+{
+    int64_t bytes = dtype_rows[value->dtype].bytes;
+
+    for (int i = 0; i < value->ndim; i++)
+        if (__builtin_mul_overflow(bytes, dim_upper(value->dims[i]), &bytes))
+            return INT64_MAX;
+    return bytes;
+}
+
+static bool check_size(struct cx *cx, const struct value *value)
+{
+    if (value_bytes(value) / dtype_rows[value->dtype].bytes <= INT32_MAX)
+        return true;
+    diag_error(cx, value->loc, "a value of shape %s has more than 2**31 elements at the maxima of its sizes",
+               shape_text(&cx->arena, value->ndim, value->dims));
+    return false;
+}
+
+/* ---- placing into the workspace ---------------------------------------------------------------------------- */
+
+static bool overlaps(const struct interval *a, const struct interval *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* The lowest offset for each interval in this order; returns the peak. */
+static int64_t place_in_order(struct interval *list, int count, const int *order, int *sorted)
+{
+    int64_t peak = 0;
+    int placed = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct interval *own = &list[order[i]];
+        int64_t at = 0;
+
+        for (int j = 0; j < placed; j++) { /* sorted by offset */
+            const struct interval *other = &list[sorted[j]];
+
+            if (!overlaps(own, other))
+                continue;
+            if (other->offset >= at + own->bytes)
+                break;
+            if (other->offset + other->bytes > at)
+                at = other->offset + other->bytes;
+        }
+        own->offset = at;
+
+        int k = placed++;
+
+        while (k > 0 && list[sorted[k - 1]].offset > at) {
+            sorted[k] = sorted[k - 1];
+            k--;
+        }
+        sorted[k] = order[i];
+        if (at + own->bytes > peak)
+            peak = at + own->bytes;
+    }
+    return peak;
+}
+
+static int64_t liveness_bound(const struct interval *list, int count, int steps)
+{
+    int64_t bound = 0;
+
+    for (int s = 0; s < steps; s++) {
+        int64_t sum = 0;
+
+        for (int i = 0; i < count; i++)
+            if (list[i].first <= s && s <= list[i].last)
+                sum += list[i].bytes;
+        bound = sum > bound ? sum : bound;
+    }
+    return bound;
+}
+
+static int compare_key(const struct interval *a, const struct interval *b, int rule)
+{
+    int64_t x, y;
+
+    switch (rule) {
+    case 0: /* large first */
+        x = b->bytes;
+        y = a->bytes;
+        break;
+    case 1: /* long first */
+        x = b->last - b->first;
+        y = a->last - a->first;
+        break;
+    case 2: /* early first */
+        x = a->first;
+        y = b->first;
+        break;
+    case 3: /* late first */
+        x = b->last;
+        y = a->last;
+        break;
+    default: /* area */
+        x = b->bytes * (b->last - b->first + 1);
+        y = a->bytes * (a->last - a->first + 1);
+        break;
+    }
+    return x < y ? -1 : x > y;
+}
+
+/* Offsets that reach the liveness bound: several orders, then exchanges in the best one, the same every time. */
+static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound)
+{
+    int *order = ARENA_ARRAY(&cx->arena, count + 1, int), *best = ARENA_ARRAY(&cx->arena, count + 1, int);
+    int *sorted = ARENA_ARRAY(&cx->arena, count + 1, int);
+    int64_t peak = INT64_MAX;
+    uint64_t random = 88172645463325252u;
+
+    for (int rule = 0; rule < 5 && peak > bound; rule++) {
+        int64_t found;
+
+        for (int i = 0; i < count; i++) {
+            int k = i;
+
+            while (k > 0 && compare_key(&list[i], &list[order[k - 1]], rule) < 0) {
+                order[k] = order[k - 1];
+                k--;
+            }
+            order[k] = i;
+        }
+        found = place_in_order(list, count, order, sorted);
+        if (found < peak) {
+            peak = found;
+            memcpy(best, order, (size_t)count * sizeof *order);
+        }
+    }
+    for (int round = 0; round < 20000 && peak > bound && count > 1; round++) {
+        int64_t found;
+        int i, j, held;
+
+        memcpy(order, best, (size_t)count * sizeof *order);
+        for (int swaps = 0; swaps <= round % 3; swaps++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            i = (int)(random % (uint64_t)count);
+            j = (int)((random >> 32) % (uint64_t)count);
+            held = order[i];
+            order[i] = order[j];
+            order[j] = held;
+        }
+        found = place_in_order(list, count, order, sorted);
+        if (found <= peak) {
+            peak = found;
+            memcpy(best, order, (size_t)count * sizeof *order);
+        }
+    }
+    return place_in_order(list, count, best, sorted);
+}
+
+/* ---- one variant ------------------------------------------------------------------------------------------ */
+
+struct planner {
+    struct cx *cx;
+    struct plan *plan;
+    struct variant *variant;
+};
+
+static bool is_step(const struct op *op)
+{
+    return op->code != GRAPH_OP_INPUT && op->code != GRAPH_OP_TENSOR && op->code != GRAPH_OP_CONST &&
+           op->code != GRAPH_OP_VIEW;
+}
+
+/* An algorithm forced by --plan 'contract=gemm_dot', or NULL. */
+static const char *forced(const struct cx *cx, enum op_code code)
+{
+    const struct options *options = cx->options;
+    size_t length = strlen(op_rows[code].name);
+
+    for (int i = 0; options && i < options->plan_count; i++)
+        if (strncmp(options->plans[i], op_rows[code].name, length) == 0 && options->plans[i][length] == '=')
+            return options->plans[i] + length + 1;
+    return NULL;
+}
+
+static const struct algorithm *choose(struct planner *planner, const struct op *op)
+{
+    const char *wish = forced(planner->cx, op->code);
+    const struct algorithm *best = NULL;
+
+    for (int i = 0; i < algorithm_count; i++) {
+        const struct algorithm *row = &algorithms[i];
+
+        if (row->op != op->code || !row->fits(planner->variant->graph, op))
+            continue;
+        if (wish && strcmp(row->name, wish) == 0)
+            return row;
+        if (!best || row->cost(op) < best->cost(op))
+            best = row;
+    }
+    return best;
+}
+
+static bool depends_on_buffers(const struct packed *entry)
+{
+    for (int i = 0; i < entry->operand_count; i++) {
+        const struct op *op = entry->operands[i]->base->op;
+
+        if (op->code == GRAPH_OP_TENSOR && op->tensor.tensor->kind == MODULE_BUFFER)
+            return true;
+        if (entry->operand_entries[i] && depends_on_buffers(entry->operand_entries[i]))
+            return true;
+    }
+    return false;
+}
+
+static const struct packed *need_packed(struct planner *planner, enum packed_format format, struct value *value,
+                                        int n_axis)
+{
+    const struct packed *entry =
+        pack_entry(planner->cx, planner->variant->group, planner->variant->graph, format, value, n_axis);
+
+    planner->variant->uses_packed = true;
+    planner->variant->uses_buffers |= depends_on_buffers(entry);
+    return entry;
+}
+
+static bool in_place_dense(const struct value *value)
+{
+    return value->base->op->code == GRAPH_OP_TENSOR && value->ndim == 1 &&
+           (dim_equals(value->strides[0], 1) || dim_equals(value->dims[0], 1));
+}
+
+/* Weights and bias in the formats that the algorithm wants. */
+static void pack_weights(struct planner *planner, struct step *step)
+{
+    struct op *op = step->op;
+    const struct algorithm *algorithm = step->algorithm;
+    struct value *weight, *bias;
+    int n_axis;
+
+    if (!algorithm || algorithm->weight == PACKED_NONE)
+        return;
+    weight = op->inputs[1];
+    bias = (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
+    n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : algorithm->weight == PACKED_DENSE ? -1 : 0;
+    if (!(algorithm->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
+          dim_equals(weight->strides[0], 1)))
+        step->weight = need_packed(planner, algorithm->weight, weight, n_axis);
+    if (!bias)
+        return;
+
+    int64_t n = 0, panel = 64 / dtype_rows[bias->dtype].bytes;
+
+    dim_is_const(bias->dims[0], &n);
+    if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n % panel != 0))
+        step->bias = need_packed(planner, PACKED_VECTOR, bias, 0);
+}
+
+/* The base value whose memory `value` shares: through boundaries and maps that work in place. */
+static const struct value *memory_of(const struct variant *variant, const struct value *value)
+{
+    const struct value *base = value->base;
+
+    while (variant->places[base->id].same)
+        base = variant->places[base->id].same;
+    return base;
+}
+
+static void set_last(struct variant *variant, const struct value *value, int step)
+{
+    struct place *place = &variant->places[memory_of(variant, value)->id];
+
+    if (step > place->last)
+        place->last = step;
+}
+
+static const char *constant_name(struct planner *planner, struct value *value)
+{
+    struct plan *plan = planner->plan;
+    const struct tensor *tensor = value->constant;
+    size_t bytes = (size_t)tensor_count(tensor) * sizeof *tensor->data;
+
+    for (int i = 0; i < plan->constant_count; i++) {
+        const struct tensor *other = plan->constants[i]->constant;
+
+        if (other->dtype == tensor->dtype && tensor_count(other) == tensor_count(tensor) &&
+            memcmp(other->data, tensor->data, bytes) == 0)
+            return plan->constant_names[i];
+    }
+
+    const char *name = arena_format(&planner->cx->arena, "%s_%04x", value->name ? value->name : "constant",
+                                    (unsigned)(text_hash(tensor->data, bytes) & 0xffff));
+    int count = plan->constant_count;
+
+    ARENA_PUSH(&planner->cx->arena, plan->constants, plan->constant_count, value);
+    ARENA_PUSH(&planner->cx->arena, plan->constant_names, count, name);
+    return name;
+}
+
+/* A local name: the spec's own, else the module's, else the function's. */
+static const char *local_name(struct planner *planner, const struct value *value)
+{
+    struct variant *variant = planner->variant;
+    struct cx *cx = planner->cx;
+    const char *path = value->op->call ? relative_path(variant->graph->root, value->op->call->module->path) : "";
+    const char *stem = value->name ? spec_c_name(cx, value->name)
+                       : path[0]   ? (isdigit((unsigned char)path[0]) ? arena_format(&cx->arena, "y%s", c_flat(cx, path))
+                                                                      : c_flat(cx, path))
+                                   : (value->op->label ? value->op->label : "value");
+    const char *name = stem;
+
+    for (int round = 2;; round++) {
+        bool taken = false;
+
+        for (int i = 0; i < variant->graph->value_count; i++)
+            taken |= variant->places[i].name && variant->places[i].kind != PLACE_CONST &&
+                     strcmp(variant->places[i].name, name) == 0;
+        for (int i = 0; i < variant->graph->input_count; i++)
+            taken |= variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
+                     strcmp(variant->graph->inputs[i]->name, name) == 0;
+        for (int i = 0; i < variant->graph->output_count && !variant->graph->region; i++)
+            taken |= variant->graph->outputs[i]->base != value && strcmp(variant->graph->output_names[i], name) == 0;
+        for (int i = 0; i < planner->plan->program->tree->size_count; i++)
+            taken |= strcmp(planner->plan->program->tree->sizes[i].name, name) == 0;
+        if (!taken && strcmp(name, "p") != 0 && strcmp(name, "k") != 0 && strcmp(name, "ws") != 0 &&
+            strcmp(name, "net") != 0)
+            return name;
+        name = arena_format(&cx->arena, "%s_%d", stem, round);
+    }
+}
+
+static bool is_output(const struct graph *graph, const struct value *base, int *index)
+{
+    for (int i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i]->base == base) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where a base value lies; workspace offsets come later. */
+static void place_value(struct planner *planner, struct value *value, int step)
+{
+    struct variant *variant = planner->variant;
+    struct place *place = &variant->places[value->id];
+    struct op *op = value->op;
+
+    if (value->base != value || place->kind != PLACE_NONE)
+        return;
+    place->first = place->last = step;
+    switch (op->code) {
+    case GRAPH_OP_INPUT:
+        place->kind = PLACE_INPUT;
+        place->index = op->input.index;
+        place->name = value->name ? spec_c_name(planner->cx, value->name) : arena_format(&planner->cx->arena, "x%d", op->input.index);
+        return;
+    case GRAPH_OP_TENSOR:
+        place->tensor = op->tensor.tensor;
+        place->kind = place->tensor->kind == MODULE_STATE ? PLACE_STATE : PLACE_TENSOR;
+        return;
+    case GRAPH_OP_CONST:
+        place->kind = PLACE_CONST;
+        place->name = constant_name(planner, value);
+        return;
+    case GRAPH_OP_WRITE:
+        *place = variant->places[op->inputs[0]->base->id];
+        place->same = op->inputs[0]->base;
+        return;
+    case GRAPH_OP_FENCE:
+        place->kind = PLACE_FENCE;
+        place->same = op->inputs[value->result]->base;
+        place->name = local_name(planner, value);
+        set_last(variant, value, step);
+        return;
+    default:
+        break;
+    }
+    if (value->prepared) {
+        place->kind = PLACE_PACKED;
+        place->packed = need_packed(planner, PACKED_DENSE, value, -1);
+        return;
+    }
+    if (is_output(variant->graph, value, &place->index)) {
+        place->kind = PLACE_OUTPUT;
+        place->name = variant->graph->region ? (variant->graph->output_count == 1
+                                                    ? "y"
+                                                    : arena_format(&planner->cx->arena, "y%d", place->index))
+                                             : spec_c_name(planner->cx, variant->graph->output_names[place->index]);
+        return;
+    }
+    place->kind = PLACE_WORKSPACE;
+    place->bytes = align_up(value_bytes(value));
+    place->name = local_name(planner, value);
+}
+
+/* A map may write over an operand that dies there and has its very dims. */
+static void reuse_operand(struct planner *planner, struct op *op, int step, const int *last_use)
+{
+    struct variant *variant = planner->variant;
+    struct value *out = op->outputs[0];
+    struct place *place = &variant->places[out->id];
+
+    if (op->code != GRAPH_OP_MAP || variant->graph->fenced || place->kind != PLACE_WORKSPACE)
+        return;
+    for (int i = 0; i < op->input_count; i++) {
+        struct value *input = op->inputs[i];
+        const struct value *memory = memory_of(variant, input);
+        bool alone = true;
+
+        if (input->base != input || variant->places[memory->id].kind != PLACE_WORKSPACE ||
+            last_use[memory->id] != step || input->dtype != out->dtype || !dims_equal(input, out))
+            continue;
+        for (int j = 0; j < op->input_count; j++)
+            alone &= j == i || memory_of(variant, op->inputs[j]) != memory;
+        if (alone) {
+            place->same = memory;
+            return;
+        }
+    }
+}
+
+static struct pack_group *find_group(const struct plan *plan, const struct module *root)
+{
+    for (int i = 1; i < plan->group_count; i++)
+        if (strcmp(plan->groups[i]->root->signature, root->signature) == 0)
+            return plan->groups[i];
+    return NULL;
+}
+
+/* The instances of a region inside the packed struct of what calls it. */
+static void add_child_group(struct planner *planner, const struct op *op, struct pack_group *group)
+{
+    struct pack_group *own = planner->variant->group;
+    const struct module *instance = op->invoke.instance, *first = instance;
+    const char *member;
+    int count = 0;
+
+    if (instance->array) {
+        const struct module *list = instance->parent;
+
+        member = c_flat(planner->cx, relative_path(own->root, list->path));
+        first = list->children[0];
+        count = list->child_count;
+    } else {
+        member = c_flat(planner->cx, relative_path(own->root, instance->path));
+    }
+    for (int i = 0; i < own->child_count; i++)
+        if (strcmp(own->children[i].member, member) == 0)
+            return;
+    ARENA_PUSH(&planner->cx->arena, own->children, own->child_count,
+               ((struct pack_child){member, group, first, count, 0}));
+}
+
+const struct variant *plan_variant(const struct plan *plan, const struct graph *graph)
+{
+    for (int i = 0; i < plan->variant_count; i++)
+        if (plan->variants[i]->graph == graph)
+            return plan->variants[i];
+    return NULL;
+}
+
+static void add_interval(struct planner *planner, const char *what, int64_t bytes, int first, int last)
+{
+    struct variant *variant = planner->variant;
+
+    ARENA_PUSH(&planner->cx->arena, variant->intervals, variant->interval_count,
+               ((struct interval){what, 0, bytes, first, last}));
+}
+
+static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,
+                     const char *function)
+{
+    struct variant *variant = ARENA_NEW(&cx->arena, struct variant);
+    struct planner planner = {cx, plan, variant};
+    int *last_use = ARENA_ARRAY(&cx->arena, graph->value_count + 1, int);
+    bool fine = true;
+
+    variant->graph = graph;
+    variant->entry = entry;
+    variant->function = function;
+    variant->group = graph->region ? find_group(plan, graph->root) : plan->groups[0];
+    variant->places = ARENA_ARRAY(&cx->arena, graph->value_count + 1, struct place);
+    variant->steps = ARENA_ARRAY(&cx->arena, graph->op_count + 1, struct step);
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+        struct step *step = &variant->steps[variant->step_count];
+
+        for (int j = 0; j < op->output_count; j++)
+            fine &= check_size(cx, op->outputs[j]);
+        if (!is_step(op))
+            continue;
+        step->op = op;
+        step->region_offset = step->scratch_offset = -1;
+        variant->step_count++;
+    }
+    if (!fine)
+        return false;
+
+    /* inputs, tensors and constants; then each step's own values */
+    for (int i = 0; i < graph->pack_count; i++)
+        if (!is_step(graph->pack_ops[i]) && graph->pack_ops[i]->code != GRAPH_OP_CONST)
+            place_value(&planner, graph->pack_ops[i]->outputs[0], 0);
+    for (int i = 0; i < graph->op_count; i++)
+        if (!is_step(graph->ops[i]))
+            place_value(&planner, graph->ops[i]->outputs[0], 0);
+    for (int s = 0; s < variant->step_count; s++) {
+        struct step *step = &variant->steps[s];
+        struct op *op = step->op;
+
+        step->algorithm = choose(&planner, op);
+        if (!step->algorithm && (op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL || op->code == GRAPH_OP_NORM ||
+                                 op->code == GRAPH_OP_CONTRACT)) {
+            diag_error(cx, op->loc, "this %s is not supported yet by this version of modc", op_rows[op->code].name);
+            if (op->code == GRAPH_OP_CONV)
+                diag_hint(cx, "convolutions need pack on, weights that are parameters, and groups of 1 or of all channels");
+            fine = false;
+            continue;
+        }
+        pack_weights(&planner, step);
+        for (int j = 0; j < op->input_count; j++) { /* constants and prepared values that are read as they are */
+            struct value *base = op->inputs[j]->base;
+            bool packed = (j == 1 && step->weight) || (j == 2 && step->bias && op->tail_first > 2);
+
+            if (!packed && (base->prepared || base->op->code == GRAPH_OP_CONST))
+                place_value(&planner, base, s);
+        }
+        for (int j = 0; j < op->output_count; j++)
+            place_value(&planner, op->outputs[j], s);
+        if (op->code == GRAPH_OP_WRITE)
+            variant->writes_buffers |= op->write.tensor->kind == MODULE_BUFFER;
+        if (op->code != GRAPH_OP_CALL)
+            variant->macs += op_macs(op);
+    }
+    if (!fine)
+        return false;
+
+    /* last uses, through aliases; then maps in place */
+    for (int s = 0; s < variant->step_count; s++)
+        for (int j = 0; j < variant->steps[s].op->input_count; j++)
+            last_use[memory_of(variant, variant->steps[s].op->inputs[j])->id] = s;
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+        const struct value *memory;
+
+        if (op->output_count != 1)
+            continue;
+        reuse_operand(&planner, op, s, last_use);
+        memory = memory_of(variant, op->outputs[0]);
+        if (last_use[op->outputs[0]->id] > last_use[memory->id])
+            last_use[memory->id] = last_use[op->outputs[0]->id];
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->input_count; j++)
+            set_last(variant, op->inputs[j], s);
+        for (int j = 0; j < op->output_count; j++)
+            set_last(variant, op->outputs[j], s);
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        set_last(variant, graph->outputs[i], variant->step_count - 1);
+
+    /* shadows of slots that a fenced variant writes: it must be able to fail without a trace */
+    for (int s = 0; s < variant->step_count && graph->fenced; s++) {
+        struct module_tensor *tensor = variant->steps[s].op->code == GRAPH_OP_WRITE ? variant->steps[s].op->write.tensor : NULL;
+
+        for (int i = 0; tensor && i < variant->shadow_count; i++)
+            if (variant->shadows[i] == tensor)
+                tensor = NULL;
+        if (tensor)
+            ARENA_PUSH(&cx->arena, variant->shadows, variant->shadow_count, tensor);
+    }
+
+    /* intervals: values, shadows, regions, second buffers of loops */
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            const struct place *place = &variant->places[op->outputs[j]->id];
+
+            if (place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0)
+                add_interval(&planner, place->name, place->bytes, place->first, place->last);
+        }
+    }
+    for (int i = 0; i < variant->shadow_count; i++)
+        add_interval(&planner, variant->shadows[i]->path,
+                     align_up(module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes), 0,
+                     variant->step_count - 1);
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+        const struct variant *region;
+
+        if (op->code != GRAPH_OP_CALL)
+            continue;
+        region = plan_variant(plan, op->invoke.region->graph);
+        variant->steps[s].group = region->group;
+        add_child_group(&planner, op, region->group);
+        variant->uses_packed |= region->uses_packed;
+        variant->uses_buffers |= region->uses_buffers;
+        variant->writes_buffers |= region->writes_buffers;
+        variant->macs += region->macs * op->invoke.count;
+        if (region->peak > 0)
+            add_interval(&planner, region->function, region->peak, s, s);
+        if (op->invoke.count > 1)
+            add_interval(&planner, "second buffer", align_up(value_bytes(op->outputs[0])), s, s);
+    }
+    variant->bound = liveness_bound(variant->intervals, variant->interval_count, variant->step_count);
+    variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
+
+    /* offsets back to values, shadows and steps, in the order in which they were added */
+    int at = 0;
+
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            struct place *place = &variant->places[op->outputs[j]->id];
+
+            if (place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0)
+                place->offset = variant->intervals[at++].offset;
+        }
+    }
+    variant->shadow_offsets = ARENA_ARRAY(&cx->arena, variant->shadow_count + 1, int64_t);
+    for (int i = 0; i < variant->shadow_count; i++)
+        variant->shadow_offsets[i] = variant->intervals[at++].offset;
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+
+        if (op->code != GRAPH_OP_CALL)
+            continue;
+        if (plan_variant(plan, op->invoke.region->graph)->peak > 0)
+            variant->steps[s].region_offset = variant->intervals[at++].offset;
+        if (op->invoke.count > 1)
+            variant->steps[s].scratch_offset = variant->intervals[at++].offset;
+    }
+    for (int i = 0; i < graph->value_count; i++) {
+        struct place *place = &variant->places[i];
+
+        if (place->kind == PLACE_WORKSPACE && place->same) {
+            const struct value *memory = place->same;
+
+            while (variant->places[memory->id].same)
+                memory = variant->places[memory->id].same;
+            place->offset = variant->places[memory->id].offset;
+        }
+    }
+    ARENA_PUSH(&cx->arena, plan->variants, plan->variant_count, variant);
+    return true;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------- */
+
+static void lay_out_tensors(struct cx *cx, struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+    struct text text = text_new(&cx->arena);
+
+    plan->param_offsets = ARENA_ARRAY(&cx->arena, tree->key_count + 1, int64_t);
+    plan->state_offsets = ARENA_ARRAY(&cx->arena, tree->state_count + 1, int64_t);
+    for (int i = 0; i < tree->key_count; i++) {
+        plan->param_offsets[i] = plan->param_bytes;
+        plan->param_bytes += align_up(module_tensor_count(tree->keys[i]) * dtype_rows[tree->keys[i]->dtype].bytes);
+        text_printf(&text, "%s %s", tree->keys[i]->path, dtype_rows[tree->keys[i]->dtype].name);
+        for (int d = 0; d < tree->keys[i]->ndim; d++)
+            text_printf(&text, " %lld", (long long)tree->keys[i]->dims[d]);
+        text_add(&text, "\n");
+    }
+    for (int i = 0; i < tree->state_count; i++) {
+        plan->state_offsets[i] = plan->state_bytes;
+        plan->state_bytes += align_up(module_tensor_count(tree->states[i]) * dtype_rows[tree->states[i]->dtype].bytes);
+    }
+    plan->schema = text_hash(text.data, text.length);
+}
+
+static void lay_out_group(struct pack_group *group)
+{
+    if (group->bytes > 0)
+        return;
+    for (int i = 0; i < group->entry_count; i++) {
+        group->entries[i]->offset = group->bytes;
+        group->bytes += align_up(group->entries[i]->count * dtype_rows[group->entries[i]->dtype].bytes);
+    }
+    for (int i = 0; i < group->child_count; i++) {
+        struct pack_child *child = &group->children[i];
+
+        lay_out_group(child->group);
+        child->offset = group->bytes;
+        group->bytes += child->group->bytes * (child->count > 0 ? child->count : 1);
+    }
+}
+
+static const char *region_function(struct cx *cx, const struct plan *plan, const struct region *region, const char *entry)
+{
+    const char *mode = region->graph->training ? "train" : "eval";
+    const char *name = arena_format(&cx->arena, "%s_%s", region->name, mode);
+
+    for (int i = 0; i < plan->variant_count; i++)
+        if (strcmp(plan->variants[i]->function, name) == 0)
+            return arena_format(&cx->arena, "%s_%s_%04x", region->name, entry,
+                                (unsigned)(text_hash(region->key, strlen(region->key)) & 0xffff));
+    return name;
+}
+
+struct plan *plan_make(struct cx *cx, struct program *program)
+{
+    struct plan *plan = ARENA_NEW(&cx->arena, struct plan);
+    struct pack_group *root = ARENA_NEW(&cx->arena, struct pack_group);
+
+    plan->program = program;
+    plan->model = program->tree->spec->model;
+    root->name = "";
+    root->root = program->tree->root;
+    ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, root);
+    lay_out_tensors(cx, plan);
+    for (int i = 0; i < program->region_count; i++) {
+        struct region *region = program->regions[i];
+        struct pack_group *group = find_group(plan, region->graph->root);
+
+        if (!group) {
+            group = ARENA_NEW(&cx->arena, struct pack_group);
+            group->name = region->name;
+            group->root = region->graph->root;
+            ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, group);
+        }
+        if (!plan_one(cx, plan, region->graph, NULL, region_function(cx, plan, region, "region")))
+            return NULL;
+    }
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+
+        for (int training = 0; training < 2; training++)
+            for (int fenced = 0; fenced < 2; fenced++)
+                if (entry->graphs[training][fenced] &&
+                    !plan_one(cx, plan, entry->graphs[training][fenced], entry,
+                              arena_format(&cx->arena, "%s_%s%s", entry->name, training ? "train" : "eval",
+                                           fenced ? "_fenced" : "")))
+                    return NULL;
+    }
+    for (int i = 0; i < plan->group_count; i++)
+        lay_out_group(plan->groups[i]);
+    return plan;
+}
+
+/* ---- dump ------------------------------------------------------------------------------------------------- */
+
+static void dump_variant_json(struct text *text, const struct variant *variant)
+{
+    text_printf(text, "{\"function\": \"%s\", \"workspace\": %lld, \"steps\": [\n", variant->function,
+                (long long)variant->peak);
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct step *step = &variant->steps[s];
+
+        text_printf(text, "%s  {\"op\": \"%s\", \"label\": ", s ? ",\n" : "", op_rows[step->op->code].name);
+        text_json_string(text, step->op->label ? step->op->label : "");
+        text_printf(text, ", \"algorithm\": \"%s\", \"module\": ", step->algorithm ? step->algorithm->name : "");
+        text_json_string(text, step->op->call ? step->op->call->module->path : "");
+        text_printf(text, ", \"outputs\": [");
+        for (int j = 0; j < step->op->output_count; j++)
+            text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->id);
+        text_printf(text, "], \"inputs\": [");
+        for (int j = 0; j < step->op->input_count; j++)
+            text_printf(text, "%s%d", j ? ", " : "", step->op->inputs[j]->base->id);
+        text_add(text, "]}");
+    }
+    text_add(text, "],\n \"buffers\": [\n");
+    for (int i = 0; i < variant->interval_count; i++) {
+        const struct interval *own = &variant->intervals[i];
+
+        text_printf(text, "%s  {\"name\": ", i ? ",\n" : "");
+        text_json_string(text, own->what);
+        text_printf(text, ", \"offset\": %lld, \"bytes\": %lld, \"first\": %d, \"last\": %d}", (long long)own->offset,
+                    (long long)own->bytes, own->first, own->last);
+    }
+    text_add(text, "]}");
+}
+
+static void dump_variant(struct text *text, const struct variant *variant)
+{
+    text_printf(text, "%s: workspace %lld bytes, bound %lld\n", variant->function, (long long)variant->peak,
+                (long long)variant->bound);
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct step *step = &variant->steps[s];
+
+        text_printf(text, "  %2d %s%s%s", s, op_rows[step->op->code].name, step->algorithm ? " " : "",
+                    step->algorithm ? step->algorithm->name : "");
+        if (step->weight)
+            text_printf(text, " weight %s", step->weight->name);
+        if (step->bias)
+            text_printf(text, " bias %s", step->bias->name);
+        text_add(text, " ->");
+        for (int j = 0; j < step->op->output_count; j++) {
+            const struct place *place = &variant->places[step->op->outputs[j]->id];
+
+            text_printf(text, " %s", place->name ? place->name : "(slot)");
+        }
+        text_add(text, "\n");
+    }
+    for (int i = 0; i < variant->interval_count; i++)
+        text_printf(text, "  [%lld, %lld) %s, steps %d to %d\n", (long long)variant->intervals[i].offset,
+                    (long long)(variant->intervals[i].offset + variant->intervals[i].bytes), variant->intervals[i].what,
+                    variant->intervals[i].first, variant->intervals[i].last);
+}
+
+void plan_dump(struct text *text, const struct plan *plan, bool json)
+{
+    if (json) {
+        text_printf(text, "{\"model\": \"%s\", \"parameters\": %lld, \"state\": %lld, \"packed\": %lld, \"align\": %d, "
+                          "\"variants\": [\n",
+                    plan->model, (long long)plan->param_bytes, (long long)plan->state_bytes,
+                    (long long)plan->groups[0]->bytes, PLAN_ALIGN);
+        for (int i = 0; i < plan->variant_count; i++) {
+            text_add(text, i ? ",\n" : "");
+            dump_variant_json(text, plan->variants[i]);
+        }
+        text_add(text, "],\n\"packed_entries\": [\n");
+    } else {
+        text_printf(text, "%s: parameters %lld bytes, packed %lld, state %lld\n", plan->model, (long long)plan->param_bytes,
+                    (long long)plan->groups[0]->bytes, (long long)plan->state_bytes);
+        for (int i = 0; i < plan->variant_count; i++)
+            dump_variant(text, plan->variants[i]);
+    }
+    for (int g = 0, n = 0; g < plan->group_count; g++) {
+        const struct pack_group *group = plan->groups[g];
+
+        for (int i = 0; i < group->entry_count; i++, n++) {
+            const struct packed *entry = group->entries[i];
+
+            if (json) {
+                text_printf(text, "%s  {\"group\": \"%s\", \"name\": \"%s\", \"layout\": ", n ? ",\n" : "", group->name,
+                            entry->name);
+                text_json_string(text, entry->comment);
+                text_printf(text, ", \"offset\": %lld, \"bytes\": %lld}", (long long)entry->offset,
+                            (long long)(entry->count * dtype_rows[entry->dtype].bytes));
+            } else {
+                text_printf(text, "packed %s%s%s %s = ", group->name, group->name[0] ? "." : "", entry->name,
+                            entry->comment);
+                dag_print(text, entry->dag);
+                text_add(text, "\n");
+            }
+        }
+    }
+    if (json)
+        text_add(text, "]}\n");
+}
+
+void plan_explain(struct text *text, const struct plan *plan)
+{
+    for (int i = 0; i < plan->variant_count; i++) {
+        const struct variant *variant = plan->variants[i];
+
+        text_printf(text, "%s\n", variant->function);
+        for (int s = 0; s < variant->step_count; s++) {
+            const struct step *step = &variant->steps[s];
+            const char *path = step->op->call ? step->op->call->module->path : "";
+
+            text_printf(text, "  %s%s%s: ", path, path[0] ? " " : "", step->op->label);
+            if (!step->algorithm) {
+                text_printf(text, "%s\n", step->op->code == GRAPH_OP_CALL    ? "the region's function"
+                                          : step->op->code == GRAPH_OP_FENCE ? "hooks"
+                                                                             : "a loop nest");
+                continue;
+            }
+            text_printf(text, "%s", step->algorithm->name);
+            if (forced(variant->graph->cx, step->op->code))
+                text_add(text, " (asked for with --plan)");
+            for (int a = 0, n = 0; a < algorithm_count; a++) {
+                if (algorithms[a].op != step->op->code)
+                    continue;
+                text_add(text, n++ ? ", " : "; ");
+                if (algorithms[a].fits(variant->graph, step->op))
+                    text_printf(text, "%s costs %.0f", algorithms[a].name, algorithms[a].cost(step->op));
+                else
+                    text_printf(text, "%s does not fit", algorithms[a].name);
+            }
+            text_add(text, "\n");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+/* plan.h - everything that emit prints is decided here: the algorithm of each op, packed entries, where every value
+ * lies, and names. */
+#ifndef MODC_PLAN_H
+#define MODC_PLAN_H
+
+#include "graph.h"
+#include "nest.h"
+
+#define PLAN_ALIGN 64
+
+/* ---- packed entries: what MODEL_pack makes from parameters --------------------------------------------------- */
+
+enum packed_format {
+    PACKED_NONE,   /* read where it is */
+    PACKED_PANELS, /* [ceil(n / P)][k][P], zero padded; P elements are 64 bytes */
+    PACKED_ROWS,   /* [n][k] */
+    PACKED_VECTOR, /* [n], zero padded to whole panels */
+    PACKED_DENSE   /* row-major, as the value's dims say */
+};
+
+/* One loop nest over the elements: out[nest] = dag(operands). */
+struct packed_part {
+    struct nest nest;
+    int64_t to;        /* offset in the entry, elements */
+    int64_t *from;     /* offset of each operand behind its own */
+};
+
+struct packed {
+    const char *name;    /* member of the packed struct */
+    const char *key;     /* equal entries are one */
+    const char *comment; /* what it holds */
+    enum packed_format format;
+    enum dtype dtype;
+    int64_t n, k, count; /* count: elements with padding */
+    bool zero;           /* padding is to be cleared first */
+    struct packed_part parts[2];
+    int part_count;
+    struct value **operands; /* resolved; base is a tensor, a constant or a prepared value */
+    const struct packed **operand_entries; /* of prepared operands */
+    int operand_count;
+    const struct dag *dag;
+    const struct module_tensor *permutes; /* holds exactly this tensor, in another order; or NULL */
+    int64_t offset;          /* bytes in the group's struct */
+};
+
+/* The packed struct of the model, or of one class of regions. */
+struct pack_group {
+    const char *name;      /* "" for the model; else the region class: "block_64" */
+    const struct module *root; /* representative */
+    struct packed **entries;
+    int entry_count;
+    struct pack_child { /* instances of other groups inside */
+        const char *member;  /* "blocks" */
+        struct pack_group *group;
+        const struct module *first; /* its module; array children follow each other */
+        int count;           /* > 0: an array of so many; 0: one */
+        int64_t offset;
+    } *children;
+    int child_count;
+    int64_t bytes;
+};
+
+/* ---- places ------------------------------------------------------------------------------------------------- */
+
+enum place_kind {
+    PLACE_NONE,
+    PLACE_INPUT,     /* the caller's; index */
+    PLACE_OUTPUT,    /* the caller's; index */
+    PLACE_TENSOR,    /* a pointer of the parameter struct */
+    PLACE_STATE,     /* in the state block */
+    PLACE_CONST,     /* a constant array of the emitted file */
+    PLACE_PACKED,
+    PLACE_WORKSPACE, /* offset */
+    PLACE_FENCE      /* through the slot of a module boundary */
+};
+
+struct place {
+    enum place_kind kind;
+    int index;
+    int64_t offset, bytes; /* WORKSPACE */
+    int first, last;       /* WORKSPACE: steps in which it is live */
+    struct module_tensor *tensor;
+    const struct packed *packed;
+    const char *name; /* the local in C, or of the constant */
+    const struct value *same; /* WORKSPACE: lies in the memory of this value */
+};
+
+struct algorithm;
+
+struct step {
+    struct op *op;
+    const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
+    const struct packed *weight, *bias; /* NULL: read where they are */
+    int64_t region_offset;  /* CALL: where the region's workspace starts; -1: none */
+    int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; -1: none */
+    const struct pack_group *group; /* CALL: of the region */
+};
+
+/* A buffer of the workspace, for the dump and the liveness bound. */
+struct interval {
+    const char *what;
+    int64_t offset, bytes;
+    int first, last;
+};
+
+struct variant {
+    struct graph *graph;
+    const struct entry *entry; /* NULL: a region */
+    const char *function;      /* "forward_eval", "block_64_eval" */
+    const struct variant *same;/* emitted text is that of this variant */
+    struct pack_group *group;
+    struct step *steps;
+    int step_count;
+    struct place *places; /* by value id; of base values */
+    struct interval *intervals;
+    int interval_count;
+    int64_t peak;  /* bytes of workspace */
+    int64_t bound; /* the liveness bound */
+    bool uses_packed, uses_buffers, writes_buffers;
+    double macs;
+    struct module_tensor **shadows; /* fenced: slots that are worked on in a copy */
+    int64_t *shadow_offsets;
+    int shadow_count;
+};
+
+struct algorithm {
+    const char *name; /* for --plan 'contract=gemm_dot' and --explain */
+    enum op_code op;
+    const char *template;
+    bool (*fits)(const struct graph *graph, const struct op *op);
+    double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
+    enum packed_format weight, bias;
+};
+
+extern const struct algorithm algorithms[];
+extern const int algorithm_count;
+
+struct plan {
+    struct program *program;
+    const char *model;
+    struct variant **variants; /* regions before what calls them */
+    int variant_count;
+    struct pack_group **groups; /* [0] is the model's */
+    int group_count;
+    struct value **constants; /* distinct constant tensors */
+    const char **constant_names;
+    int constant_count;
+    int64_t state_bytes, *state_offsets; /* by index of tree->states */
+    int64_t param_bytes, *param_offsets; /* by index of tree->keys */
+    uint64_t schema;
+};
+
+/* NULL after an error that was said (something is too large). */
+struct plan *plan_make(struct cx *cx, struct program *program);
+void plan_dump(struct text *text, const struct plan *plan, bool json);
+void plan_explain(struct text *text, const struct plan *plan); /* --explain */
+
+const struct variant *plan_variant(const struct plan *plan, const struct graph *graph);
+
+/* The name of a tensor, module or packed entry as C path members: "trunk.0.weight" -> "trunk._0.weight". */
+const char *c_path(struct cx *cx, const char *path);
+/* One identifier: "trunk.0" -> "trunk_0". */
+const char *c_flat(struct cx *cx, const char *path);
+
+/* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
+const char *relative_path(const struct module *root, const char *path);
+
+#endif

@@ -1,0 +1,284 @@
+/* plan_pack.c - packed entries: which loop nest makes them from parameters. Apart from plan.c, which decides who needs
+ * one. All extents are constants here. */
+#include "plan_pack.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "pass.h"
+
+static int64_t constant(const struct dim *dim)
+{
+    int64_t value = 0;
+    bool known = dim_is_const(dim, &value);
+
+    assert(known && "parameters have one shape");
+    (void)known;
+    return value;
+}
+
+static const struct dim *number(struct cx *cx, int64_t value)
+{
+    return dim_const(&cx->arena, value);
+}
+
+/* An axis of the loops: where it goes in the entry, and what it is of the source. */
+struct loop {
+    int64_t extent;
+    bool is_n;
+    int64_t unit; /* in n, or in k */
+    int axis;     /* of the source's dims */
+};
+
+/* The stride of `operand`, broadcast to `dims` of the source, along an axis. */
+static const struct dim *operand_stride(struct cx *cx, const struct value *operand, int ndim, int axis)
+{
+    int at = axis - (ndim - operand->ndim);
+
+    if (at < 0 || dim_equals(operand->dims[at], 1))
+        return number(cx, 0);
+    return operand->strides[at];
+}
+
+/* The loops over what `value` is made of. `n_axis` of value is n (-1: none), all others are k in their order. The
+ * source is the prepared map that owns the value, if its axes each lie in one axis of the value, else the value. */
+static int make_loops(const struct value *value, int n_axis, const struct value *source, struct loop *loops)
+{
+    int64_t unit[MAX_DIMS], k = 1;
+    int count = 0;
+
+    for (int j = value->ndim - 1; j >= 0; j--) {
+        unit[j] = j == n_axis ? 1 : k;
+        if (j != n_axis)
+            k *= constant(value->dims[j]);
+    }
+    if (source == value) {
+        for (int j = 0; j < value->ndim; j++)
+            loops[count++] = (struct loop){constant(value->dims[j]), j == n_axis, unit[j], j};
+        return count;
+    }
+    for (int a = 0; a < source->ndim; a++) {
+        int64_t extent = constant(source->dims[a]), stride = constant(source->strides[a]);
+        int found = -1;
+
+        if (extent == 1)
+            continue;
+        for (int j = 0; j < value->ndim; j++) {
+            int64_t step = constant(value->strides[j]), size = constant(value->dims[j]);
+
+            if (size > 1 && step > 0 && stride % step == 0 && stride / step < size && stride / step * (extent - 1) < size)
+                found = found < 0 || constant(value->strides[found]) < step ? j : found;
+        }
+        if (found < 0)
+            return -1;
+
+        int64_t part = stride / constant(value->strides[found]);
+
+        if (found == n_axis && (part != 1 || extent != constant(value->dims[n_axis])))
+            return -1;
+        loops[count++] = (struct loop){extent, found == n_axis, part * unit[found], a};
+    }
+    return count;
+}
+
+/* One nest: n from `first`, `n_count` of them, in steps of `panel` if `split`. */
+static void make_part(struct cx *cx, struct packed *entry, const struct loop *loops, int loop_count, int source_ndim,
+                      int64_t first, int64_t n_count, int64_t panel, bool split)
+{
+    struct packed_part *part = &entry->parts[entry->part_count++];
+    struct nest *nest = &part->nest;
+    bool panels = entry->format == PACKED_PANELS;
+    int operands = entry->operand_count;
+
+    nest->operand_count = operands + 1;
+    nest->operands = ARENA_ARRAY(&cx->arena, operands + 1, struct nest_operand);
+    nest->operands[0].dtype = entry->dtype;
+    part->from = ARENA_ARRAY(&cx->arena, operands + 1, int64_t);
+    part->to = panels ? first / panel * entry->k * panel : first;
+    for (int i = 0; i < operands; i++)
+        nest->operands[1 + i].dtype = entry->operands[i]->dtype;
+    for (int l = 0; l < loop_count; l++) {
+        const struct loop *loop = &loops[l];
+        int pieces = loop->is_n && split ? 2 : 1;
+
+        for (int piece = 0; piece < pieces; piece++) {
+            int d = nest->ndim++;
+            int64_t extent = loop->extent, to, scale = 1;
+
+            if (loop->is_n) {
+                extent = !split ? n_count : piece == 0 ? n_count / panel : panel;
+                scale = split && piece == 0 ? panel : 1;
+                if (panels)
+                    to = split && piece == 0 ? entry->k * panel : 1;
+                else
+                    to = entry->format == PACKED_ROWS ? entry->k : 1;
+            } else {
+                to = panels ? loop->unit * panel : loop->unit;
+            }
+            nest->dims[d] = number(cx, extent);
+            nest->operands[0].strides[d] = number(cx, to);
+            for (int i = 0; i < operands; i++) {
+                const struct dim *stride = operand_stride(cx, entry->operands[i], source_ndim, loop->axis);
+
+                nest->operands[1 + i].strides[d] = number(cx, constant(stride) * scale);
+                if (loop->is_n && piece == 0)
+                    part->from[i] = first * constant(stride);
+            }
+        }
+    }
+}
+
+static const char *operand_key(struct cx *cx, const struct pack_group *group, const struct value *operand)
+{
+    struct text text = text_new(&cx->arena);
+    const struct op *op = operand->base->op;
+
+    if (op->code == GRAPH_OP_TENSOR)
+        text_add(&text, relative_path(group->root, op->tensor.tensor->path));
+    else
+        text_printf(&text, "%s#%d", op_rows[op->code].name, operand->base->id);
+    text_printf(&text, "+%s", dim_text(&cx->arena, operand->offset));
+    for (int i = 0; i < operand->ndim; i++)
+        text_printf(&text, ",%s*%s", dim_text(&cx->arena, operand->dims[i]), dim_text(&cx->arena, operand->strides[i]));
+    return text.data;
+}
+
+static const char *entry_name(struct cx *cx, const struct pack_group *group, const struct packed *entry,
+                              const struct value *value)
+{
+    const char *name = value->name ? value->name : "prepared", *suffix = "";
+    const struct value *biggest = NULL;
+    bool taken = true;
+
+    for (int i = 0; i < entry->operand_count; i++) { /* the tensor that it is mostly made of */
+        const struct value *operand = entry->operands[i];
+
+        if (operand->base->op->code == GRAPH_OP_TENSOR &&
+            (!biggest || module_tensor_count(operand->base->op->tensor.tensor) >
+                             module_tensor_count(biggest->base->op->tensor.tensor)))
+            biggest = operand;
+    }
+    if (biggest)
+        name = c_flat(cx, relative_path(group->root, biggest->base->op->tensor.tensor->path));
+    if (!dag_is_identity(entry->dag))
+        suffix = entry->format == PACKED_DENSE && value->op->label ? value->op->label : "folded";
+    if (suffix[0] && strlen(suffix) > 24)
+        suffix = "scaled";
+    for (int round = 0; taken; round++) {
+        const char *full = round == 0 ? arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix)
+                                      : arena_format(&cx->arena, "%s%s%s_%04x", name, suffix[0] ? "_" : "", suffix,
+                                                     (unsigned)(text_hash(entry->key, strlen(entry->key)) & 0xffff));
+
+        taken = false;
+        for (int i = 0; i < group->entry_count; i++)
+            taken |= strcmp(group->entries[i]->name, full) == 0;
+        if (!taken)
+            return full;
+        if (round == 0 && entry->format == PACKED_ROWS)
+            suffix = "rows";
+        if (round > 2)
+            break;
+    }
+    return arena_format(&cx->arena, "%s_%d", name, group->entry_count);
+}
+
+static const char *entry_comment(struct cx *cx, const struct packed *entry)
+{
+    int64_t panel = 64 / dtype_rows[entry->dtype].bytes;
+
+    switch (entry->format) {
+    case PACKED_PANELS:
+        return arena_format(&cx->arena, "panels [%lld][%lld][%lld]", (long long)((entry->n + panel - 1) / panel),
+                            (long long)entry->k, (long long)panel);
+    case PACKED_ROWS:
+        return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
+    case PACKED_VECTOR:
+        return arena_format(&cx->arena, "[%lld]%s", (long long)entry->n, entry->zero ? ", zero padded" : "");
+    default:
+        return "as its dimensions say";
+    }
+}
+
+const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct graph *graph,
+                                enum packed_format format, struct value *value, int n_axis)
+{
+    struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
+    struct value *source = value;
+    struct loop loops[MAX_DIMS];
+    struct text key = text_new(&cx->arena);
+    int64_t panel = 64 / dtype_rows[value->dtype].bytes;
+    struct op *map = value->base->op;
+    int loop_count = -1;
+
+    entry->format = format;
+    entry->dtype = value->dtype;
+    entry->k = 1;
+    entry->n = n_axis >= 0 ? constant(value->dims[n_axis]) : 1;
+    for (int i = 0; i < value->ndim; i++)
+        if (i != n_axis)
+            entry->k *= constant(value->dims[i]);
+    if (value->base->prepared && map->code == GRAPH_OP_MAP) { /* computed on the way */
+        source = value->base;
+        loop_count = value == source ? make_loops(value, n_axis, value, loops)
+                                     : make_loops(value, n_axis, source, loops);
+        if (loop_count >= 0) {
+            entry->dag = map->dag;
+            entry->operands = map->inputs;
+            entry->operand_count = map->input_count;
+        } else {
+            source = value;
+        }
+    }
+    if (loop_count < 0) {
+        loop_count = make_loops(value, n_axis, value, loops);
+        entry->dag = dag_identity(&cx->arena, value->dtype);
+        entry->operands = ARENA_ARRAY(&cx->arena, 1, struct value *);
+        entry->operands[0] = value;
+        entry->operand_count = 1;
+    }
+    entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
+    text_printf(&key, "%d %d %lld %lld ", format, entry->dtype, (long long)entry->n, (long long)entry->k);
+    for (int l = 0; l < loop_count; l++)
+        text_printf(&key, "%s%lld*%lld ", loops[l].is_n ? "n" : "k", (long long)loops[l].extent, (long long)loops[l].unit);
+    dag_print(&key, entry->dag);
+    for (int i = 0; i < entry->operand_count; i++) {
+        struct value *operand = entry->operands[i];
+
+        if (operand->base->prepared) /* made before */
+            entry->operand_entries[i] = pack_entry(cx, group, graph, PACKED_DENSE, operand->base, -1);
+        text_printf(&key, " %s",
+                    entry->operand_entries[i] ? entry->operand_entries[i]->key : operand_key(cx, group, operand));
+    }
+    entry->key = key.data;
+    for (int i = 0; i < group->entry_count; i++)
+        if (strcmp(group->entries[i]->key, entry->key) == 0)
+            return group->entries[i];
+
+    entry->count = entry->n * entry->k;
+    if (format == PACKED_PANELS || format == PACKED_VECTOR) {
+        int64_t padded = (entry->n + panel - 1) / panel * panel;
+
+        entry->zero = padded != entry->n;
+        entry->count = padded * entry->k;
+    }
+    if (format == PACKED_PANELS) {
+        int64_t whole = entry->n / panel * panel;
+
+        if (whole > 0)
+            make_part(cx, entry, loops, loop_count, source->ndim, 0, whole, panel, true);
+        if (entry->n > whole)
+            make_part(cx, entry, loops, loop_count, source->ndim, whole, entry->n - whole, panel, false);
+    } else {
+        make_part(cx, entry, loops, loop_count, source->ndim, 0, entry->n, panel, false);
+    }
+    for (int p = 0; p < entry->part_count; p++)
+        nest_normalise(&cx->arena, &entry->parts[p].nest);
+    entry->comment = entry_comment(cx, entry);
+    entry->name = entry_name(cx, group, entry, value);
+    if (entry->operand_count == 1 && dag_is_identity(entry->dag) && !entry->operand_entries[0] &&
+        entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
+        entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
+        entry->permutes = entry->operands[0]->base->op->tensor.tensor;
+    ARENA_PUSH(&cx->arena, group->entries, group->entry_count, entry);
+    return entry;
+}

@@ -1,0 +1,12 @@
+/* plan_pack.h - packed entries, for plan.c. */
+#ifndef MODC_PLAN_PACK_H
+#define MODC_PLAN_PACK_H
+
+#include "plan.h"
+
+/* The entry of `group` that holds `value` in that format; made if there is none. `n_axis` is the axis of value that
+ * panels and rows run over; -1 for DENSE. */
+const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct graph *graph,
+                                enum packed_format format, struct value *value, int n_axis);
+
+#endif

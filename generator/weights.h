@@ -1,0 +1,18 @@
+/* weights.h - `generate --weights`: a safetensors file becomes the bytes that the emitted code embeds: the packed block,
+ * as MODEL_pack would make it, and in PyTorch's layout only the tensors that the packed block cannot give back. */
+#ifndef MODC_WEIGHTS_H
+#define MODC_WEIGHTS_H
+
+#include "plan.h"
+
+struct embedded_weights {
+    const void *bytes; /* packed block, then raw tensors; every part at a multiple of PLAN_ALIGN */
+    size_t length;
+    int64_t *raw;                  /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed */
+    const struct packed **packed;  /* by key with raw -1: the entry that is its permutation (of group 0, or of a child) */
+};
+
+/* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */
+struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status);
+
+#endif

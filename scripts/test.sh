@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# test.sh - builds everything, runs every test, and the unit and error tests once more with sanitizers.
+#
+#     scripts/test.sh                           installs what is missing with apt-get
+#     MODC_ORACLE_PACKAGES= scripts/test.sh     without PyTorch (and without what needs it)
+# shellcheck source=scripts/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+install_missing "$build_packages$test_packages$oracle_packages"
+options=(-DMODC_TESTS=ON -DMODC_LONG_TESTS=OFF)
+if python=$(oracle_python -c 'import sys; print(sys.executable)'); then
+    options=(-DMODC_TESTS=ON -DMODC_LONG_TESTS=ON "-DMODC_PYTHON=$python")
+fi
+
+say "building"
+configure_and_build release "${options[@]}"
+
+# A failing suite does not keep the others from running.
+status=0
+say "testing"
+ctest --preset release --parallel "$(nproc)" || status=1
+
+say "building with sanitizers"
+configure_and_build asan -DMODC_TESTS=ON
+say "testing with sanitizers"
+ctest --preset asan --parallel "$(nproc)" || status=1
+
+if [ $status -eq 0 ]; then
+    say "all tests passed"
+else
+    say "some tests FAILED"
+fi
+exit $status

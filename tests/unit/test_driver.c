@@ -1,0 +1,248 @@
+/* test_driver.c - the driver of `modc run` over the tiny model: options, files, shapes, statuses. */
+#define MODC_MODEL tiny_model
+#define main driver_main
+#include "../../runtime/modc_main.c"
+#undef main
+
+#include "../support/tiny.h"
+
+#include <setjmp.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <unistd.h>
+
+static char folder[64];
+
+static char *path(const char *name)
+{
+    static char paths[8][128];
+    static int next;
+    char *text = paths[next++ % 8];
+
+    snprintf(text, sizeof paths[0], "%s/%s", folder, name);
+    return text;
+}
+
+/* Runs the driver; stdout and stderr go to the files out and err. */
+static int drive(int count, const char *const *arguments)
+{
+    char *copies[24] = {"driver"};
+    int out = dup(1), err = dup(2);
+
+    for (int i = 0; i < count; i++)
+        copies[i + 1] = (char *)(uintptr_t)arguments[i];
+    fflush(stdout);
+    fflush(stderr);
+    assert_non_null(freopen(path("out"), "w", stdout));
+    assert_non_null(freopen(path("err"), "w", stderr));
+
+    int status = driver_main(count + 1, copies);
+
+    fflush(stdout);
+    fflush(stderr);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    return status;
+}
+
+#define DRIVE(...)                                                                                           \
+    drive((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
+
+static bool printed(const char *file, const char *text)
+{
+    char buffer[8192];
+    FILE *in = fopen(path(file), "r");
+
+    assert_non_null(in);
+
+    size_t length = fread(buffer, 1, sizeof buffer - 1, in);
+
+    fclose(in);
+    buffer[length] = '\0';
+    if (strstr(buffer, text) == NULL)
+        fprintf(stderr, "%s: %s", file, buffer);
+    return strstr(buffer, text) != NULL;
+}
+
+static void write_file(const char *name, const struct modc_named_tensor *tensors, int count)
+{
+    char bytes[4096];
+    size_t length;
+
+    assert_int_equal(modc_write_tensors(tensors, count, bytes, sizeof bytes, &length), MODC_OK);
+    assert_int_equal(modc_write_file(path(name), bytes, length), MODC_OK);
+}
+
+static void write_floats(const char *name, const char *tensor, const float *values, int ndim, int a, int b,
+                         int c)
+{
+    struct modc_named_tensor named = {tensor, {(void *)(uintptr_t)values, MODC_FLOAT32, ndim, {a, b, c}}};
+
+    write_file(name, &named, 1);
+}
+
+static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(folder, "test_driver_XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    write_floats("x", "x", x, 2, 2, 2, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    static const char *const names[] = {"x", "y", "w", "e", "out", "err", "bad"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unlink(path(names[i]));
+    return rmdir(folder);
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    assert_int_equal(DRIVE("--no-such"), 2);
+    assert_int_equal(DRIVE("--inputs"), 2);
+    assert_int_equal(DRIVE("--seed", "-1"), 2);
+    assert_int_equal(DRIVE("--seed=x"), 2);
+    assert_int_equal(DRIVE("--rtol", "-1"), 2);
+    assert_int_equal(DRIVE("--repeat", "0"), 2);
+    assert_int_equal(DRIVE("--train=1"), 2);
+    assert_int_equal(DRIVE("--hooks", "nothing"), 2);
+    assert_int_equal(DRIVE("--hooks", "nothing=scale:2"), 2);
+    assert_true(printed("err", "tiny has no module 'nothing'"));
+    assert_int_equal(DRIVE("--hooks", "head=scale:x"), 2);
+    assert_int_equal(DRIVE("--entry", "act"), 2);
+    assert_true(printed("err", "hint: it has forward"));
+    assert_int_equal(DRIVE("--repeat", "3", "--train", "--hooks=fence"), 0);
+}
+
+static void test_outputs(void **state)
+{
+    float want[] = {3, 5, 7, 9}, scaled[] = {5, 9, 13, 17}, halved[] = {2, 3, 4, 5},
+          steps[] = {3, 5, 7, 9, 11, 13};
+
+    (void)state;
+    assert_int_equal(DRIVE("--inputs", path("x"), "--outputs", path("y"), "--state", path("w")), 0);
+    write_floats("e", "y", want, 2, 2, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("w"), "--expect", path("e")), 0);
+    assert_true(printed("out", "y: largest error 0, relative 0, at [0, 0]\n"));
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("y")), 0);
+    write_floats("e", "y", scaled, 2, 2, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e"), "--hooks", "blocks.0=scale:2"), 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e")), 4);
+    assert_true(printed("out", "y: largest error 8, relative 0.471, at [1, 1]: 9, expected 17 (differs)\n"));
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e"), "--rtol", "0.5"), 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e"), "--rtol", "0", "--atol", "8"), 0);
+    write_floats("e", "y", halved, 2, 2, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e"), "--pre-hooks", "=scale:0.5"), 0);
+
+    write_floats("x", "x", x, 3, 3, 1, 2);
+    write_floats("e", "y", steps, 3, 3, 1, 2);
+    assert_int_equal(DRIVE("--sequence", "--inputs", path("x"), "--expect", path("e")), 0);
+    write_floats("x", "x", x, 2, 2, 2, 0);
+}
+
+static void test_special_values(void **state)
+{
+    float nan[] = {NAN, INFINITY, 1, -INFINITY}, other[] = {NAN, -INFINITY, 1, -INFINITY};
+    float want[] = {NAN, INFINITY, 3, -INFINITY};
+
+    (void)state;
+    write_floats("x", "x", nan, 2, 2, 2, 0);
+    want[2] = 3;
+    write_floats("e", "y", want, 2, 2, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e")), 0);
+    write_floats("e", "y", other, 2, 2, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("e"), "--atol", "1e30"), 4);
+    write_floats("x", "x", x, 2, 2, 2, 0);
+}
+
+static void test_files(void **state)
+{
+    int64_t whole[8] = {0};
+    double wide[4] = {1, 2, 3, 4};
+    struct modc_named_tensor int64s = {"x", {whole, MODC_INT64, 2, {2, 2}}};
+    struct modc_named_tensor doubles = {"x", {wide, MODC_FLOAT64, 2, {2, 2}}};
+    struct modc_named_tensor two[] = {doubles, {"z", {wide, MODC_FLOAT64, 0, {0}}}};
+
+    (void)state;
+    assert_int_equal(DRIVE("--inputs", path("none")), 3);
+    assert_int_equal(modc_write_file(path("bad"), "bad", 3), MODC_OK);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    assert_true(printed("err", "header too small"));
+    assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("bad")), 3);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("x")), 3);
+    assert_true(
+        printed("err", "Error(s) in loading state_dict for Tiny:\n\tMissing key(s) in state_dict: \"embed"));
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("x")), 3);
+    assert_true(printed("err", "x: forward has no output of this name"));
+    assert_int_equal(DRIVE("--inputs", path("x"), "--outputs", path("no/such")), 3);
+
+    write_floats("bad", "x", x, 2, 5, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    assert_true(printed("err", "x: dimension 0 is batch = 5, over its maximum 4"));
+    write_floats("bad", "x", x, 2, 2, 3, 0);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    assert_true(printed("err", "x: expected shape [batch, 2], found [2, 3]"));
+    write_floats("bad", "x", x, 3, 2, 2, 1);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    write_floats("bad", "X", x, 2, 2, 2, 0);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    assert_true(printed("err", "X: no input has this name"));
+    write_file("bad", NULL, 0);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    assert_true(printed("err", "x: there is no tensor for this input"));
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("bad")), 3);
+    write_file("bad", &int64s, 1);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    assert_true(printed("err", "x: expected dtype float32, found int64"));
+    write_file("bad", &doubles, 1);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 0);
+    write_file("bad", two, 2);
+    assert_int_equal(DRIVE("--inputs", path("bad")), 3);
+    write_floats("bad", "y", x, 2, 4, 1, 0);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--expect", path("bad")), 3);
+    assert_true(printed("err", "y: the output has shape [2, 2], found [4, 1]"));
+}
+
+static void test_failing_call(void **state)
+{
+    (void)state;
+    fail_inside = MODC_INDEX;
+    assert_int_equal(DRIVE("--inputs", path("x")), 3);
+    assert_true(printed("err", "an index is out of range"));
+    fail_inside = MODC_UNSUPPORTED;
+    assert_int_equal(DRIVE("--inputs", path("x")), 2);
+    fail_inside = MODC_OK;
+}
+
+static void test_time(void **state)
+{
+    (void)state;
+    assert_int_equal(DRIVE("--time", "--repeat", "50"), 0);
+    assert_true(printed("out", "  50 calls\n"));
+    assert_true(printed("out", " MMAC  "));
+    assert_int_equal(DRIVE("--time", "--inputs", path("x")), 0);
+    assert_true(printed("out", "  0.12 KB  "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options),        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_special_values), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_failing_call),   cmocka_unit_test(test_time),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

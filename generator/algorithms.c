@@ -2,6 +2,7 @@
  * tests. Rows of one op get the same holes (kernel.c). */
 #include <string.h>
 
+#include "pass.h"
 #include "plan.h"
 
 static int64_t upper(const struct dim *dim)
@@ -14,7 +15,6 @@ static bool is_packed_weight(const struct graph *graph, const struct op *op)
     struct graph *g = (struct graph *)graph;
     struct value *bias = op->code == GRAPH_OP_CONV ? (op->window.bias ? op->inputs[2] : NULL)
                                                    : (op->contract.bias ? op->inputs[2] : NULL);
-    extern bool value_is_static(const struct graph *, struct value *);
 
     return graph->program->tree->spec->pack != SPEC_OFF && value_is_static(g, op->inputs[1]) &&
            (!bias || value_is_static(g, bias));
@@ -66,8 +66,6 @@ static bool fits_gemv(const struct graph *graph, const struct op *op)
 
 static bool fits_dot(const struct graph *graph, const struct op *op)
 {
-    extern bool value_is_static(const struct graph *, struct value *);
-
     if (fits_panels(graph, op))
         return true;
     /* without packing: rows of a parameter as they lie */
@@ -140,7 +138,7 @@ const struct algorithm algorithms[] = {
     {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", fits_panels, cost_gemm_panel, PACKED_PANELS, PACKED_VECTOR},
     {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", fits_dot, cost_gemm_dot, PACKED_ROWS, PACKED_NONE},
     {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, PACKED_NONE, PACKED_NONE},
-    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, PACKED_DENSE, PACKED_NONE},
+    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, PACKED_COLUMNS, PACKED_NONE},
     {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, PACKED_PANELS, PACKED_VECTOR},
     {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
     {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},

@@ -332,6 +332,7 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
     const struct ev *operands[4];
     struct value *tensors[4];
     double numbers[8] = {0};
+    const char *refused;
     enum dtype dtype;
     int used = 0, nodes[4];
 
@@ -351,6 +352,12 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
         }
     }
     dtype = result_dtype(eval, operands, row->tensors);
+    refused = elementwise_refuses(eval->cx, row, dtype);
+    if (refused) {
+        diag_error(eval->cx, loc, "%s", refused);
+        diag_hint(eval->cx, "convert first, as x.float()");
+        return ev_bad(loc);
+    }
     if ((row->flags & ELEMENTWISE_FLOAT) && !dtype_is_float(dtype))
         dtype = eval->default_dtype;
 

@@ -5,6 +5,7 @@
  * In vector text, a node below which nothing is loaded (numbers, sizes and what is computed of them) stays scalar: it
  * is an operand of + - * / as it is, and anything else through modc_f32_set. So integers may occur there. */
 #include "emit_names.h"
+#include "spec.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -17,34 +18,9 @@
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-/* Each with what stands for it. C and C++, and what stdbool.h and stdint.h define. */
-#define KEYWORD_LIST(X)                                                                                      \
-    X(alignas) X(alignof) X(and) X(and_eq) X(asm) X(auto) X(bitand) X(bitor) X(bool) X(break) X(case)        \
-    X(catch) X(char) X(char8_t) X(char16_t) X(char32_t) X(class) X(compl) X(concept) X(const) X(consteval)   \
-    X(constexpr) X(constinit) X(const_cast) X(continue) X(co_await) X(co_return) X(co_yield) X(decltype)     \
-    X(default) X(delete) X(do) X(double) X(dynamic_cast) X(else) X(enum) X(explicit) X(export) X(extern)     \
-    X(false) X(float) X(for) X(friend) X(goto) X(if) X(inline) X(int) X(int8_t) X(int16_t) X(int32_t)        \
-    X(int64_t) X(long) X(memcpy) X(mutable) X(namespace) X(new) X(noexcept) X(not) X(not_eq) X(nullptr)      \
-    X(operator) X(or) X(or_eq) X(private) X(protected) X(public) X(register) X(reinterpret_cast)             \
-    X(requires) X(restrict) X(return) X(short) X(signed) X(size_t) X(sizeof) X(static) X(static_assert)      \
-    X(static_cast) X(struct) X(switch) X(template) X(this) X(thread_local) X(throw) X(true) X(try)           \
-    X(typedef) X(typeid) X(typename) X(typeof) X(uint8_t) X(uint16_t) X(uint32_t) X(uint64_t) X(union)       \
-    X(unsigned) X(using) X(virtual) X(void) X(volatile) X(wchar_t) X(while) X(xor) X(xor_eq)
-
-static const char *const keywords[] = {
-#define X(word) #word "_",
-    KEYWORD_LIST(X)
-#undef X
-};
-
-const char *size_identifier(const struct size *size)
+const char *size_identifier(struct cx *cx, const struct size *size)
 {
-    size_t length = strlen(size->name);
-
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strlen(keywords[i]) == length + 1 && strncmp(keywords[i], size->name, length) == 0)
-            return keywords[i];
-    return size->name;
+    return spec_c_name(cx, size->name);
 }
 
 static bool is_taken(const struct names *names, const char *name)
@@ -80,18 +56,44 @@ static bool is_identifier(const char *text)
     return true;
 }
 
+/* How many characters of an identifier, number or keyword stand here. */
+static size_t word_length(const char *text)
+{
+    size_t length = 0;
+
+    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+        length++;
+    return length;
+}
+
 /* The identifiers that occur in a piece of C. */
 static void take_identifiers(struct names *names, const char *text)
 {
     while (*text) {
-        size_t length = 0;
+        size_t length = word_length(text);
 
-        while (isalnum((unsigned char)text[length]) || text[length] == '_')
-            length++;
         if (length > 0 && !isdigit((unsigned char)*text))
             names_take(names, arena_copy(names->arena, text, length));
         text += length > 0 ? length : 1;
     }
+}
+
+/* dim_print_c's callback cannot make names, so they are exchanged behind it. */
+const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight)
+{
+    struct text printed = text_new(&cx->arena), text = text_new(&cx->arena);
+
+    dim_print_c(&printed, dim, tight, NULL);
+    for (const char *at = printed.data; *at;) {
+        size_t length = word_length(at);
+
+        if (length > 0 && !isdigit((unsigned char)*at))
+            text_add(&text, spec_c_name(cx, arena_copy(&cx->arena, at, length)));
+        else
+            text_add_bytes(&text, at, length = length > 0 ? length : 1);
+        at += length;
+    }
+    return text.data;
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
@@ -294,26 +296,8 @@ static void print_arguments(struct printer *p, const struct dag_node *node, stru
 
 /* ---- arithmetic that both printers write alike -------------------------------------------------------- */
 
-/* How a power with this exponent is said without one; NULL: it is not. As PyTorch computes them. */
-enum power { POWER_ANY, POWER_ROOT, POWER_INVERSE_ROOT, POWER_SQUARE, POWER_CUBE, POWER_INVERSE, POWER_INVERSE_SQUARE };
-
-static enum power power_of(const struct printer *p, const struct dag_node *node)
-{
-    static const struct {
-        double exponent;
-        enum power power;
-    } rows[] = {{0.5, POWER_ROOT}, {-0.5, POWER_INVERSE_ROOT}, {2.0, POWER_SQUARE},
-                {3.0, POWER_CUBE}, {-1.0, POWER_INVERSE},      {-2.0, POWER_INVERSE_SQUARE}};
-    const struct dag_node *exponent = argument(p, node, 1);
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (is_float_const(exponent) && exponent->number == rows[i].exponent)
-            return rows[i].power;
-    return POWER_ANY;
-}
-
 /* How often the text of an argument stands in the text of its node. */
-static int argument_uses(const struct printer *p, const struct dag_node *node)
+static int argument_uses(const struct dag_node *node)
 {
     bool integer = !dtype_is_float(node->dtype);
 
@@ -324,16 +308,6 @@ static int argument_uses(const struct printer *p, const struct dag_node *node)
     case PRIM_MIN:
     case PRIM_MAX:
         return integer && node->dtype != DTYPE_BOOL ? 2 : 1;
-    case PRIM_POW:
-        switch (power_of(p, node)) {
-        case POWER_SQUARE:
-        case POWER_INVERSE_SQUARE:
-            return 2;
-        case POWER_CUBE:
-            return 3;
-        default:
-            return 1;
-        }
     default:
         return 1;
     }
@@ -400,29 +374,6 @@ static struct piece function_piece(struct printer *p, const struct dag_node *nod
     return call(p, node->dtype, name, prim_rows[node->prim].arity, a);
 }
 
-static struct piece power_piece(struct printer *p, const struct dag_node *node, const struct piece *a)
-{
-    const struct piece one = number_piece(p, node->dtype, 1.0, 0);
-    const struct piece square = infix(p, a[0], "*", a[0], RANK_PRODUCT);
-
-    switch (power_of(p, node)) {
-    case POWER_ROOT:
-        return call(p, node->dtype, "sqrt", 1, a);
-    case POWER_INVERSE_ROOT:
-        return call(p, node->dtype, "rsqrt", 1, a);
-    case POWER_SQUARE:
-        return square;
-    case POWER_CUBE:
-        return infix(p, square, "*", a[0], RANK_PRODUCT);
-    case POWER_INVERSE:
-        return infix(p, one, "/", a[0], RANK_PRODUCT);
-    case POWER_INVERSE_SQUARE:
-        return infix(p, one, "/", square, RANK_PRODUCT);
-    default:
-        return call(p, node->dtype, "pow", 2, a);
-    }
-}
-
 static const char *comparison(enum prim prim)
 {
     switch (prim) {
@@ -457,8 +408,6 @@ static struct piece scalar_float(struct printer *p, const struct dag_node *node,
         return infix(p, a[0], "/", a[1], RANK_PRODUCT);
     case PRIM_NEG:
         return format(p, RANK_UNARY, "-%s", at(p, a[0], RANK_PRIMARY));
-    case PRIM_POW:
-        return power_piece(p, node, a);
     default:
         return function_piece(p, node, a);
     }
@@ -583,8 +532,9 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
         return format(p, RANK_BITS, "%s %s %s", x, operator, y);
     }
     case PRIM_NOT:
-        return format(p, RANK_UNARY, "%s%s~%s%s", narrow ? "(" : "", narrow ? type : "", narrow ? ")" : "",
-                      at(p, a[0], RANK_UNARY));
+        if (narrow)
+            return format(p, RANK_UNARY, "(%s)~%s", type, at(p, a[0], RANK_UNARY));
+        return format(p, RANK_UNARY, "~%s", at(p, a[0], RANK_UNARY));
     default: /* FLOOR */
         return a[0];
     }
@@ -612,12 +562,11 @@ static struct piece cast_piece(struct printer *p, enum dtype from, enum dtype to
 /* The value of a dim, which is an int, as another type. */
 static struct piece dim_piece(struct printer *p, const struct dim *dim, enum dtype dtype)
 {
-    struct text text = text_new(p->arena);
+    const char *text = dim_c_text(p->cx, dim, true);
 
-    dim_print_c(&text, dim, true, size_identifier);
     if (dtype == DTYPE_INT32)
-        return (struct piece){text.data, RANK_PRIMARY};
-    return format(p, RANK_UNARY, "(%s)%s", dtype_rows[dtype].c, text.data);
+        return (struct piece){text, RANK_PRIMARY};
+    return format(p, RANK_UNARY, "(%s)%s", dtype_rows[dtype].c, text);
 }
 
 /* Whether a text is a name with subscripts and calls behind it, and nothing else. */
@@ -734,8 +683,6 @@ static struct piece vector_node(struct printer *p, const struct dag_node *node)
     case PRIM_DIV:
     case PRIM_NEG:
         return scalar_float(p, node, a);
-    case PRIM_POW:
-        return power_piece(p, node, a);
     default:
         return function_piece(p, node, all);
     }
@@ -783,7 +730,7 @@ static void count_uses(struct printer *p)
         if (p->uses[i] == 0)
             continue;
         for (int j = 0; j < prim_rows[node->prim].arity; j++)
-            p->uses[node->args[j]] += argument_uses(p, node);
+            p->uses[node->args[j]] += argument_uses(node);
     }
 }
 
@@ -808,14 +755,11 @@ static struct names *names_of(struct cx *cx, const struct dag *dag, const char *
     names->arena = &cx->arena;
     for (int i = 0; i < dag->count; i++) {
         const struct dag_node *node = &dag->nodes[i];
-        struct text text = text_new(&cx->arena);
 
         if (node->prim == PRIM_LOAD)
             take_identifiers(names, inputs[node->input]);
-        if (node->prim == PRIM_DIM) {
-            dim_print_c(&text, node->dim, false, size_identifier);
-            take_identifiers(names, text.data);
-        }
+        if (node->prim == PRIM_DIM)
+            take_identifiers(names, dim_c_text(cx, node->dim, false));
     }
     return names;
 }
@@ -910,9 +854,10 @@ static bool node_vectorises(const struct printer *p, const struct dag_node *node
     case PRIM_SIN:
     case PRIM_COS:
     case PRIM_FLOOR:
-        return !wide;
     case PRIM_POW:
-        return power_of(p, node) != POWER_ANY;
+    case PRIM_MOD:
+    case PRIM_FLOORDIV:
+        return !wide;
     default:
         return false;
     }

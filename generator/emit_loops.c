@@ -45,7 +45,7 @@ struct kernel {
     const char **pointer;        /* the same, or the pointer to the row that the loops are at */
     bool *in_row;                /* pointer[i] includes the axes before the last */
     const char *index[MAX_DIMS]; /* where each axis is: a loop's variable, or an expression; NULL: not inside */
-    bool *loaded;                /* which operands a vector dag reads */
+    bool *loaded;                /* which operands have vectors in the innermost loop */
     const char **splat;          /* of each operand: the vector that holds its one value, or NULL */
     struct block *block;
     int depth;
@@ -197,37 +197,56 @@ static void close_blocks(struct kernel *k, int count)
 
 static const char *dim_c(struct kernel *k, const struct dim *dim, bool tight)
 {
-    struct text text = text_new(k->arena);
+    return dim_c_text(k->cx, dim, tight);
+}
 
-    dim_print_c(&text, dim, tight, size_identifier);
-    return text.data;
+/* ---- sizes ------------------------------------------------------------------------------------------- */
+
+/* A normalised copy. */
+static struct nest nest_normal(struct arena *arena, struct nest nest)
+{
+    struct nest_operand *operands = ARENA_ARRAY(arena, nest.operand_count, struct nest_operand);
+
+    memcpy(operands, nest.operands, (size_t)nest.operand_count * sizeof *operands);
+    nest.operands = operands;
+    nest_normalise(arena, &nest);
+    return nest;
+}
+
+int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used)
+{
+    int count = 0;
+
+    nest = nest_normal(arena, nest);
+    for (int i = 0; i < nest.ndim; i++) {
+        count += dim_mark_sizes(nest.dims[i], used);
+        for (int j = 0; j < nest.operand_count; j++)
+            count += dim_mark_sizes(nest.operands[j].strides[i], used);
+    }
+    return count;
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------------- */
 
-static void mark_operand(struct kernel *k, int operand)
+/* `b` may be NULL. */
+static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
+                                  const struct dag *b, const struct size *const *sizes, int size_count)
 {
-    for (int i = 0; i < k->nest.ndim; i++)
-        dim_mark_sizes(k->nest.operands[operand].strides[i], k->used);
-}
+    struct kernel k = {.cx = cx, .arena = &cx->arena, .name = name, .sizes = sizes, .size_count = size_count};
 
-static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct size *const *sizes,
-                                  int size_count)
-{
-    struct kernel k = {.cx = cx, .arena = &cx->arena, .name = name, .nest = nest, .sizes = sizes};
-    struct nest_operand *operands = ARENA_ARRAY(k.arena, nest.operand_count, struct nest_operand);
-
-    k.size_count = size_count;
-    memcpy(operands, nest.operands, (size_t)nest.operand_count * sizeof *operands);
-    k.nest.operands = operands;
-    nest_normalise(k.arena, &k.nest);
+    k.nest = nest_normal(k.arena, nest);
+    for (int i = 0; i < size_count; i++)
+        k.used_count = sizes[i]->index >= k.used_count ? sizes[i]->index + 1 : k.used_count;
+    k.used = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
+    nest_mark_sizes(k.arena, k.nest, k.used);
+    dag_mark_sizes(a, k.used);
+    if (b)
+        dag_mark_sizes(b, k.used);
 
     k.names.arena = k.arena;
-    for (int i = 0; i < size_count; i++) {
-        names_take(&k.names, size_identifier(sizes[i]));
-        k.used_count = sizes[i]->index >= k.used_count ? sizes[i]->index + 1 : k.used_count;
-    }
-    k.used = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
+    for (int i = 0; i < size_count; i++)
+        if (k.used[sizes[i]->index])
+            names_take(&k.names, size_identifier(cx, sizes[i]));
     k.parameter = ARENA_ARRAY(k.arena, nest.operand_count, const char *);
     k.pointer = ARENA_ARRAY(k.arena, nest.operand_count, const char *);
     k.in_row = ARENA_ARRAY(k.arena, nest.operand_count, bool);
@@ -236,10 +255,7 @@ static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest n
     for (int i = 0; i < nest.operand_count; i++) {
         k.parameter[i] = names_new(&k.names, i == 0 ? "y" : arena_format(k.arena, "x%d", i - 1));
         k.pointer[i] = k.parameter[i];
-        mark_operand(&k, i);
     }
-    for (int i = 0; i < k.nest.ndim; i++)
-        dim_mark_sizes(k.nest.dims[i], k.used);
     k.helpers = text_new(k.arena);
     k.block = ARENA_NEW(k.arena, struct block);
     k.block->text = text_new(k.arena);
@@ -326,7 +342,7 @@ static void end_kernel(struct kernel *k, struct text *out, const char *comment, 
     }
     for (int i = 0; i < k->size_count; i++)
         if (k->used[k->sizes[i]->index])
-            declare_parameter(k, &parameters, &unused, "int", size_identifier(k->sizes[i]));
+            declare_parameter(k, &parameters, &unused, "int", size_identifier(k->cx, k->sizes[i]));
 
     text_add(out, k->helpers.data);
     add_comment(out, comment);
@@ -522,7 +538,7 @@ static const char *vector_value(struct kernel *k, const struct value_source *sou
             text_printf(&call, "%s%s", call.length > 0 ? ", " : "", inputs[i]);
     for (int i = 0; i < k->size_count; i++)
         if (used[k->sizes[i]->index])
-            text_printf(&call, "%s%s", call.length > 0 ? ", " : "", size_identifier(k->sizes[i]));
+            text_printf(&call, "%s%s", call.length > 0 ? ", " : "", size_identifier(k->cx, k->sizes[i]));
     return arena_format(k->arena, "%s(%s)", source->function, call.data);
 }
 
@@ -537,7 +553,7 @@ static void make_function(struct kernel *k, struct value_source *source, const c
     struct expr_place place = {inputs, before, "    ", &names};
 
     for (int i = 0; i < k->size_count; i++)
-        names_take(&names, size_identifier(k->sizes[i]));
+        names_take(&names, size_identifier(k->cx, k->sizes[i]));
     for (int i = 0; i < dag->input_count; i++) {
         bool reduced = source->reduced && i == 0;
 
@@ -547,7 +563,7 @@ static void make_function(struct kernel *k, struct value_source *source, const c
     }
     for (int i = 0; i < k->size_count; i++)
         if (used[k->sizes[i]->index])
-            add_parameter(&parameters, "int", size_identifier(k->sizes[i]));
+            add_parameter(&parameters, "int", size_identifier(k->cx, k->sizes[i]));
     value = expr_vector_lanes(k->cx, dag, k->lanes, &place);
     if (before->length == 0 && strlen(value) <= LONG_VALUE)
         return;
@@ -650,7 +666,7 @@ static void declare_rows(struct kernel *k)
 
         for (int axis = 0; axis < last; axis++)
             terms += k->index[axis] && !stride_is(k, i, axis, 0);
-        if (terms < 2 || k->splat[i] || (i > 0 && !k->loaded[i]))
+        if (terms < 2 || k->splat[i] || !k->loaded[i])
             continue;
         name = names_new(&k->names, arena_format(k->arena, "%s_row", k->parameter[i]));
         declare(k, "%s%s *%s = %s + %s;", i > 0 ? "const " : "", type, name, k->pointer[i],
@@ -735,6 +751,7 @@ static void map_rows(struct kernel *k, struct value_source *source)
     if (row.count < 0 || row.count % widest(k) != 0)
         make_function(k, source, "lanes");
     mark_loaded(k, source);
+    k->loaded[0] = true;
     declare_splats(k, last);
     for (int axis = 0; axis < last; axis++)
         open_loop(k, axis);
@@ -774,11 +791,10 @@ static void map_scalars(struct kernel *k, const struct value_source *source)
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      const struct dag *dag, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
     int last = k.nest.ndim - 1;
 
-    dag_mark_sizes(dag, k.used);
     if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
         map_copy(&k);
     else if (operands_vectorise(&k, dag, 1, k.nest.operand_count - 1) && stride_is(&k, 0, last, 1))
@@ -1124,7 +1140,8 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
     }
     {
         const char *start = names_new(&k->names, "start"), *stop;
-        const char *end = dim_c(k, dim, false);
+        bool row_cut = r->way == REDUCE_ROWS && r->split == k->nest.ndim - 1;
+        const char *end = row_cut ? r->row.stop : dim_c(k, dim, false);
 
         open_block(k, "for (int %s = 0; %s < %s; %s += %lld)", start, start, end, start, (long long)r->block);
         if (dim_is_const(dim, &count) && count % r->block == 0) {
@@ -1138,7 +1155,7 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
         }
         part = declare_accumulator(k, r, streams, name);
         r->accumulator = part;
-        if (r->way == REDUCE_ROWS && r->split == k->nest.ndim - 1) {
+        if (row_cut) {
             r->row.start = start;
             r->row.stop = stop;
             r->row.upper = r->block;
@@ -1349,21 +1366,22 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
                         enum reduce_kind kind, const struct dag *head, const struct dag *tail,
                         const struct size *const *sizes, int size_count)
 {
-    struct reduction r = {.kind = kind, .dtype = head->nodes[head->result].dtype, .split = -1};
+    struct reduction r = {.kind = kind, .split = -1};
     struct kernel k;
 
     nest.reorder = !is_arg(kind);
-    k = begin_kernel(cx, name, nest, sizes, size_count);
+    if (!head)
+        head = dag_identity(&cx->arena, nest.operands[1].dtype);
+    r.dtype = head->nodes[head->result].dtype;
     if (!tail) { /* as it is, but in the type of the output */
-        struct dag *cast = dag_identity(k.arena, value_dtype(&r));
+        struct dag *cast = dag_identity(&cx->arena, value_dtype(&r));
 
-        cast->result = dag_cast(k.arena, cast, cast->result, nest.operands[0].dtype);
+        cast->result = dag_cast(&cx->arena, cast, cast->result, nest.operands[0].dtype);
         tail = cast;
     }
     r.head = (struct value_source){.dag = head, .first = 1};
     r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
-    dag_mark_sizes(head, k.used);
-    dag_mark_sizes(tail, k.used);
+    k = begin_kernel(cx, name, nest, head, tail, sizes, size_count);
 
     r.way = choose_way(&k, &r);
     if (r.way == REDUCE_ELEMENTS) {
@@ -1390,14 +1408,13 @@ static void store_random(struct kernel *k, struct value_source *tail, const char
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                         const struct dag *tail, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, tail, NULL, sizes, size_count);
     struct value_source source = {.dag = tail, .first = 1, .reduced = ""};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};
     const char *words = names_new(&k.names, "words"), *key;
     int64_t count;
 
-    dag_mark_sizes(tail, k.used);
     key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", random.counter, random.stream);
     if (k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
         const char *end = dim_c(&k, k.nest.dims[0], false), *i, *j;
@@ -1429,20 +1446,4 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         close_blocks(&k, k.nest.ndim);
     }
     end_kernel(&k, out, comment, &random);
-}
-
-int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used)
-{
-    struct nest_operand *operands = ARENA_ARRAY(arena, nest.operand_count, struct nest_operand);
-    int count = 0;
-
-    memcpy(operands, nest.operands, (size_t)nest.operand_count * sizeof *operands);
-    nest.operands = operands;
-    nest_normalise(arena, &nest);
-    for (int i = 0; i < nest.ndim; i++) {
-        count += dim_mark_sizes(nest.dims[i], used);
-        for (int j = 0; j < nest.operand_count; j++)
-            count += dim_mark_sizes(nest.operands[j].strides[i], used);
-    }
-    return count;
 }

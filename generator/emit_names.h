@@ -16,8 +16,9 @@ void names_take(struct names *names, const char *name);
 /* `wish` if it is free, else wish2, wish3, ...; taken from now on. */
 const char *names_new(struct names *names, const char *wish);
 
-/* The C identifier of a size: its name, with an underscore behind a keyword of C or C++. */
-const char *size_identifier(const struct size *size);
+/* The C identifier of a size, and a dim over these; `tight`: as an operand of * / %. */
+const char *size_identifier(struct cx *cx, const struct size *size);
+const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight);
 
 /* How strongly the outermost operator of a text binds, as in C's grammar. */
 enum rank { RANK_PRIMARY, RANK_UNARY, RANK_PRODUCT, RANK_SUM, RANK_COMPARE, RANK_BITS, RANK_LOGIC, RANK_CHOICE };

@@ -218,7 +218,10 @@ static bool find_function(const char *name, unsigned flags, struct loc loc, stru
     const struct elementwise_row *line = row ? NULL : elementwise_find(name);
 
     if (line) {
-        unsigned has = (line->flags & ELEMENTWISE_TORCH ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL) |
+        unsigned has = (line->flags & ELEMENTWISE_HIDDEN         ? FUNCTION_HIDDEN
+                        : !(line->flags & ELEMENTWISE_TORCH)     ? FUNCTION_FUNCTIONAL
+                        : line->flags & ELEMENTWISE_FUNCTIONAL ? FUNCTION_TORCH | FUNCTION_FUNCTIONAL
+                                                               : FUNCTION_TORCH) |
                        (line->flags & ELEMENTWISE_METHOD ? FUNCTION_METHOD : 0);
 
         if (!(has & flags))
@@ -355,7 +358,9 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
     const struct dim *x = a->kind == EV_BOOL ? dim_const(arena, a->integer) : a->dim;
     const struct dim *y = b->kind == EV_BOOL ? dim_const(arena, b->integer) : b->dim;
     int64_t i = 0, j = 0;
-    bool known = dim_is_const(x, &i) & dim_is_const(y, &j);
+    bool known = dim_is_const(x, &i);
+
+    known = dim_is_const(y, &j) && known;
 
     if ((op == OP_DIV || op == OP_FLOORDIV || op == OP_MOD) && dim_equals(y, 0)) {
         diag_error(eval->cx, loc, "division by zero");

@@ -848,8 +848,7 @@ static struct expr *parse_primary(struct parser *p)
     return p->failed ? bad(p, expr->loc) : expr;
 }
 
-struct operator
-{
+struct infix {
     const char *text;
     enum expr_op op;
     int precedence;
@@ -857,7 +856,7 @@ struct operator
 
 enum { OR = 1, AND, NOT, COMPARISON, BITOR, BITXOR, BITAND, SUM, PRODUCT };
 
-static const struct operator operators[] = {
+static const struct infix operators[] = {
     {"or", OP_OR, OR},         {"and", OP_AND, AND},
     {"==", OP_EQ, COMPARISON}, {"!=", OP_NE, COMPARISON},
     {"<", OP_LT, COMPARISON},  {"<=", OP_LE, COMPARISON},
@@ -869,7 +868,7 @@ static const struct operator operators[] = {
     {"%", OP_MOD, PRODUCT},    {"@", OP_MATMUL, PRODUCT},
 };
 
-static const struct operator* binary_operator(const struct parser *p)
+static const struct infix *binary_operator(const struct parser *p)
 {
     if (p->token.kind != TOKEN_SYMBOL && p->token.kind != TOKEN_NAME)
         return NULL;
@@ -945,7 +944,7 @@ static struct expr *parse_operand(struct parser *p, int lowest)
 static struct expr *parse_binary(struct parser *p, int lowest)
 {
     struct expr *left = parse_operand(p, lowest);
-    const struct operator* op;
+    const struct infix *op;
 
     while ((op = binary_operator(p)) && op->precedence >= lowest) {
         struct loc op_loc = p->token.loc;
@@ -1301,7 +1300,7 @@ static size_t statement_end(const char *text, size_t at, size_t stop)
         return first_line;
     while (at < stop && text[at] != '\n' && text[at] != '\r')
         at++;
-    return at;
+    return at < stop ? at : stop; /* a quote or backslash at the very end steps over it */
 }
 
 struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_t offset, size_t length,

@@ -515,7 +515,7 @@ static struct ev fn_cat(struct eval *eval, struct ev *args, int count, struct lo
     struct value **inputs;
     struct op *op;
     int axis;
-    enum dtype dtype;
+    enum dtype dtype = DTYPE_BOOL;
     (void)count;
 
     if (args[0].kind != EV_TUPLE || args[0].count == 0) {

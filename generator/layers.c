@@ -62,7 +62,8 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count)
                        arena_copy(&cx->arena, signature, (size_t)(strchr(signature, '(') - signature)));
     }
     for (int i = 0; i < elementwise_row_count; i++)
-        ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].name);
+        if (!(elementwise_rows[i].flags & ELEMENTWISE_HIDDEN))
+            ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].name);
     return names;
 }
 

@@ -1,8 +1,10 @@
-/* options.h - what the command line asked for. */
+/* options.h - what the command line asked for. The words themselves are in the table of help.c. */
 #ifndef MODC_OPTIONS_H
 #define MODC_OPTIONS_H
 
 #include <stdbool.h>
+
+#include "base/diag.h"
 
 enum command {
     COMMAND_GENERATE, COMMAND_RUN, COMMAND_CHECK, COMMAND_SUMMARY, COMMAND_LAYERS, COMMAND_HELP, COMMAND_VERSION,
@@ -18,22 +20,30 @@ struct setting { /* --set NAME=VALUE */
     const char *name, *value;
 };
 
+/* An option of `run` that the driver takes, as it was given. */
+struct run_option {
+    const char *name, *value; /* value NULL: a flag */
+    bool reads, writes;       /* value is a file */
+};
+
 struct options {
     enum command command;
-    const char *argument; /* SPEC, or the NAME of layers and help */
+    const char *argument; /* SPEC, or the NAME of layers and help; NULL: none */
     const char *out_dir;  /* -o */
-    const char *weights;
-    const char *dump; /* room, with .json */
-    bool explain, validate, line_numbers, bundle, json_diagnostics;
+    const char *weights;  /* generate: to be embedded */
+    const char *dump;     /* room, with .json */
+    bool explain, validate, bundle, json_diagnostics;
     struct setting *settings;
     int setting_count;
     const char **plans; /* 'conv=direct': forced algorithms */
     int plan_count;
-    const char *dtype, *isa;
-    /* run: handed to the driver */
-    const char *keep;
-    const char **run_args;
-    int run_arg_count;
+    const char *dtype;
+    const char *keep; /* run: folder of sources and program */
+    struct run_option *run_options;
+    int run_option_count;
 };
+
+/* Reads the command line. False after a fault that was said through cx (*status is the exit status then). */
+bool options_parse(struct cx *cx, int count, char **words, struct options *options, int *status);
 
 #endif

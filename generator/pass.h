@@ -31,6 +31,11 @@ void pass_split(struct graph *graph);
 /* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
 bool value_is_static(const struct graph *graph, struct value *value);
 
+/* How a tail reads an operand over `out` of (rows, columns), rows being all leading axes together: the stride of a row
+ * and of a column. False: the leading axes do not collapse to one stride. */
+bool tail_strides(struct arena *arena, const struct value *operand, const struct value *out, const struct dim **row,
+                  const struct dim **column);
+
 /* New ops in front of `position`, which moves behind them. */
 struct value *edit_permute(struct graph *graph, int *position, struct value *value, const int *perm);
 struct value *edit_reshape(struct graph *graph, int *position, struct value *value, int ndim,

@@ -297,7 +297,7 @@ static void pack_weights(struct planner *planner, struct step *step)
         return;
     weight = op->inputs[1];
     bias = (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
-    n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : algorithm->weight == PACKED_DENSE ? -1 : 0;
+    n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0;
     if (!(algorithm->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
           dim_equals(weight->strides[0], 1)))
         step->weight = need_packed(planner, algorithm->weight, weight, n_axis);

@@ -14,6 +14,7 @@ enum packed_format {
     PACKED_NONE,   /* read where it is */
     PACKED_PANELS, /* [ceil(n / P)][k][P], zero padded; P elements are 64 bytes */
     PACKED_ROWS,   /* [n][k] */
+    PACKED_COLUMNS, /* [k][n] */
     PACKED_VECTOR, /* [n], zero padded to whole panels */
     PACKED_DENSE   /* row-major, as the value's dims say */
 };

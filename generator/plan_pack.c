@@ -113,7 +113,7 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
                 else
                     to = entry->format == PACKED_ROWS ? entry->k : 1;
             } else {
-                to = panels ? loop->unit * panel : loop->unit;
+                to = panels ? loop->unit * panel : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
             }
             nest->dims[d] = number(cx, extent);
             nest->operands[0].strides[d] = number(cx, to);
@@ -192,6 +192,8 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry)
                             (long long)entry->k, (long long)panel);
     case PACKED_ROWS:
         return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
+    case PACKED_COLUMNS:
+        return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->k, (long long)entry->n);
     case PACKED_VECTOR:
         return arena_format(&cx->arena, "[%lld]%s", (long long)entry->n, entry->zero ? ", zero padded" : "");
     default:

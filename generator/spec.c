@@ -28,132 +28,22 @@ struct reader {
 /* Names in C --------------------------------------------------------------------------------------------- */
 
 /* Keywords of C and C++, and words that headers or compilers define as macros. */
-static const char *const c_words[] = {
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "assert",
-    "atomic_cancel",
-    "atomic_commit",
-    "atomic_noexcept",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char16_t",
-    "char32_t",
-    "char8_t",
-    "class",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "compl",
-    "complex",
-    "concept",
-    "const",
-    "const_cast",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "errno",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "far",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "huge",
-    "i386",
-    "if",
-    "imaginary",
-    "inline",
-    "int",
-    "interface",
-    "linux",
-    "long",
-    "mutable",
-    "namespace",
-    "near",
-    "new",
-    "noexcept",
-    "noreturn",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "pascal",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "small",
-    "static",
-    "static_assert",
-    "static_cast",
-    "struct",
-    "switch",
-    "synchronized",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "typeof",
-    "typeof_unqual",
-    "union",
-    "unix",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-    "NULL",
-    "EOF",
-    "I",
-};
+static const char c_words[] =
+    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto bitand "
+    "bitor bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield "
+    "compl complex concept const const_cast consteval constexpr constinit continue decltype default "
+    "delete do double dynamic_cast else enum errno explicit export extern false far float for friend "
+    "goto huge i386 if imaginary inline int interface linux long mutable namespace near new noexcept "
+    "noreturn not not_eq nullptr operator or or_eq pascal private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof small static static_assert "
+    "static_cast struct switch synchronized template this thread_local throw true try typedef typeid "
+    "typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor "
+    "xor_eq NULL EOF I ";
 
-static bool is_c_word(const char *name)
+/* `word` is one of those in `list`, which has a blank around each. */
+static bool is_listed(struct cx *cx, const char *list, const char *word)
 {
-    for (int i = 0; i < COUNT(c_words); i++) {
-        if (strcmp(c_words[i], name) == 0)
-            return true;
-    }
-    return false;
+    return !strchr(word, ' ') && strstr(list, arena_format(&cx->arena, " %s ", word));
 }
 
 static bool is_letter(char c)
@@ -168,7 +58,7 @@ static bool is_digit(char c)
 
 const char *spec_c_name(struct cx *cx, const char *name)
 {
-    if (is_c_word(name))
+    if (is_listed(cx, c_words, name))
         return arena_format(&cx->arena, "%s_", name);
 
     char *result = arena_format(&cx->arena, "%s%s", is_letter(name[0]) || (name[0] & 0x80) ? "" : "_", name);
@@ -435,46 +325,44 @@ static bool is_mapping(struct reader *r, const struct node *key, const struct no
 static const struct dtype_row {
     const char *name, *own; /* PyTorch's own name; NULL: modc does not have it */
     bool model;             /* may be the dtype of a model */
-} dtypes[] = {
-    {"float64", "float64", true},
-    {"float32", "float32", true},
-    {"float16", "float16", true},
-    {"bfloat16", "bfloat16", true},
-    {"complex64", "complex64", true},
-    {"complex128", "complex128", true},
-    {"int64", "int64", false},
-    {"int32", "int32", false},
-    {"int16", "int16", false},
-    {"int8", "int8", false},
-    {"uint8", "uint8", false},
-    {"bool", "bool", false},
-    {"double", "float64", true},
-    {"float", "float32", true},
-    {"half", "float16", true},
-    {"cfloat", "complex64", true},
-    {"cdouble", "complex128", true},
-    {"long", "int64", false},
-    {"int", "int32", false},
-    {"short", "int16", false},
-    {"complex32", NULL, false},
-    {"chalf", NULL, false},
-    {"uint16", NULL, false},
-    {"uint32", NULL, false},
-    {"uint64", NULL, false},
-    {"float8_e4m3fn", NULL, false},
-    {"float8_e5m2", NULL, false},
-    {"float8_e4m3fnuz", NULL, false},
-    {"float8_e5m2fnuz", NULL, false},
-    {"float8_e8m0fnu", NULL, false},
-    {"float4_e2m1fn_x2", NULL, false},
-    {"quint8", NULL, false},
-    {"qint8", NULL, false},
-    {"qint32", NULL, false},
-    {"quint4x2", NULL, false},
-    {"quint2x4", NULL, false},
-    {"bits8", NULL, false},
-    {"bits16", NULL, false},
-};
+} dtypes[] = {{"float64", "float64", true},
+              {"float32", "float32", true},
+              {"float16", "float16", true},
+              {"bfloat16", "bfloat16", true},
+              {"complex64", "complex64", true},
+              {"complex128", "complex128", true},
+              {"int64", "int64", false},
+              {"int32", "int32", false},
+              {"int16", "int16", false},
+              {"int8", "int8", false},
+              {"uint8", "uint8", false},
+              {"bool", "bool", false},
+              {"double", "float64", true},
+              {"float", "float32", true},
+              {"half", "float16", true},
+              {"cfloat", "complex64", true},
+              {"cdouble", "complex128", true},
+              {"long", "int64", false},
+              {"int", "int32", false},
+              {"short", "int16", false},
+              {"complex32", NULL, false},
+              {"chalf", NULL, false},
+              {"uint16", NULL, false},
+              {"uint32", NULL, false},
+              {"uint64", NULL, false},
+              {"float8_e4m3fn", NULL, false},
+              {"float8_e5m2", NULL, false},
+              {"float8_e4m3fnuz", NULL, false},
+              {"float8_e5m2fnuz", NULL, false},
+              {"float8_e8m0fnu", NULL, false},
+              {"float4_e2m1fn_x2", NULL, false},
+              {"quint8", NULL, false},
+              {"qint8", NULL, false},
+              {"qint32", NULL, false},
+              {"quint4x2", NULL, false},
+              {"quint2x4", NULL, false},
+              {"bits8", NULL, false},
+              {"bits16", NULL, false}};
 
 /* PyTorch's own name of a dtype, or NULL after an error. */
 static const char *read_dtype(struct reader *r, const char *text, struct loc loc, bool model)
@@ -595,7 +483,7 @@ static void read_model(struct reader *r, const struct node *key, const struct no
     const char *text = read_text(r, key, node, "the name of the model");
 
     r->has_model = true;
-    if (text && is_c_word(text)) {
+    if (text && is_listed(r->cx, c_words, text)) {
         diag_error(r->cx, node->loc,
                    "the model's name is the prefix of everything in C, where '%s' is a keyword", text);
         return;
@@ -1266,56 +1154,12 @@ static void read_entry(struct reader *r, const struct signature *signature, cons
 }
 
 /* Functions that are emitted for every model, behind its prefix. */
-static const char *const emitted[] = {
-    "apply",
-    "attach",
-    "backward",
-    "buffers",
-    "children",
-    "compile",
-    "cpu",
-    "cuda",
-    "deinit",
-    "double",
-    "eval",
-    "extra_repr",
-    "float",
-    "free",
-    "get_buffer",
-    "get_parameter",
-    "get_submodule",
-    "half",
-    "init",
-    "init_params",
-    "init_parameters",
-    "load",
-    "load_state_dict",
-    "modules",
-    "named_buffers",
-    "named_children",
-    "named_modules",
-    "named_parameters",
-    "pack",
-    "parameters",
-    "print",
-    "register_forward_hook",
-    "requires_grad",
-    "requires_grad_",
-    "reset_state",
-    "rollout",
-    "save",
-    "share",
-    "state",
-    "state_dict",
-    "step",
-    "to",
-    "train",
-    "type",
-    "unpack",
-    "update",
-    "workspace",
-    "zero_grad",
-};
+static const char emitted[] =
+    " apply attach backward buffers children compile cpu cuda deinit double eval extra_repr float "
+    "free get_buffer get_parameter get_submodule half init init_params init_parameters load "
+    "load_state_dict modules named_buffers named_children named_modules named_parameters pack "
+    "parameters print register_forward_hook requires_grad requires_grad_ reset_state rollout save "
+    "share state state_dict step to train type unpack update workspace zero_grad ";
 
 static void read_entries(struct reader *r, const struct node *key, const struct node *node)
 {
@@ -1325,7 +1169,6 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
         return;
     for (int i = 0; i < node->count; i++) {
         struct signature signature;
-        bool taken = false;
 
         if (!read_signature(r, node->keys[i], &signature))
             continue;
@@ -1334,9 +1177,7 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
             diag_hint(r->cx, "move it out of 'entries'");
             continue;
         }
-        for (int k = 0; k < COUNT(emitted); k++)
-            taken |= strcmp(emitted[k], signature.name) == 0;
-        if (taken) {
+        if (is_listed(r->cx, emitted, signature.name)) {
             diag_error(r->cx, signature.loc,
                        "the entry '%s' would have the name of a function of every model, %s_%s",
                        signature.name, r->spec->model, signature.name);

@@ -56,7 +56,8 @@
 
 /* Register tiles of a matrix product. MODC_TILE_ROWS: the most rows of a tile; MODC_TILE_VECTORS(rows): how many vectors
  * of columns a tile of so many rows takes, which fit the register file with room for the operands and hide the latency
- * of the multiply-add; MODC_TILE_SETS(tile, k): over how many accumulators a tile of few vectors splits K. */
+ * of the multiply-add; MODC_LINE_ROWS: the most pixels of a convolution's tile (clang runs out of registers at the ends
+ * of a line before gcc does); MODC_TILE_SETS(tile, k): over how many accumulators a tile of few vectors splits K. */
 #if MODC_LANES == 16
 #define MODC_TILE_ROWS 14
 #define MODC_TILE_VECTORS(rows) ((rows) >= 8 ? 2 : (rows) > 1 ? 4 : 8)
@@ -70,8 +71,20 @@
 #define MODC_TILE_ROWS 1
 #define MODC_TILE_VECTORS(rows) 8
 #endif
+#if MODC_LANES == 16 && defined __clang__
+#define MODC_LINE_ROWS 10
+#else
+#define MODC_LINE_ROWS MODC_TILE_ROWS
+#endif
 #define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
 #define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
+
+/* The pixels of a depthwise convolution's tile. */
+#if MODC_LANES > 1
+#define MODC_DEPTHWISE_ROWS 8
+#else
+#define MODC_DEPTHWISE_ROWS 1
+#endif
 
 /* Tiles of dot products, in rows and outputs. */
 #if MODC_LANES == 16 || defined __aarch64__
@@ -130,6 +143,13 @@
 #define MODC_KEEP(vector) __asm__("" : "+v"(vector))
 #else
 #define MODC_KEEP(vector) ((void)0)
+#endif
+
+/* Before a tile: keeps what it loads from being hoisted out of the loops around, where it would take registers. */
+#if defined __GNUC__
+#define MODC_FENCE __asm__ volatile("" : : : "memory")
+#else
+#define MODC_FENCE ((void)0)
 #endif
 
 #if defined __GNUC__
@@ -200,6 +220,21 @@ MODC_INLINE int32_t modc_mod_i32(int32_t a, int32_t b)
     return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
 }
 
+/* torch.pow: wraps; a negative exponent gives 0 but for bases 1 and -1. */
+MODC_INLINE int64_t modc_pow_i64(int64_t base, int64_t exponent)
+{
+    uint64_t result = 1, square = (uint64_t)base;
+
+    if (exponent < 0)
+        return base == 1 || (base == -1 && exponent % 2 == 0) ? 1 : base == -1 ? -1 : 0;
+    for (; exponent > 0; exponent /= 2) {
+        if (exponent % 2 == 1)
+            result *= square;
+        square *= square;
+    }
+    return (int64_t)result;
+}
+
 MODC_INLINE int modc_floordiv(int a, int b)
 {
     return (int)modc_floordiv_i32(a, b);
@@ -208,6 +243,16 @@ MODC_INLINE int modc_floordiv(int a, int b)
 MODC_INLINE int modc_mod(int a, int b)
 {
     return (int)modc_mod_i32(a, b);
+}
+
+MODC_INLINE int modc_min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+MODC_INLINE int modc_max(int a, int b)
+{
+    return a > b ? a : b;
 }
 
 /* ---- casts that are defined everywhere: NaN and what does not fit become the least integer, as x86 does - */
@@ -659,6 +704,11 @@ MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
         *p = v;
 }
 
+MODC_INLINE MODC_T MODC_F(first)(MODC_T v, int n, MODC_T rest)
+{
+    return n > 0 ? v : rest;
+}
+
 MODC_INLINE MODC_U MODC_F(bits)(MODC_T a)
 {
     return modc_f32_to_bits(a);
@@ -744,6 +794,11 @@ MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
 {
     if (n > 0)
         *p = v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(first)(MODC_T64 v, int n, MODC_T64 rest)
+{
+    return n > 0 ? v : rest;
 }
 
 MODC_INLINE MODC_T64 MODC_D(select)(MODC_M64 mask, MODC_T64 a, MODC_T64 b)
@@ -1045,6 +1100,35 @@ MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
     }
 }
 #endif
+
+/* The first n lanes of v, the others of `rest`. */
+#if MODC_LANES == 16
+#define MODC_LANE_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+#define MODC_LANE64_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7}
+#elif MODC_LANES == 8
+#define MODC_LANE_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7}
+#define MODC_LANE64_NUMBERS {0, 1, 2, 3}
+#else
+#define MODC_LANE_NUMBERS {0, 1, 2, 3}
+#define MODC_LANE64_NUMBERS {0, 1}
+#endif
+
+MODC_INLINE MODC_T MODC_F(first)(MODC_T v, int n, MODC_T rest)
+{
+    const MODC_M lane = MODC_LANE_NUMBERS, zero = {0};
+
+    return MODC_F(select)((MODC_M)(lane < zero + n), v, rest);
+}
+
+MODC_INLINE MODC_T64 MODC_D(first)(MODC_T64 v, int n, MODC_T64 rest)
+{
+    const MODC_M64 lane = MODC_LANE64_NUMBERS, zero = {0};
+
+    return MODC_D(select)((MODC_M64)(lane < zero + n), v, rest);
+}
+
+#undef MODC_LANE_NUMBERS
+#undef MODC_LANE64_NUMBERS
 
 /* Over the lanes: halves onto each other. NaN propagates. */
 #if MODC_LANES >= 8

@@ -12,8 +12,8 @@ const struct layer_row linear_rows[] = {
     {
         .name = "Linear",
         .args = {{"in_features", ARG_INT, NULL}, {"out_features", ARG_INT, NULL}, {"bias", ARG_BOOL, "True"}},
-        .params = {{"weight", "out_features, in_features", "kaiming_uniform_(a=5 ** 0.5)"},
-                   {"bias", "out_features", "uniform_(-bound, bound)", .when = "bias",
+        .params = {{.name = "weight", .shape = "out_features, in_features", .init = "kaiming_uniform_(a=5 ** 0.5)"},
+                   {.name = "bias", .shape = "out_features", .init = "uniform_(-bound, bound)", .when = "bias",
                     .with = "bound = 1 / in_features ** 0.5 if in_features > 0 else 0"}},
         .checks = {{"in_features >= 0", "in_features must not be negative, found {in_features}"},
                    {"out_features >= 0", "out_features must not be negative, found {out_features}"}},

@@ -63,6 +63,36 @@ static bool is_rows(struct arena *arena, const struct value *value)
     return true;
 }
 
+bool tail_strides(struct arena *arena, const struct value *operand, const struct value *out, const struct dim **row,
+                  const struct dim **column)
+{
+    const struct dim *zero = dim_const(arena, 0), *strides[MAX_DIMS], *whole = NULL;
+
+    for (int i = 0; i < out->ndim; i++) {
+        int at = i - (out->ndim - operand->ndim);
+
+        strides[i] = at < 0 || is_one(operand->dims[at]) ? zero : operand->strides[at];
+    }
+    *column = out->ndim > 0 ? strides[out->ndim - 1] : zero;
+    *row = zero;
+    for (int i = out->ndim - 2; i >= 0; i--) {
+        if (is_one(out->dims[i]))
+            continue;
+        if (!whole)
+            *row = strides[i];
+        else if (!dim_equal(strides[i], whole))
+            return false;
+        whole = dim_mul(arena, strides[i], out->dims[i]);
+    }
+    return dim_equals(*column, 0) || dim_equals(*column, 1);
+}
+
+static bool has_row_tail(const struct op *op)
+{
+    return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
+           op->code == GRAPH_OP_NORM;
+}
+
 static bool accepts(struct graph *graph, const struct op *op, int input)
 {
     const struct value *value = op->inputs[input];
@@ -70,7 +100,7 @@ static bool accepts(struct graph *graph, const struct op *op, int input)
     enum op_accepts needed = op_rows[op->code].accepts ? op_rows[op->code].accepts(op, input) : ACCEPT_ANY;
 
     if (input >= op->tail_first)
-        return true; /* operands of tails are read by strides */
+        return true; /* operands of tails are read by strides, see tail_operands */
     /* static weights are packed by the plan from any strides */
     if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT) && input >= 1 &&
         value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
@@ -109,6 +139,24 @@ static bool is_output_ready(struct graph *graph, int output)
     return true;
 }
 
+/* Kernels with tiles read a tail's operands by row and column. */
+static void tail_operands(struct graph *graph, struct op *op, int *at)
+{
+    const struct value *out = op->outputs[0];
+    const struct dim *row, *column;
+
+    for (int j = op->tail_first; has_row_tail(op) && j < op->input_count; j++) {
+        struct value *whole;
+
+        if (tail_strides(&graph->cx->arena, op->inputs[j], out, &row, &column))
+            continue;
+        whole = edit_expand(graph, at, op->inputs[j], out->ndim, out->dims);
+        if (whole != op->inputs[j])
+            view_resolve(&graph->cx->arena, whole->op, op->inputs[j], whole);
+        op->inputs[j] = insert_copy(graph, at, whole);
+    }
+}
+
 void pass_legalise(struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++) {
@@ -126,6 +174,7 @@ void pass_legalise(struct graph *graph)
                 op->inputs[j] = insert_copy(graph, &i, op->inputs[j]);
         for (int j = 0; j < op->output_count; j++)
             set_dense(graph, op->outputs[j]);
+        tail_operands(graph, op, &i);
     }
     for (int i = 0; i < graph->output_count; i++) {
         int at = graph->op_count;

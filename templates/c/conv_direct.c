@@ -40,6 +40,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors, x0 = pixel * T_sw - T_pw;
     T_vec sum[MODC_TILE_REGISTERS];
 
+    MODC_FENCE;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
 #if T_bias
@@ -104,7 +105,7 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 #if T_fixed_ow
     /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
     enum {
-        tiles = (T_ow + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
+        tiles = (T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
         rows = T_ow / tiles,
         tall = T_ow % tiles,
         first = rows + (tall > 0),
@@ -134,8 +135,8 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 
     for (; p < (T_pw + T_sw - 1) / T_sw && p < T_ow; p++)
         T_NAME_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel T_PASS);
-    for (; p + MODC_TILE_ROWS <= inside && p + MODC_TILE_ROWS <= T_ow; p += MODC_TILE_ROWS)
-        T_NAME_tile(y, x, w, bias, MODC_TILE_ROWS, columns, 0, 0, 0, line, y0, p, channel T_PASS);
+    for (; p + MODC_LINE_ROWS <= inside && p + MODC_LINE_ROWS <= T_ow; p += MODC_LINE_ROWS)
+        T_NAME_tile(y, x, w, bias, MODC_LINE_ROWS, columns, 0, 0, 0, line, y0, p, channel T_PASS);
     for (; p < T_ow; p++)
         T_NAME_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel T_PASS);
 #endif
@@ -148,9 +149,9 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         panel = T_kh * T_kw * T_c * T_P,
         panels = (T_oc + T_P - 1) / T_P,
 #if T_fixed_ow
-        most = (T_ow + (T_ow + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS - 1) / ((T_ow + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS),
+        most = (T_ow + (T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) / ((T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
 #else
-        most = MODC_TILE_ROWS,
+        most = MODC_LINE_ROWS,
 #endif
         band = MODC_TILE_VECTORS(most) * T_LANES,
         full = T_oc / band * band,

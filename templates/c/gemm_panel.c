@@ -13,6 +13,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
+    MODC_FENCE;
     x += row * T_ldx;
     w += column / T_P * (T_k * T_P) + column % T_P;
     MODC_UNROLL

@@ -15,6 +15,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int tile = rows * vectors;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
+    MODC_FENCE;
     x += row * T_xm;
     w += column;
     MODC_UNROLL

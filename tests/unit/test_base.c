@@ -1,11 +1,12 @@
 /* test_base.c - arena, diagnostics, texts, files. */
 #define _POSIX_C_SOURCE 200809L
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <dirent.h>
 #include <fcntl.h>

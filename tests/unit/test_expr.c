@@ -1,10 +1,12 @@
 /* test_expr.c - expressions, statements, signatures: what they mean, where they stand, and how faults are
  * said. */
-#include <cmocka.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -422,6 +424,24 @@ static void blocks_say_every_fault(void **state)
     arena_free(&cx.arena);
 }
 
+/* Quotes, brackets and backslashes that the text ends in. */
+static void blocks_end_with_their_text(void **state)
+{
+    static const char *const texts[] = {"x = 'a",    "x = (\ny = \"", "x = \\",      "x = 'a\\",
+                                        "x = (\\\n", "x = [\n'a\\'",  "x = 1 # end", "x = (\n# end"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct source source = {.name = "t", .text = texts[i], .length = strlen(texts[i])};
+        struct cx cx = {0};
+        int count = 0;
+
+        stmt_parse_block(&cx, &source, 0, source.length, &count);
+        assert_true(diag_errors(&cx) > 0 || count == 1);
+        arena_free(&cx.arena);
+    }
+}
+
 static bool signature(struct cx *cx, const char *text, struct signature *out)
 {
     struct source *source = ARENA_NEW(&cx->arena, struct source);
@@ -489,6 +509,7 @@ int main(void)
         cmocka_unit_test(every_node_knows_its_text),
         cmocka_unit_test(blocks_have_a_statement_a_line),
         cmocka_unit_test(blocks_say_every_fault),
+        cmocka_unit_test(blocks_end_with_their_text),
         cmocka_unit_test(signatures_have_names_and_defaults),
         cmocka_unit_test(signatures_that_are_wrong),
     };

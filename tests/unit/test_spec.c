@@ -1,9 +1,11 @@
 /* test_spec.c - what a spec becomes, and every way in which one can be wrong. */
-#include <cmocka.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,1294 @@
+/* emit.c - prints the files of a model: header, functions, tables. Kernels come from kernel.c. */
+#include "emit.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embedded.h"
+#include "kernel.h"
+#include "options.h"
+#include "pass.h"
+#include "weights.h"
+
+struct emit {
+    struct cx *cx;
+    const struct plan *plan;
+    const struct module_tree *tree;
+    const char *m, *M; /* the model's name, and in capitals */
+    struct kernels kernels;
+    const struct embedded_weights *weights;
+};
+
+static const char *upper_case(struct cx *cx, const char *text)
+{
+    char *out = arena_string(&cx->arena, text);
+
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
+}
+
+static const char *shape_of(struct cx *cx, const struct value *value)
+{
+    return shape_text(&cx->arena, value->ndim, value->dims);
+}
+
+static const char *tensor_shape_text(struct cx *cx, const struct module_tensor *tensor)
+{
+    return shape_text(&cx->arena, tensor->ndim, tensor->shape);
+}
+
+/* A path as an enum constant: POLICY_TRUNK_0; the root is POLICY_ROOT. */
+static const char *module_constant(struct emit *e, const struct module *module)
+{
+    const char *flat = c_flat(e->cx, module->path[0] ? module->path : "root");
+
+    return arena_format(&e->cx->arena, "%s_%s", e->M, upper_case(e->cx, flat[0] == '_' ? flat + 1 : flat));
+}
+
+/* ---- struct NAME_params ----------------------------------------------------------------------------------- */
+
+static bool has_tensors(const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (module->tensors[i]->key >= 0 && module->tensors[i]->kind != MODULE_STATE)
+            return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (has_tensors(module->children[i]))
+            return true;
+    return false;
+}
+
+/* Classes that a region is made of have named structs, so that functions can take them. */
+static const char *struct_name(struct emit *e, const struct module *module)
+{
+    for (int i = 1; module->signature && module->parent && i < e->plan->group_count; i++)
+        if (strcmp(e->plan->groups[i]->root->signature, module->signature) == 0)
+            return arena_format(&e->cx->arena, "%s_%s", e->m, e->plan->groups[i]->name);
+    return NULL;
+}
+
+static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)
+{
+    for (int i = 0; i < module->tensor_count; i++) {
+        const struct module_tensor *tensor = module->tensors[i];
+
+        if (tensor->key < 0 || tensor->kind == MODULE_STATE)
+            continue;
+        text_printf(out, "%*s%s%s *%s; /* %s%s */\n", indent, "", tensor->written ? "" : "const ", dtype_rows[tensor->dtype].c,
+                    spec_c_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
+                    tensor->written ? "; written by forward in training mode" : "");
+    }
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+        bool array = module_is_array(child), elements = module_is_array(module);
+        const char *named;
+
+        if (!has_tensors(child) || (elements && i > 0))
+            continue;
+        if (elements) { /* printed as the element type of the array by the parent */
+            print_members(e, out, child, indent);
+            return;
+        }
+        named = array ? struct_name(e, child->children[0]) : struct_name(e, child);
+        if (named) {
+            text_printf(out, "%*sstruct %s %s", indent, "", named, c_path(e->cx, child->name));
+        } else {
+            text_printf(out, "%*sstruct {\n", indent, "");
+            print_members(e, out, child, indent + 4);
+            text_printf(out, "%*s} %s", indent, "", c_path(e->cx, child->name));
+        }
+        if (array)
+            text_printf(out, "[%d]", child->child_count);
+        text_add(out, ";\n");
+    }
+}
+
+static void print_params(struct emit *e, struct text *out)
+{
+    for (int i = 1; i < e->plan->group_count; i++) {
+        const struct pack_group *group = e->plan->groups[i];
+
+        if (!has_tensors(group->root))
+            continue;
+        text_printf(out, "/* %s */\nstruct %s_%s {\n", group->root->signature, e->m, group->name);
+        print_members(e, out, group->root, 4);
+        text_add(out, "};\n\n");
+    }
+    text_printf(out, "/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */\nstruct %s_params {\n"
+                     "    struct modc_params base;\n", e->m);
+    print_members(e, out, e->tree->root, 4);
+    text_add(out, "};\n\n");
+}
+
+/* ---- signatures of entries -------------------------------------------------------------------------------- */
+
+static const struct graph *entry_graph(const struct entry *entry)
+{
+    return entry->graphs[0][0];
+}
+
+/* Sizes that the entry takes: all of the model's, in order. */
+static void print_sizes(struct emit *e, struct text *out)
+{
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", int %s", spec_c_name(e->cx, e->tree->sizes[i].name));
+}
+
+static const char *output_name(struct emit *e, const struct graph *graph, int index)
+{
+    const char *name = spec_c_name(e->cx, graph->output_names[index]);
+
+    for (int i = 0; i < graph->input_count; i++)
+        if (strcmp(spec_c_name(e->cx, graph->inputs[i]->name), name) == 0)
+            return arena_format(&e->cx->arena, "%s_out", name);
+    return name;
+}
+
+static void print_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    print_sizes(e, out);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, spec_c_name(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c, output_name(e, graph, i));
+}
+
+static void pass_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", %s", spec_c_name(e->cx, e->tree->sizes[i].name));
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", %s", spec_c_name(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, ", %s", output_name(e, graph, i));
+}
+
+/* `line` with its arguments broken at 108 columns, aligned behind the parenthesis. */
+static void print_wrapped(struct text *out, const char *line)
+{
+    size_t open = strcspn(line, "("), column = 0, length = strlen(line), start = 0;
+
+    if (length <= 108) {
+        text_printf(out, "%s\n", line);
+        return;
+    }
+    for (size_t i = 0; i < length;) {
+        size_t next = i;
+
+        while (line[next] && line[next] != ',')
+            next++;
+        next += line[next] == ',';
+        if (column + (next - i) > 108 && i > start) {
+            start = i + (line[i] == ' ');
+            text_printf(out, "\n%*s", (int)open + 1, "");
+            column = open + 1;
+            i = start;
+        }
+        text_add_bytes(out, line + i, next - i);
+        column += next - i;
+        i = next;
+    }
+    text_add(out, "\n");
+}
+
+static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, int fenced)
+{
+    return entry->graphs[training][fenced] ? plan_variant(e->plan, entry->graphs[training][fenced]) : NULL;
+}
+
+/* POLICY_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES */
+static const char *workspace_constant(struct emit *e, const struct entry *entry, int training, int fenced)
+{
+    bool forward = strcmp(entry->name, "forward") == 0;
+
+    return arena_format(&e->cx->arena, "%s_%s%s%s%sWORKSPACE_BYTES", e->M, forward ? "" : upper_case(e->cx, entry->name),
+                        forward ? "" : "_", training ? "TRAIN_" : "", fenced ? "FENCED_" : "");
+}
+
+static int64_t at_least_one(int64_t bytes)
+{
+    return bytes > 0 ? bytes : PLAN_ALIGN;
+}
+
+static int64_t variant_bytes(const struct emit *e, const struct variant *variant)
+{
+    return at_least_one(e->plan->state_bytes + variant->peak);
+}
+
+/* ---- header ----------------------------------------------------------------------------------------------- */
+
+static void print_header_constants(struct emit *e, struct text *out)
+{
+    const struct module_tree *tree = e->tree;
+
+    for (int i = 0; i < tree->size_count; i++)
+        text_printf(out, "#define %s_MAX_%s %lld\n", e->M, upper_case(e->cx, tree->sizes[i].name), (long long)tree->sizes[i].max);
+    for (int i = 0; i < e->plan->program->entry_count; i++) {
+        const struct entry *entry = &e->plan->program->entries[i];
+
+        for (int s = 0; s < tree->size_count; s++)
+            if (entry->sizes[s].max != tree->sizes[s].max)
+                text_printf(out, "#define %s_%s_MAX_%s %lld\n", e->M, upper_case(e->cx, entry->name),
+                            upper_case(e->cx, tree->sizes[s].name), (long long)entry->sizes[s].max);
+    }
+    text_printf(out, "\n/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
+    text_printf(out, "#define %s_PARAM_BYTES %lld /* parameters and buffers in PyTorch's layout */\n", e->M,
+                (long long)at_least_one(e->plan->param_bytes));
+    text_printf(out, "#define %s_PACKED_BYTES %lld /* what %s_pack makes of them for the kernels */\n", e->M,
+                (long long)at_least_one(e->plan->groups[0]->bytes), e->m);
+    if (e->plan->state_bytes > 0)
+        text_printf(out, "#define %s_STATE_BYTES %lld /* at the head of every workspace */\n", e->M, (long long)e->plan->state_bytes);
+    for (int i = 0; i < e->plan->program->entry_count; i++) {
+        for (int v = 0; v < 4; v++) {
+            const struct entry *entry = &e->plan->program->entries[i];
+            const struct variant *variant = entry_variant(e, entry, v & 1, v >> 1);
+
+            if (variant)
+                text_printf(out, "#define %s %lld\n", workspace_constant(e, entry, v & 1, v >> 1),
+                            (long long)variant_bytes(e, variant));
+        }
+    }
+    text_add(out, "\n");
+}
+
+static void print_header_modules(struct emit *e, struct text *out)
+{
+    text_add(out, "/* Modules, for hooks and tables. */\nenum {\n");
+    for (int i = 0; i < e->tree->module_count; i++)
+        text_printf(out, "    %s,\n", module_constant(e, e->tree->modules[i]));
+    text_printf(out, "    %s_MODULES\n};\n\n", e->M);
+}
+
+/* The runtime's functions under the model's name. */
+static void print_wrappers(struct emit *e, struct text *out)
+{
+    const char *m = e->m;
+
+    text_printf(out, "/* Parameters: see modc.h for what each returns. */\n");
+    text_printf(out, "static inline enum modc_status %s_bind(struct %s_params *params, void *block, size_t bytes)\n"
+                     "{\n    return modc_bind(&params->base, &%s_model, block, bytes);\n}\n\n", m, m, m);
+    text_printf(out, "static inline enum modc_status %s_load_bytes(struct %s_params *params, const void *bytes, size_t length,\n"
+                     "%*sunsigned flags, struct modc_report *report)\n"
+                     "{\n    return modc_load_bytes(&params->base, bytes, length, flags, report);\n}\n\n", m, m,
+                (int)strlen(m) + 43, "");
+    text_printf(out, "static inline enum modc_status %s_save_bytes(const struct %s_params *params, void *out, size_t capacity,\n"
+                     "%*ssize_t *length)\n"
+                     "{\n    return modc_save_bytes(&params->base, out, capacity, length);\n}\n\n", m, m,
+                (int)strlen(m) + 43, "");
+    text_printf(out, "static inline enum modc_status %s_pack(struct %s_params *params, void *block, size_t bytes)\n"
+                     "{\n    return modc_pack(&params->base, block, bytes);\n}\n\n", m, m);
+    text_printf(out, "static inline enum modc_status %s_reset(struct %s_params *params, uint64_t seed)\n"
+                     "{\n    return modc_reset(&params->base, seed);\n}\n\n", m, m);
+    text_printf(out, "static inline void %s_changed(struct %s_params *params)\n"
+                     "{\n    modc_changed(&params->base);\n}\n\n", m, m);
+    text_printf(out, "/* In modc_host.c: */\n"
+                     "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags,\n"
+                     "%*sstruct modc_report *report)\n"
+                     "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n", m, m, (int)strlen(m) + 38, "");
+    text_printf(out, "static inline enum modc_status %s_save(const struct %s_params *params, const char *path)\n"
+                     "{\n    return modc_save(&params->base, path);\n}\n\n", m, m);
+    text_printf(out, "/* Contexts. */\n"
+                     "static inline enum modc_status %s_init(struct %s *net, struct %s_params *params, void *workspace,\n"
+                     "%*ssize_t bytes)\n"
+                     "{\n    return modc_init(&net->base, &%s_model, &params->base, workspace, bytes);\n}\n\n", m, m, m,
+                (int)strlen(m) + 38, "", m);
+    text_printf(out, "static inline void %s_train(struct %s *net, bool mode)\n{\n    modc_train(&net->base, mode);\n}\n\n", m, m);
+    text_printf(out, "static inline void %s_eval(struct %s *net)\n{\n    modc_train(&net->base, false);\n}\n\n", m, m);
+    text_printf(out, "static inline void %s_seed(struct %s *net, uint64_t seed)\n{\n    modc_seed(&net->base, seed);\n}\n\n", m, m);
+    if (e->plan->state_bytes > 0)
+        text_printf(out, "static inline void %s_reset_state(struct %s *net)\n{\n    modc_reset_state(&net->base);\n}\n\n", m, m);
+    if (e->tree->spec->hooks != SPEC_OFF) {
+        text_printf(out, "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
+        for (int pre = 0; pre < 2; pre++)
+            text_printf(out, "static inline enum modc_status %s_register_forward_%shook(struct %s *net, int module, struct modc_hook *hook,\n"
+                             "%*sunsigned flags)\n"
+                             "{\n    return modc_register_forward_%shook(&net->base, module, hook, flags);\n}\n\n", m,
+                        pre ? "pre_" : "", m, (int)strlen(m) + (pre ? 55 : 51), "", pre ? "pre_" : "");
+    }
+    text_printf(out, "static inline void %s_print(void (*write)(void *user, const char *text, size_t length), void *user)\n"
+                     "{\n    modc_print(&%s_model, write, user);\n}\n\n", m, m);
+}
+
+static void print_header(struct emit *e, struct text *out)
+{
+    const char *m = e->m, *M = e->M;
+
+    text_printf(out, "/* %s.h - written by modc from %s; change the spec, not this file. It is yours, under any terms.\n"
+                     " *\n", m, m);
+    text_printf(out, " *     struct %s_params params;\n"
+                     " *     struct %s net;\n"
+                     " *     %s_bind(&params, param_block, sizeof param_block);\n"
+                     " *     %s_load(&params, \"%s.safetensors\", MODC_STRICT, &report);\n"
+                     " *     %s_pack(&params, packed_block, sizeof packed_block);\n"
+                     " *     %s_init(&net, &params, workspace, sizeof workspace);\n", m, m, m, m, m, m, m);
+    if (e->plan->program->entry_count > 0) {
+        const struct entry *entry = &e->plan->program->entries[0];
+        struct text call = text_new(&e->cx->arena);
+
+        pass_arguments(e, &call, entry_graph(entry));
+        text_printf(out, " *     %s_%s(&net%s);\n", m, entry->name, call.data);
+    }
+    text_printf(out, " */\n#ifndef %s_H\n#define %s_H\n\n#include \"modc.h\"\n\n"
+                     "#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
+                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", M, M, m);
+    print_header_constants(e, out);
+    print_header_modules(e, out);
+    print_params(e, out);
+    text_printf(out, "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
+                     "    struct modc_context base;\n};\n\n", m);
+    for (int i = 0; i < e->plan->program->entry_count; i++) {
+        const struct entry *entry = &e->plan->program->entries[i];
+        const struct graph *graph = entry_graph(entry);
+        struct text line = text_new(&e->cx->arena);
+
+        text_add(out, "/* ");
+        for (int j = 0; j < graph->output_count; j++)
+            text_printf(out, "%s%s %s %s", j ? ", " : "", output_name(e, graph, j), dtype_rows[graph->outputs[j]->dtype].name,
+                        shape_of(e->cx, graph->outputs[j]));
+        text_add(out, " from");
+        for (int j = 0; j < graph->input_count; j++)
+            text_printf(out, "%s %s %s %s", j ? "," : "", graph->inputs[j]->name, dtype_rows[graph->inputs[j]->dtype].name,
+                        shape_of(e->cx, graph->inputs[j]));
+        text_add(out, " */\n");
+        text_printf(&line, "enum modc_status %s_%s(struct %s *net", m, entry->name, m);
+        print_arguments(e, &line, graph);
+        text_add(&line, ");");
+        print_wrapped(out, line.data);
+        text_add(out, "\n");
+    }
+    text_printf(out, "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n", m);
+    if (e->weights)
+        text_printf(out, "/* Binds the weights that are embedded in the program; nothing is copied. */\n"
+                         "enum modc_status %s_bind_embedded(struct %s_params *params);\n\n", m, m);
+    print_wrappers(e, out);
+    text_add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+
+/* ---- constants, packed structs ---------------------------------------------------------------------------- */
+
+static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
+{
+    extern const char *expr_number(struct cx *, enum dtype, double, int64_t);
+
+    text_add(out, expr_number(e->cx, dtype, dtype_is_float(dtype) ? value.f : 0, dtype_is_float(dtype) ? 0 : value.i));
+}
+
+static void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor)
+{
+    int64_t count = tensor_count(tensor);
+    size_t start;
+
+    text_printf(out, "static const %s %s[%lld] MODC_ALIGNED = {\n   ", dtype_rows[tensor->dtype].c, name,
+                (long long)(count > 0 ? count : 1));
+    start = out->length - 3;
+    for (int64_t i = 0; i < count; i++) {
+        if (out->length - start > 96) {
+            text_add(out, "\n   ");
+            start = out->length - 3;
+        }
+        text_add(out, " ");
+        print_number(e, out, tensor->dtype, tensor->data[i]);
+        text_add(out, i + 1 < count ? "," : "");
+    }
+    text_add(out, "\n};\n\n");
+}
+
+static const char *packed_struct(struct emit *e, const struct pack_group *group)
+{
+    return arena_format(&e->cx->arena, "%s_%s%spacked", e->m, group->name, group->name[0] ? "_" : "");
+}
+
+static void print_packed_structs(struct emit *e, struct text *out)
+{
+    for (int g = 1; g <= e->plan->group_count; g++) {
+        const struct pack_group *group = e->plan->groups[g % e->plan->group_count]; /* the model's last */
+
+        if (group->bytes == 0)
+            continue;
+        text_printf(out, "/* %s */\nstruct %s {\n", group->name[0] ? group->root->signature : "What the kernels read",
+                    packed_struct(e, group));
+        for (int i = 0; i < group->entry_count; i++) {
+            const struct packed *entry = group->entries[i];
+
+            text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[entry->dtype].c, entry->name,
+                        (long long)entry->count, entry->comment);
+        }
+        for (int i = 0; i < group->child_count; i++) {
+            const struct pack_child *child = &group->children[i];
+
+            if (child->group->bytes == 0)
+                continue;
+            text_printf(out, "    struct %s %s", packed_struct(e, child->group), child->member);
+            if (child->count > 0)
+                text_printf(out, "[%d]", child->count);
+            text_add(out, ";\n");
+        }
+        text_add(out, "};\n\n");
+    }
+    if (e->plan->groups[0]->bytes > 0)
+        text_printf(out, "typedef char %s_packed_fits[sizeof(struct %s) <= %s_PACKED_BYTES ? 1 : -1];\n\n", e->m,
+                    packed_struct(e, e->plan->groups[0]), e->M);
+    if (e->tree->state_count > 0) {
+        text_printf(out, "struct %s_state {\n", e->m);
+        for (int i = 0; i < e->tree->state_count; i++) {
+            const struct module_tensor *tensor = e->tree->states[i];
+
+            text_printf(out, "    MODC_ALIGNED %s %s", dtype_rows[tensor->dtype].c, c_flat(e->cx, tensor->path));
+            if (tensor->ndim > 0)
+                text_printf(out, "[%lld]", (long long)(module_tensor_count(tensor) > 0 ? module_tensor_count(tensor) : 1));
+            text_printf(out, "; /* %s */\n", tensor_shape_text(e->cx, tensor));
+        }
+        text_add(out, "};\n\n");
+    }
+}
+
+static const char *group_params(struct emit *e, const struct pack_group *group)
+{
+    return group->name[0] ? arena_format(&e->cx->arena, "%s_%s", e->m, group->name)
+                          : arena_format(&e->cx->arena, "%s_params", e->m);
+}
+
+static const char *module_path_c(struct emit *e, const struct module *root, const struct module *module)
+{
+    struct module_tensor probe = {.owner = (struct module *)module, .name = "x"};
+    char *text = arena_string(&e->cx->arena, tensor_member(e->cx, root, &probe));
+
+    text[strlen(text) - 2] = 0; /* without ".x" */
+    return text;
+}
+
+static void print_pack_functions(struct emit *e, struct text *out)
+{
+    for (int g = 1; g <= e->plan->group_count; g++) {
+        const struct pack_group *group = e->plan->groups[g % e->plan->group_count];
+
+        if (group->bytes == 0)
+            continue;
+        if (group->name[0])
+            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k)\n{\n", group->name, group_params(e, group),
+                        packed_struct(e, group));
+        else
+            text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n"
+                             "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n"
+                             "    struct %s *k = params->packed;\n\n", e->m, e->m, e->m, packed_struct(e, group));
+        for (int i = 0; i < group->entry_count; i++)
+            text_add(out, kernel_pack(&e->kernels, group, group->entries[i]));
+        for (int i = 0; i < group->child_count; i++) {
+            const struct pack_child *child = &group->children[i];
+
+            if (child->group->bytes == 0)
+                continue;
+            if (child->count > 0) {
+                const char *list = module_path_c(e, group->root, child->first->parent);
+
+                text_printf(out, "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]);\n", child->count,
+                            child->group->name, list, child->member);
+            } else {
+                text_printf(out, "    pack_%s(&p->%s, &k->%s);\n", child->group->name,
+                            module_path_c(e, group->root, child->first), child->member);
+            }
+        }
+        text_add(out, group->name[0] ? "}\n\n" : "    return MODC_OK;\n}\n\n");
+    }
+}
+
+/* ---- functions of variants -------------------------------------------------------------------------------- */
+
+/* The spec's words of the leaf modules whose calls have numbers from *next to before `until`. */
+static void print_calls(struct emit *e, struct text *out, const struct graph *graph, int *next, int until)
+{
+    struct text lines = text_new(&e->cx->arena);
+    int count = 0;
+
+    for (; *next < until; (*next)++) {
+        const struct module *module = graph->calls[*next]->module;
+        const char *path = relative_path(graph->root, module->path);
+
+        if (module->child_count > 0 || (module->spec_class && module->child_count == 0 && !module->text[0]))
+            continue;
+        text_printf(&lines, "%s%s: %s", count ? "\n     * " : "", path, module->text);
+        count++;
+    }
+    if (count > 0)
+        text_printf(out, "\n    /* %s */\n", lines.data);
+    else if (out->length > 2 && out->data[out->length - 2] == ';')
+        return;
+}
+
+static const char *call_variable(struct emit *e, const struct variant *variant, const struct op *op)
+{
+    const struct module *module = op->fence.module;
+    const char *flat = module->path[0] ? c_flat(e->cx, module->path) : "root";
+    int before = 0;
+
+    if (flat[0] == '_')
+        flat++;
+    /* a module that is called twice */
+    for (int s = 0; s < variant->step_count && variant->steps[s].op != op; s++) {
+        const struct op *other = variant->steps[s].op;
+
+        before += other->code == GRAPH_OP_FENCE && other->fence.module == module && other->fence.post == op->fence.post;
+    }
+    return before ? arena_format(&e->cx->arena, "%s_call%d", flat, before + 1) : flat;
+}
+
+static void print_slots(struct emit *e, struct text *out, const struct variant *variant, const struct op *op, int first,
+                        const char *array)
+{
+    text_printf(out, "    struct modc_tensor %s[%d] = {\n", array, op->input_count - first > 0 ? op->input_count - first : 1);
+    for (int i = first; i < op->input_count; i++) {
+        const struct value *value = op->inputs[i];
+
+        text_printf(out, "        {%s, %s, %d, {", value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc, value->ndim);
+        for (int d = 0; d < value->ndim; d++)
+            text_printf(out, "%s%s", d ? ", " : "", dim_c(e->cx, value->dims[d], false));
+        text_printf(out, "%s}},\n", value->ndim == 0 ? "0" : "");
+    }
+    text_add(out, "    };\n");
+}
+
+static bool is_used(const struct variant *variant, const struct value *value)
+{
+    for (int s = 0; s < variant->step_count; s++)
+        for (int j = 0; j < variant->steps[s].op->input_count; j++)
+            if (variant->steps[s].op->inputs[j]->base == value)
+                return true;
+    for (int i = 0; i < variant->graph->output_count; i++)
+        if (variant->graph->outputs[i]->base == value)
+            return true;
+    return false;
+}
+
+static void print_fence(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
+{
+    const char *call = call_variable(e, variant, op);
+    const char *module = module_constant(e, op->fence.module);
+    const char *array = arena_format(&e->cx->arena, "%s_%s", call, op->fence.post ? "out" : "in");
+    int first = op->fence.post ? op->fence.inputs : 0;
+
+    text_printf(out, "\n    /* %s of %s */\n", op->fence.post ? "forward hooks" : "forward pre-hooks",
+                op->fence.module->path[0] ? op->fence.module->path : "the model");
+    print_slots(e, out, variant, op, first, array);
+    if (op->fence.post) {
+        text_printf(out, "    status = modc_call_end(&net->base, &%s_call, %s, %d);\n", call, array, op->input_count - first);
+    } else {
+        text_printf(out, "    struct modc_call %s_call;\n", call);
+        text_printf(out, "    status = modc_call_begin(&net->base, &%s_call, %s, %s, %d);\n", call, module, array,
+                    op->input_count - first);
+    }
+    text_add(out, "    if (status != MODC_OK)\n        return modc_call_failed(&net->base, status);\n");
+    for (int i = first; i < op->output_count; i++) {
+        const struct value *value = op->outputs[i];
+
+        if (is_used(variant, value))
+            text_printf(out, "    %s *const %s = %s[%d].data;\n", dtype_rows[value->dtype].c, variant->places[value->id].name,
+                        array, i - first);
+    }
+}
+
+static void print_region_call(struct emit *e, struct text *out, const struct variant *variant, const struct step *step)
+{
+    const struct op *op = step->op;
+    const struct variant *region = plan_variant(e->plan, op->invoke.region->graph);
+    const struct module *instance = op->invoke.instance;
+    const char *params = module_path_c(e, variant->graph->root, instance);
+    struct text rest = text_new(&e->cx->arena);
+    const char *function = region->same ? region->same->function : region->function;
+    const char *group_member = NULL;
+    bool packed = region->group->bytes > 0, has = has_tensors(region->group->root);
+    const char *y = value_pointer(e->cx, variant, op->outputs[0]), *index = "";
+
+    for (int i = 0; i < variant->group->child_count; i++)
+        if (variant->group->children[i].group == region->group &&
+            (instance->array ? variant->group->children[i].first->parent == instance->parent
+                             : variant->group->children[i].first == instance))
+            group_member = variant->group->children[i].member;
+    if (region->peak > 0)
+        text_printf(&rest, ", ws + %lld", (long long)(step->region_offset));
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(&rest, ", %s", spec_c_name(e->cx, e->tree->sizes[i].name));
+
+    if (op->invoke.count == 1) {
+        text_printf(out, "    %s(", function);
+        if (has)
+            text_printf(out, "&p->%s, ", params);
+        if (packed)
+            text_printf(out, "&k->%s%s, ", group_member, instance->array ? arena_format(&e->cx->arena, "[%s]", instance->name) : index);
+        text_printf(out, "net%s", rest.data);
+        for (int i = 0; i < op->input_count; i++)
+            text_printf(out, ", %s", value_pointer(e->cx, variant, op->inputs[i]));
+        for (int i = 0; i < op->output_count; i++)
+            text_printf(out, ", %s", value_pointer(e->cx, variant, op->outputs[i]));
+        text_add(out, ");\n");
+        return;
+    }
+
+    /* a loop over the array: two buffers by turns, the last of which is the result */
+    const char *type = dtype_rows[op->outputs[0]->dtype].c;
+    const char *list = module_path_c(e, variant->graph->root, instance->parent);
+    int start = (int)strtol(instance->name, NULL, 10);
+    const char *number = start ? arena_format(&e->cx->arena, "%d + i", start) : "i";
+
+    text_printf(out, "    {\n        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n"
+                     "        const %s *in = %s;\n\n", type, type, (long long)step->scratch_offset, y, type,
+                value_pointer(e->cx, variant, op->inputs[0]));
+    text_printf(out, "        for (int i = 0; i < %d; i++) {\n            %s *out = buffers[%si %% 2];\n\n", op->invoke.count, type,
+                op->invoke.count % 2 ? "1 - " : "");
+    text_printf(out, "            %s(", function);
+    if (has)
+        text_printf(out, "&p->%s[%s], ", list, number);
+    if (packed)
+        text_printf(out, "&k->%s[%s], ", group_member, number);
+    text_printf(out, "net%s, in", rest.data);
+    for (int i = 1; i < op->input_count; i++)
+        text_printf(out, ", %s", value_pointer(e->cx, variant, op->inputs[i]));
+    text_add(out, ", out);\n            in = out;\n        }\n    }\n");
+}
+
+static void print_locals(struct emit *e, struct text *out, const struct variant *variant)
+{
+    for (int i = 0; i < variant->shadow_count; i++) {
+        const struct module_tensor *tensor = variant->shadows[i];
+
+        text_printf(out, "    %s *const %s_shadow = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
+                    dtype_rows[tensor->dtype].c, c_flat(e->cx, tensor->path), dtype_rows[tensor->dtype].c,
+                    (long long)variant->shadow_offsets[i]);
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            const struct value *value = op->outputs[j];
+            const struct place *place = &variant->places[value->id];
+
+            if (place->kind != PLACE_WORKSPACE)
+                continue;
+            text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* %s */\n", dtype_rows[value->dtype].c, place->name,
+                        dtype_rows[value->dtype].c, (long long)place->offset, shape_of(e->cx, value));
+        }
+    }
+}
+
+static bool uses_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        bool before = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');
+        bool after = isalnum((unsigned char)at[length]) || at[length] == '_';
+
+        if (!before && !after)
+            return true;
+    }
+    return false;
+}
+
+static const char *shadow_source(struct emit *e, const struct module_tensor *tensor)
+{
+    if (tensor->kind == MODULE_STATE)
+        return arena_format(&e->cx->arena, "%ss->%s", tensor->ndim ? "" : "&", c_flat(e->cx, tensor->path));
+    return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, e->tree->root, tensor));
+}
+
+static void print_shadows(struct emit *e, struct text *out, const struct variant *variant, bool commit)
+{
+    for (int i = 0; i < variant->shadow_count; i++) {
+        const struct module_tensor *tensor = variant->shadows[i];
+        const char *shadow = arena_format(&e->cx->arena, "%s_shadow", c_flat(e->cx, tensor->path));
+        const char *source = shadow_source(e, tensor);
+
+        text_printf(out, "    memcpy(%s, %s, %lld);\n", commit ? source : shadow, commit ? shadow : source,
+                    (long long)(module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes));
+    }
+}
+
+/* The body; what it declares depends on what it uses. */
+static const char *function_body(struct emit *e, const struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+    struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena), locals = text_new(&e->cx->arena);
+    int next = 0;
+    bool region = graph->region != NULL;
+
+    print_shadows(e, &body, variant, false);
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct step *step = &variant->steps[s];
+        int until = graph->call_count;
+
+        for (int t = s + 1; t < variant->step_count && !graph->fenced; t++) {
+            if (variant->steps[t].op->call) {
+                until = variant->steps[t].op->call->index;
+                break;
+            }
+        }
+        if (step->op->code == GRAPH_OP_FENCE) {
+            print_fence(e, &body, variant, step->op);
+            continue;
+        }
+        if (!graph->fenced)
+            print_calls(e, &body, graph, &next, until);
+        if (step->op->code == GRAPH_OP_CALL)
+            print_region_call(e, &body, variant, step);
+        else
+            text_add(&body, kernel_step(&e->kernels, variant, step));
+    }
+    if (variant->shadow_count > 0) {
+        text_add(&body, "\n");
+        print_shadows(e, &body, variant, true);
+    }
+    print_locals(e, &locals, variant);
+    if (!region && uses_word(body.data, "p"))
+        text_printf(&out, "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", e->m, e->m);
+    if (!region && uses_word(body.data, "k"))
+        text_printf(&out, "    const struct %s *k = net->base.params->packed;\n", packed_struct(e, variant->group));
+    if (uses_word(body.data, "s"))
+        text_printf(&out, "    struct %s_state *s = (struct %s_state *)(void *)net->base.workspace;\n", e->m, e->m);
+    if (!region && (locals.length > 0 || uses_word(body.data, "ws"))) {
+        if (e->plan->state_bytes > 0)
+            text_printf(&out, "    char *const ws = net->base.workspace + %s_STATE_BYTES;\n", e->M);
+        else
+            text_add(&out, "    char *const ws = net->base.workspace;\n");
+    }
+    text_add(&out, locals.data);
+    if (graph->fenced)
+        text_add(&out, "    enum modc_status status;\n");
+    if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
+        text_add(&out, "\n");
+    text_add(&out, body.data);
+    return out.data;
+}
+
+static void print_region(struct emit *e, struct text *out, struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+    const char *body = function_body(e, variant);
+    struct text head = text_new(&e->cx->arena);
+
+    for (int i = 0; i < e->plan->variant_count; i++) { /* equal functions are printed once */
+        struct variant *other = e->plan->variants[i];
+
+        if (other == variant)
+            break;
+        if (other->graph->region && !other->same && other->group == variant->group && other->peak == variant->peak &&
+            strcmp(function_body(e, other), body) == 0) {
+            variant->same = other;
+            return;
+        }
+    }
+    text_printf(out, "/* %s: %s from %s */\n", graph->root->signature, shape_of(e->cx, graph->outputs[0]),
+                graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing");
+    text_printf(&head, "static void %s(", variant->function);
+    if (has_tensors(variant->group->root))
+        text_printf(&head, "const struct %s *p, ", group_params(e, variant->group));
+    if (variant->group->bytes > 0)
+        text_printf(&head, "const struct %s *k, ", packed_struct(e, variant->group));
+    text_printf(&head, "struct %s *net", e->m);
+    if (variant->peak > 0)
+        text_add(&head, ", char *ws");
+    print_sizes(e, &head);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(&head, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, variant->places[graph->inputs[i]->id].name);
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(&head, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c,
+                    graph->output_count == 1 ? "y" : arena_format(&e->cx->arena, "y%d", i));
+    text_add(&head, ")");
+    print_wrapped(out, head.data);
+    text_add(out, "{\n");
+    if (has_tensors(variant->group->root) && !uses_word(body, "p"))
+        text_add(out, "    (void)p;\n");
+    if (variant->group->bytes > 0 && !uses_word(body, "k"))
+        text_add(out, "    (void)k;\n");
+    if (!uses_word(body, "net"))
+        text_add(out, "    (void)net;\n");
+    for (int i = 0; i < e->tree->size_count; i++)
+        if (!uses_word(body, spec_c_name(e->cx, e->tree->sizes[i].name)))
+            text_printf(out, "    (void)%s;\n", spec_c_name(e->cx, e->tree->sizes[i].name));
+    text_printf(out, "%s}\n\n", body);
+}
+
+static void print_variant(struct emit *e, struct text *out, struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+    const char *body = function_body(e, variant);
+    struct text head = text_new(&e->cx->arena);
+
+    for (int i = 0; i < e->plan->variant_count; i++) {
+        struct variant *other = e->plan->variants[i];
+
+        if (other == variant)
+            break;
+        if (other->entry == variant->entry && !other->same && strcmp(function_body(e, other), body) == 0) {
+            variant->same = other;
+            return;
+        }
+    }
+    text_printf(&head, "static %s %s_%s(struct %s *net", graph->fenced ? "enum modc_status" : "void", e->m, variant->function, e->m);
+    print_arguments(e, &head, graph);
+    text_add(&head, ")");
+    print_wrapped(out, head.data);
+    text_add(out, "{\n");
+    if (!uses_word(body, "net"))
+        text_add(out, "    (void)net;\n");
+    for (int i = 0; i < e->tree->size_count; i++)
+        if (!uses_word(body, spec_c_name(e->cx, e->tree->sizes[i].name)))
+            text_printf(out, "    (void)%s;\n", spec_c_name(e->cx, e->tree->sizes[i].name));
+    for (int i = 0; i < graph->input_count; i++)
+        if (!uses_word(body, spec_c_name(e->cx, graph->inputs[i]->name)))
+            text_printf(out, "    (void)%s;\n", spec_c_name(e->cx, graph->inputs[i]->name));
+    text_printf(out, "%s%s}\n\n", body, graph->fenced ? "    return MODC_OK;\n" : "");
+}
+
+/* ---- entries ---------------------------------------------------------------------------------------------- */
+
+static void print_call_of(struct emit *e, struct text *out, const struct variant *variant, const char *indent)
+{
+    const struct variant *shown = variant->same ? variant->same : variant;
+    struct text call = text_new(&e->cx->arena);
+
+    pass_arguments(e, &call, variant->graph);
+    if (variant->graph->fenced)
+        text_printf(out, "%sstatus = %s_%s(net%s);\n", indent, e->m, shown->function, call.data);
+    else
+        text_printf(out, "%s%s_%s(net%s);\n", indent, e->m, shown->function, call.data);
+}
+
+static bool draws(const struct variant *variant)
+{
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op->code == GRAPH_OP_RANDOM)
+            return true;
+    return false;
+}
+
+/* The checks and the call of one mode. */
+static void print_mode(struct emit *e, struct text *out, const struct entry *entry, int training, const char *indent)
+{
+    const struct variant *fused = entry_variant(e, entry, training, 0), *fenced = entry_variant(e, entry, training, 1);
+    const char *packed = fused->uses_packed ? "true" : "false", *buffers = fused->uses_buffers ? "true" : "false";
+
+    if (fenced) {
+        text_printf(out, "%sif (modc_hooked(&net->base)) {\n", indent);
+        text_printf(out, "%s    status = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 1),
+                    fenced->uses_packed ? "true" : "false", fenced->uses_buffers ? "true" : "false");
+        text_printf(out, "%s    if (status != MODC_OK)\n%s        return status;\n", indent, indent);
+        print_call_of(e, out, fenced, arena_format(&e->cx->arena, "%s    ", indent));
+        text_printf(out, "%s} else {\n", indent);
+        text_printf(out, "%s    status = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 0), packed,
+                    buffers);
+        text_printf(out, "%s    if (status != MODC_OK)\n%s        return status;\n", indent, indent);
+        print_call_of(e, out, fused, arena_format(&e->cx->arena, "%s    ", indent));
+        text_printf(out, "%s}\n", indent);
+    } else {
+        text_printf(out, "%sstatus = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 0), packed,
+                    buffers);
+        text_printf(out, "%sif (status != MODC_OK)\n%s    return status;\n", indent, indent);
+        print_call_of(e, out, fused, indent);
+    }
+    if (fused->writes_buffers) {
+        if (fenced)
+            text_printf(out, "%sif (status == MODC_OK)\n%s    net->base.params->buffer_version++;\n", indent, indent);
+        else
+            text_printf(out, "%snet->base.params->buffer_version++;\n", indent);
+    }
+    if (draws(fused))
+        text_printf(out, "%snet->base.counter++;\n", indent);
+}
+
+static void print_entry(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    struct text head = text_new(&e->cx->arena);
+    const struct variant *eval = entry_variant(e, entry, 0, 0), *train = entry_variant(e, entry, 1, 0);
+    const struct variant *eval_fenced = entry_variant(e, entry, 0, 1), *train_fenced = entry_variant(e, entry, 1, 1);
+    bool one = train->same == eval && (!train_fenced || train_fenced->same == eval_fenced);
+
+    text_printf(&head, "enum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
+    print_arguments(e, &head, graph);
+    text_add(&head, ")");
+    print_wrapped(out, head.data);
+    text_add(out, "{\n    enum modc_status status;\n\n    if (!net");
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, " || !%s", spec_c_name(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, " || !%s", output_name(e, graph, i));
+    text_add(out, ")\n        return MODC_POINTER;\n");
+    for (int i = 0; i < e->tree->size_count; i++) {
+        const char *size = spec_c_name(e->cx, e->tree->sizes[i].name);
+
+        text_printf(out, "    if (%s < 0 || %s > %lld)\n        return MODC_SIZE;\n", size, size, (long long)entry->sizes[i].max);
+    }
+    if (one) {
+        print_mode(e, out, entry, 0, "    ");
+    } else {
+        text_add(out, "    if (net->base.training) {\n");
+        print_mode(e, out, entry, 1, "        ");
+        text_add(out, "    } else {\n");
+        print_mode(e, out, entry, 0, "        ");
+        text_add(out, "    }\n");
+    }
+    text_add(out, "    return status;\n}\n\n");
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------- */
+
+static void print_c_string(struct emit *e, struct text *out, const char *text)
+{
+    (void)e;
+    text_add(out, "\"");
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            text_printf(out, "\\%c", *text);
+        else if (*text == '\n')
+            text_add(out, "\\n");
+        else
+            text_add_bytes(out, text, 1);
+    }
+    text_add(out, "\"");
+}
+
+static const char *init_value_name(struct emit *e, const struct module_tensor *tensor)
+{
+    return arena_format(&e->cx->arena, "%s_value", c_flat(e->cx, tensor->path));
+}
+
+static void print_key(struct emit *e, struct text *out, const struct module_tensor *tensor, int index)
+{
+    static const char *const kinds[] = {"MODC_INIT_CONSTANT", "MODC_INIT_UNIFORM", "MODC_INIT_NORMAL", "MODC_INIT_VALUE"};
+    bool state = tensor->kind == MODULE_STATE;
+    struct text flags = text_new(&e->cx->arena);
+    struct text a = text_new(&e->cx->arena), b = text_new(&e->cx->arena);
+
+    if (tensor->kind == MODULE_PARAMETER)
+        text_add(&flags, "MODC_KEY_PARAMETER");
+    if (tensor->persistent)
+        text_printf(&flags, "%sMODC_KEY_PERSISTENT", flags.length ? " | " : "");
+    if (tensor->optional)
+        text_printf(&flags, "%sMODC_KEY_OPTIONAL", flags.length ? " | " : "");
+    if (tensor->frozen || (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad))
+        text_printf(&flags, "%sMODC_KEY_FROZEN", flags.length ? " | " : "");
+    text_double(&a, tensor->a);
+    text_double(&b, tensor->b);
+    text_add(out, "    {");
+    print_c_string(e, out, tensor->path);
+    text_printf(out, ", %s, %d, {", dtype_rows[tensor->dtype].modc, tensor->ndim);
+    for (int d = 0; d < tensor->ndim; d++)
+        text_printf(out, "%s%lld", d ? ", " : "", (long long)tensor->dims[d]);
+    text_printf(out, "%s}, %s, %s,\n     ", tensor->ndim == 0 ? "0" : "", flags.length ? flags.data : "0",
+                module_constant(e, tensor->owner));
+    if (state)
+        text_printf(out, "0, %lld, %d, ", (long long)e->plan->state_offsets[index], index);
+    else
+        text_printf(out, "offsetof(struct %s_params, %s), %lld, %d, ", e->m, tensor_member(e->cx, e->tree->root, tensor),
+                    (long long)e->plan->param_offsets[index], index);
+    text_printf(out, "%s, %s, %s, %s},\n", kinds[tensor->init], a.data, b.data,
+                tensor->init == INIT_VALUE ? init_value_name(e, tensor) : "NULL");
+}
+
+static void print_io(struct emit *e, struct text *out, const char *what, const struct entry *entry, struct value *const *values,
+                     int count, bool outputs)
+{
+    const struct graph *graph = entry_graph(entry);
+
+    if (count == 0)
+        return;
+    text_printf(out, "static const struct modc_io %s_%s[] = {\n", entry->name, what);
+    for (int i = 0; i < count; i++) {
+        const struct value *value = values[i];
+
+        text_add(out, "    {");
+        print_c_string(e, out, outputs ? graph->output_names[i] : value->name);
+        text_printf(out, ", %s, %d, {", dtype_rows[value->dtype].modc, value->ndim);
+        for (int d = 0; d < value->ndim; d++)
+            text_printf(out, "%s%lld", d ? ", " : "", (long long)dim_upper(value->dims[d]));
+        text_printf(out, "%s}, {", value->ndim == 0 ? "0" : "");
+        for (int d = 0; d < value->ndim; d++) {
+            const struct size *size;
+
+            text_printf(out, "%s%d", d ? ", " : "",
+                        dim_is_const(value->dims[d], NULL) ? -1 : dim_is_size(value->dims[d], &size) ? size->index : -2);
+        }
+        text_printf(out, "%s}},\n", value->ndim == 0 ? "0" : "");
+    }
+    text_add(out, "};\n\n");
+}
+
+static void print_shape_case(struct emit *e, struct text *out, const struct value *value, int index)
+{
+    text_printf(out, "    case %d:\n", index);
+    for (int d = 0; d < value->ndim; d++)
+        text_printf(out, "        dims[%d] = %s;\n", d, dim_c(e->cx, value->dims[d], false));
+    text_add(out, "        break;\n");
+}
+
+static void print_shape_function(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    struct text body = text_new(&e->cx->arena);
+
+    for (int i = 0; i < graph->input_count; i++)
+        print_shape_case(e, &body, graph->inputs[i], -1 - i);
+    for (int i = 0; i < graph->output_count; i++)
+        print_shape_case(e, &body, graph->outputs[i], i);
+    text_printf(out, "static void %s_shape(const int *sizes, int index, int *dims)\n{\n", entry->name);
+    for (int i = 0; i < e->tree->size_count; i++)
+        if (uses_word(body.data, spec_c_name(e->cx, e->tree->sizes[i].name)))
+            text_printf(out, "    const int %s = sizes[%d];\n", spec_c_name(e->cx, e->tree->sizes[i].name), i);
+    text_printf(out, "    (void)sizes;\n\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n", body.data);
+}
+
+static void print_call_function(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+
+    text_printf(out, "static enum modc_status %s_call(struct modc_context *net, const int *sizes, const void *const *inputs,\n"
+                     "%*svoid *const *outputs)\n{\n", entry->name, (int)strlen(entry->name) + 30, "");
+    if (e->tree->size_count == 0)
+        text_add(out, "    (void)sizes;\n");
+    if (graph->input_count == 0)
+        text_add(out, "    (void)inputs;\n");
+    text_printf(out, "    return %s_%s((struct %s *)(void *)net", e->m, entry->name, e->m);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", sizes[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", inputs[%d]", i);
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, ", outputs[%d]", i);
+    text_add(out, ");\n}\n\n");
+}
+
+static void print_tables(struct emit *e, struct text *out)
+{
+    const struct module_tree *tree = e->tree;
+    const struct program *program = e->plan->program;
+    static const char *const kinds[] = {"MODC_INIT_CONSTANT", "MODC_INIT_UNIFORM", "MODC_INIT_NORMAL", "MODC_INIT_VALUE"};
+    int draw_count = 0;
+
+    text_add(out, "/* ---- tables ---- */\n\n");
+    for (int i = 0; i < tree->key_count; i++)
+        if (tree->keys[i]->init == INIT_VALUE)
+            print_array(e, out, init_value_name(e, tree->keys[i]), tree->keys[i]->value);
+    for (int i = 0; i < tree->state_count; i++)
+        if (tree->states[i]->init == INIT_VALUE)
+            print_array(e, out, init_value_name(e, tree->states[i]), tree->states[i]->value);
+    if (tree->size_count > 0) {
+        text_add(out, "static const struct modc_size sizes_table[] = {");
+        for (int i = 0; i < tree->size_count; i++) {
+            text_add(out, i ? ", {" : "{");
+            print_c_string(e, out, tree->sizes[i].name);
+            text_printf(out, ", %lld}", (long long)tree->sizes[i].max);
+        }
+        text_add(out, "};\n\n");
+    }
+    if (tree->key_count > 0) {
+        text_add(out, "static const struct modc_key keys_table[] = {\n");
+        for (int i = 0; i < tree->key_count; i++)
+            print_key(e, out, tree->keys[i], i);
+        text_add(out, "};\n\n");
+    }
+    if (tree->state_count > 0) {
+        text_add(out, "static const struct modc_key states_table[] = {\n");
+        for (int i = 0; i < tree->state_count; i++)
+            print_key(e, out, tree->states[i], i);
+        text_add(out, "};\n\n");
+    }
+    for (int i = 0; i < tree->draw_count; i++) {
+        const struct module_tensor *tensor = tree->draws[i];
+        struct text a = text_new(&e->cx->arena), b = text_new(&e->cx->arena);
+
+        if (tensor->init != INIT_UNIFORM && tensor->init != INIT_NORMAL)
+            continue;
+        text_double(&a, tensor->a);
+        text_double(&b, tensor->b);
+        if (draw_count++ == 0)
+            text_add(out, "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
+        text_printf(out, "    {%d, %s, %s, %s}, /* %s */\n", tensor->key, kinds[tensor->init], a.data, b.data, tensor->path);
+    }
+    if (draw_count > 0)
+        text_add(out, "};\n\n");
+    text_add(out, "static const struct modc_module modules_table[] = {\n");
+    for (int i = 0; i < tree->module_count; i++) {
+        const struct module *module = tree->modules[i];
+
+        text_add(out, "    {");
+        print_c_string(e, out, module->path);
+        text_add(out, ", ");
+        print_c_string(e, out, module->name ? module->name : "");
+        text_add(out, ", ");
+        print_c_string(e, out, module->class_name);
+        text_add(out, ", ");
+        print_c_string(e, out, module->extra_repr ? module->extra_repr : "");
+        text_printf(out, ", %d, %d, %s},\n", module->parent ? module->parent->index : -1, module->subtree,
+                    module->layer && module->layer->container == LAYER_MODULE_LIST ? "true" : "false");
+    }
+    text_add(out, "};\n\n");
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+        const struct graph *graph = entry_graph(entry);
+
+        print_io(e, out, "inputs", entry, graph->inputs, graph->input_count, false);
+        print_io(e, out, "outputs", entry, graph->outputs, graph->output_count, true);
+        if (tree->size_count > 0) {
+            text_printf(out, "static const int %s_max_sizes[] = {", entry->name);
+            for (int s = 0; s < tree->size_count; s++)
+                text_printf(out, "%s%lld", s ? ", " : "", (long long)entry->sizes[s].max);
+            text_add(out, "};\n\n");
+        }
+        print_shape_function(e, out, entry);
+        print_call_function(e, out, entry);
+    }
+    text_add(out, "static const struct modc_entry entries_table[] = {\n");
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+        const struct graph *graph = entry_graph(entry);
+        struct text macs = text_new(&e->cx->arena);
+
+        text_double(&macs, entry_variant(e, entry, 0, 0)->macs);
+        text_add(out, "    {");
+        print_c_string(e, out, entry->name);
+        text_printf(out, ", %d, %d, ", graph->input_count, graph->output_count);
+        text_printf(out, graph->input_count ? "%s_inputs, " : "NULL, ", entry->name);
+        text_printf(out, graph->output_count ? "%s_outputs, " : "NULL, ", entry->name);
+        text_printf(out, tree->size_count ? "%s_max_sizes,\n" : "NULL,\n", entry->name);
+        text_printf(out, "     {%s, %s}, {", workspace_constant(e, entry, 0, 0), workspace_constant(e, entry, 1, 0));
+        if (entry->graphs[0][1])
+            text_printf(out, "%s, %s}", workspace_constant(e, entry, 0, 1), workspace_constant(e, entry, 1, 1));
+        else
+            text_add(out, "0, 0}");
+        text_printf(out, ", %s, %s_shape, %s_call},\n", macs.data, entry->name, entry->name);
+    }
+    text_add(out, "};\n\n");
+    text_printf(out, "const struct modc_model %s_model = {\n    .abi = MODC_ABI,\n    .name = \"%s\",\n    .schema = 0x%016llxu,\n"
+                     "    .align = MODC_ALIGN,\n    .params_bytes = sizeof(struct %s_params),\n    .context_bytes = sizeof(struct %s),\n"
+                     "    .param_block = %s_PARAM_BYTES,\n", e->m, e->m, (unsigned long long)e->plan->schema, e->m, e->m, e->M);
+    if (e->plan->groups[0]->bytes > 0)
+        text_printf(out, "    .packed_block = %s_PACKED_BYTES,\n    .pack = %s_pack_all,\n", e->M, e->m);
+    if (e->plan->state_bytes > 0)
+        text_printf(out, "    .state_block = %s_STATE_BYTES,\n    .state_count = %d,\n    .states = states_table,\n", e->M, tree->state_count);
+    if (tree->size_count > 0)
+        text_printf(out, "    .size_count = %d,\n    .sizes = sizes_table,\n", tree->size_count);
+    if (tree->key_count > 0)
+        text_printf(out, "    .key_count = %d,\n    .keys = keys_table,\n", tree->key_count);
+    if (draw_count > 0)
+        text_printf(out, "    .draw_count = %d,\n    .draws = draws_table,\n", draw_count);
+    text_printf(out, "    .module_count = %s_MODULES,\n    .modules = modules_table,\n    .entry_count = %d,\n    .entries = entries_table,\n",
+                e->M, program->entry_count);
+    if (e->weights)
+        text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
+    text_add(out, "};\n");
+}
+
+/* ---- embedded weights ------------------------------------------------------------------------------------- */
+
+static void print_embedded(struct emit *e, struct text *out)
+{
+    const struct embedded_weights *weights = e->weights;
+
+    if (!weights)
+        return;
+    text_printf(out, "/* %s_weights.bin: the packed block, then tensors that it cannot give back. */\n"
+                     "extern const char %s_weights[];\n\n", e->m, e->m);
+    text_printf(out, "static enum modc_status %s_bind_all(struct modc_params *base)\n{\n"
+                     "    struct %s_params *p = (struct %s_params *)(void *)base;\n\n", e->m, e->m, e->m);
+    text_printf(out, "    memset(p, 0, sizeof *p);\n    base->model = &%s_model;\n    base->version = 1;\n    base->packed_version = 1;\n"
+                     "    base->read_only = true;\n    base->packed = (void *)(uintptr_t)%s_weights;\n", e->m, e->m);
+    for (int i = 0; i < e->tree->key_count; i++) {
+        const struct module_tensor *tensor = e->tree->keys[i];
+
+        if (weights->raw[i] >= 0)
+            text_printf(out, "    p->%s = (%s%s *)(uintptr_t)(%s_weights + %lld);\n", tensor_member(e->cx, e->tree->root, tensor),
+                        tensor->written ? "" : "const ", dtype_rows[tensor->dtype].c, e->m, (long long)weights->raw[i]);
+    }
+    text_printf(out, "    return MODC_OK;\n}\n\nenum modc_status %s_bind_embedded(struct %s_params *params)\n{\n"
+                     "    return %s_bind_all(&params->base);\n}\n\n", e->m, e->m, e->m);
+}
+
+static const char *weights_assembly(struct emit *e)
+{
+    return arena_format(&e->cx->arena,
+                        "/* %s_weights.S - written by modc; found through -I. */\n"
+                        "#if defined __APPLE__\n#define SYMBOL _%s_weights\n    .section __TEXT,__const\n"
+                        "#else\n#define SYMBOL %s_weights\n    .section .rodata\n#endif\n"
+                        "    .global SYMBOL\n    .balign 64\nSYMBOL:\n    .incbin \"%s_weights.bin\"\n"
+                        "#if defined __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
+                        e->m, e->m, e->m, e->m);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------ */
+
+static const char *source_text(struct emit *e)
+{
+    struct arena *arena = &e->cx->arena;
+    struct text functions = text_new(arena), packs = text_new(arena), out = text_new(arena), tables = text_new(arena);
+
+    for (int i = 0; i < e->plan->variant_count; i++) {
+        struct variant *variant = e->plan->variants[i];
+
+        if (variant->graph->region)
+            print_region(e, &functions, variant);
+        else
+            print_variant(e, &functions, variant);
+    }
+    for (int i = 0; i < e->plan->program->entry_count; i++)
+        print_entry(e, &functions, &e->plan->program->entries[i]);
+    print_pack_functions(e, &packs);
+    print_tables(e, &tables);
+
+    text_printf(&out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
+                      "#include \"%s.h\"\n\n#include <string.h>\n\n#include \"modc_simd.h\"\n\n", e->m, e->m, e->m);
+    for (int i = 0; i < e->plan->constant_count; i++)
+        print_array(e, &out, e->plan->constant_names[i], e->plan->constants[i]->constant);
+    print_packed_structs(e, &out);
+    text_add(&out, "MODC_KERNELS_BEGIN\n\n");
+    for (int i = 0; i < e->kernels.count; i++)
+        text_printf(&out, "%s%s", e->kernels.list[i].text,
+                    e->kernels.list[i].text[strlen(e->kernels.list[i].text) - 2] == '}' ? "\n" : "");
+    text_add(&out, "MODC_KERNELS_END\n\n");
+    text_add(&out, packs.data);
+    text_add(&out, functions.data);
+    print_embedded(e, &out);
+    text_add(&out, tables.data);
+    return out.data;
+}
+
+static void add_file(struct emit *e, struct output_file **files, int *count, const char *name, const void *bytes, size_t length)
+{
+    ARENA_PUSH(&e->cx->arena, *files, *count, ((struct output_file){name, bytes, length}));
+}
+
+static void add_text(struct emit *e, struct output_file **files, int *count, const char *name, const char *text)
+{
+    add_file(e, files, count, name, text, strlen(text));
+}
+
+struct output_file *emit_files(struct cx *cx, const struct plan *plan, const struct embedded_weights *weights, int *count)
+{
+    struct emit e = {.cx = cx, .plan = plan, .tree = plan->program->tree, .m = plan->model, .weights = weights};
+    struct output_file *files = NULL;
+    struct text header = text_new(&cx->arena);
+
+    e.M = upper_case(cx, plan->model);
+    e.kernels = (struct kernels){.cx = cx, .plan = plan};
+    *count = 0;
+    print_header(&e, &header);
+    add_text(&e, &files, count, arena_format(&cx->arena, "%s.h", e.m), header.data);
+    add_text(&e, &files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
+    if (weights) {
+        add_text(&e, &files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
+        add_file(&e, &files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), weights->bytes, weights->length);
+    }
+    add_text(&e, &files, count, arena_format(&cx->arena, "%s.cmake", e.m),
+             arena_format(&cx->arena,
+                          "# %s.cmake - written by modc. include() it; MODC_RUNTIME is the folder of modc.h.\n"
+                          "%sadd_library(%s STATIC ${CMAKE_CURRENT_LIST_DIR}/%s.c%s)\n"
+                          "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_LIST_DIR} ${MODC_RUNTIME})\n",
+                          e.m, weights ? "enable_language(ASM)\n" : "", e.m, e.m,
+                          weights ? arena_format(&cx->arena, " ${CMAKE_CURRENT_LIST_DIR}/%s_weights.S", e.m) : "", e.m));
+    if (cx->options && cx->options->bundle)
+        for (int i = 0; i < embedded_file_count; i++)
+            if (strncmp(embedded_files[i].name, "runtime/", 8) == 0)
+                add_file(&e, &files, count, embedded_files[i].name + 8, embedded_files[i].bytes, embedded_files[i].length);
+    return files;
+}

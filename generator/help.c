@@ -1,0 +1,171 @@
+/* help.c - the table of commands and options, and the texts made from it. */
+#include "help.h"
+
+#include <string.h>
+
+const struct command_row command_rows[COMMAND_COUNT] = {
+    [COMMAND_GENERATE] = {"generate", "SPEC", "write the model's sources",
+                          "Writes NAME.h, NAME.c and NAME.cmake for the model NAME of the spec. Files that would not\n"
+                          "change are left alone; after a fault nothing is written."},
+    [COMMAND_RUN] = {"run", "SPEC", "generate, compile and run once, on tensors from files",
+                     "Compiles with $CC $CFLAGS (default: cc -O3 -march=native). All files are safetensors.\n"
+                     "Without --weights, parameters are initialised from --seed as PyTorch does it."},
+    [COMMAND_CHECK] = {"check", "SPEC", "everything but writing", NULL},
+    [COMMAND_SUMMARY] = {"summary", "SPEC", "table: module, output shape, parameters, MACs, RAM, flash",
+                         "All numbers hold at the maxima of the sizes."},
+    [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers that a spec can name, or all about one", NULL},
+    [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
+    [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
+};
+
+enum {
+    GENERATE = 1 << COMMAND_GENERATE,
+    RUN = 1 << COMMAND_RUN,
+    CHECK = 1 << COMMAND_CHECK,
+    SUMMARY = 1 << COMMAND_SUMMARY,
+    LAYERS = 1 << COMMAND_LAYERS,
+    ON_SPEC = GENERATE | RUN | CHECK | SUMMARY,
+    ALL = ON_SPEC | LAYERS | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
+};
+
+#define FIELD(name) offsetof(struct options, name)
+
+/* In the order in which help shows them. */
+const struct option_row option_rows[] = {
+    {"-o", "DIR", GENERATE, OPTION_TEXT, FIELD(out_dir), "folder for the files; it is made if needed"},
+    {"--weights", "FILE", GENERATE, OPTION_TEXT, FIELD(weights), "safetensors file to embed into the emitted code"},
+    {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
+
+    {"--weights", "FILE", RUN, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
+    {"--inputs", "FILE", RUN, OPTION_RUN_READ, 0, "one tensor for each input; else random ones"},
+    {"--outputs", "FILE", RUN, OPTION_RUN_WRITE, 0, "write one tensor for each output"},
+    {"--state", "FILE", RUN, OPTION_RUN_WRITE, 0, "write the state_dict after the call"},
+    {"--expect", "FILE", RUN, OPTION_RUN_READ, 0, "compare the outputs with the tensors of the file"},
+    {"--rtol", "X", RUN, OPTION_RUN_REAL, 0, "tolerance relative to the largest expected value"},
+    {"--atol", "X", RUN, OPTION_RUN_REAL, 0, "absolute tolerance"},
+    {"--entry", "NAME", RUN, OPTION_RUN_TEXT, 0, "which entry to call; else forward"},
+    {"--train", NULL, RUN, OPTION_RUN_FLAG, 0, "training mode"},
+    {"--seed", "N", RUN, OPTION_RUN_WHOLE, 0, "of initial weights, dropout and random inputs; else 0"},
+    {"--time", NULL, RUN, OPTION_RUN_FLAG, 0, "print how long a call takes"},
+    {"--repeat", "N", RUN, OPTION_RUN_WHOLE, 0, "call N times; with --time measure N times"},
+    {"--sequence", NULL, RUN, OPTION_RUN_FLAG, 0, "inputs have one dimension more in front: as many calls"},
+    {"--hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply a module's output by X; 'fence': no change"},
+    {"--pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply a module's input by X"},
+    {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
+     "keep sources and program there; what did not change is not compiled again"},
+
+    {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},
+    {"--dtype", "DTYPE", ON_SPEC, OPTION_TEXT, FIELD(dtype), "compute in this type, whatever the spec says"},
+    {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
+    {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
+    {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain), "print what was chosen for each module, and why"},
+    {"--dump", "ROOM", GENERATE | CHECK, OPTION_TEXT, FIELD(dump),
+     "print spec, module, graph (after every pass) or plan; with .json as JSON"},
+    {"--validate", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(validate), "let Clang read what was emitted before it is written"},
+    {"--diagnostics", "FORMAT", ALL, OPTION_DIAGNOSTICS, 0, "text, or json: one object a line"},
+
+    {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
+    {"--target", "NAME", ON_SPEC, OPTION_LATER, 0, NULL},
+    {"--isa", "LIST", ON_SPEC, OPTION_LATER, 0, NULL},
+    {"--line-numbers", NULL, GENERATE, OPTION_LATER, 0, NULL},
+    {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
+    {"--threads", "N", RUN, OPTION_LATER, 0, NULL},
+    {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
+    {"--measure", NULL, SUMMARY, OPTION_LATER, 0, NULL},
+};
+const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
+
+const struct command_row *command_find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(command_rows[i].name, name) == 0)
+            return &command_rows[i];
+    return NULL;
+}
+
+const struct option_row *option_find(enum command command, const char *name)
+{
+    for (int i = 0; i < option_row_count; i++)
+        if ((option_rows[i].commands & 1u << command) && strcmp(option_rows[i].name, name) == 0)
+            return &option_rows[i];
+    return NULL;
+}
+
+const char *const *command_names(struct cx *cx, int *count)
+{
+    const char **names = ARENA_ARRAY(&cx->arena, COMMAND_COUNT, const char *);
+
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        names[i] = command_rows[i].name;
+    *count = COMMAND_COUNT;
+    return names;
+}
+
+const char *const *option_names(struct cx *cx, enum command command, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; i < option_row_count; i++)
+        if (option_rows[i].commands & 1u << command)
+            ARENA_PUSH(&cx->arena, names, *count, option_rows[i].name);
+    return names;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------ */
+
+enum { COLUMN = 26 }; /* where the texts of options start */
+
+static void print_row(struct text *text, const char *name, const char *value, const char *what)
+{
+    int width = (int)strlen(name) + (value ? 1 + (int)strlen(value) : 0);
+
+    text_printf(text, "  %s%s%s", name, value ? " " : "", value ? value : "");
+    if (width > COLUMN - 4)
+        text_printf(text, "\n%*s%s\n", COLUMN, "", what);
+    else
+        text_printf(text, "%*s%s\n", COLUMN - 2 - width, "", what);
+}
+
+static void print_overview(struct text *text)
+{
+    text_add(text, "usage: modc COMMAND ...\n\nCompiles a YAML spec of a torch.nn module tree to standalone C.\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        print_row(text, command_rows[i].name, command_rows[i].argument, command_rows[i].text);
+    text_add(text, "\n'modc help COMMAND' shows the options of a command. SPEC may be '-': standard input.\n\n"
+                   "Exit status: 0 done; 1 the spec is wrong; 2 the command line is wrong; 3 a file cannot be read or\n"
+                   "written, or does not fit the spec; 4 numbers differ; 5 the compiler is missing or failed, or the\n"
+                   "program died; 6 a fault of modc itself; 7 no such device.\n");
+}
+
+void help_print(struct text *text, const struct command_row *row)
+{
+    bool first = true;
+
+    if (!row) {
+        print_overview(text);
+        return;
+    }
+
+    enum command command = (enum command)(row - command_rows);
+
+    text_printf(text, "usage: modc %s", row->name);
+    if (command == COMMAND_GENERATE)
+        text_add(text, " SPEC -o DIR [OPTION]...\n\n");
+    else
+        text_printf(text, "%s%s%s\n\n", row->argument ? " " : "", row->argument ? row->argument : "",
+                    command < COMMAND_LAYERS ? " [OPTION]..." : "");
+    text_printf(text, "modc %s: %s.\n", row->name, row->text);
+    if (row->more)
+        text_printf(text, "\n%s\n", row->more);
+    for (int i = 0; i < option_row_count; i++) {
+        const struct option_row *option = &option_rows[i];
+
+        if (!(option->commands & 1u << command) || !option->text)
+            continue;
+        if (first)
+            text_add(text, "\n");
+        first = false;
+        print_row(text, option->name, option->value, option->text);
+    }
+}

@@ -1,0 +1,58 @@
+/* help.h - the one table of commands and options: the command line is read by it, and `modc help` printed from it. */
+#ifndef MODC_HELP_H
+#define MODC_HELP_H
+
+#include <stddef.h>
+
+#include "base/text.h"
+#include "options.h"
+
+struct command_row {
+    const char *name;
+    const char *argument; /* "SPEC", "[NAME]"; NULL: none. In brackets: may be left out */
+    const char *text;     /* one line */
+    const char *more;     /* paragraphs for `modc help NAME`, or NULL */
+};
+
+extern const struct command_row command_rows[COMMAND_COUNT];
+
+enum option_kind {
+    OPTION_FLAG,        /* a bool */
+    OPTION_TEXT,        /* a const char * */
+    OPTION_SET,         /* NAME=VALUE, gathered */
+    OPTION_PLAN,        /* OP=ALGORITHM, gathered */
+    OPTION_DEVICE,      /* checked alone: cpu is all there is */
+    OPTION_DIAGNOSTICS, /* text or json */
+    /* The driver's, handed on in their order: */
+    OPTION_RUN_FLAG,
+    OPTION_RUN_TEXT,
+    OPTION_RUN_READ,    /* a file that must be readable */
+    OPTION_RUN_WRITE,   /* a file that must be writable */
+    OPTION_RUN_WHOLE,   /* an integer that is not negative */
+    OPTION_RUN_REAL,    /* a number that is not negative */
+    OPTION_LATER        /* of the design, but not in this version */
+};
+
+struct option_row {
+    const char *name, *value; /* "--set", "NAME=VALUE"; NULL: a flag */
+    unsigned commands;        /* bits 1 << enum command */
+    enum option_kind kind;
+    size_t field;     /* FLAG, TEXT: offset in struct options */
+    const char *text; /* of `modc help COMMAND`; NULL: not shown */
+};
+
+extern const struct option_row option_rows[];
+extern const int option_row_count;
+
+/* NULL: there is none. */
+const struct command_row *command_find(const char *name);
+const struct option_row *option_find(enum command command, const char *name);
+
+/* Names for hints. */
+const char *const *command_names(struct cx *cx, int *count);
+const char *const *option_names(struct cx *cx, enum command command, int *count);
+
+/* What `modc help` prints, or, with a row, what `modc help COMMAND` does. */
+void help_print(struct text *text, const struct command_row *row);
+
+#endif

@@ -1,0 +1,905 @@
+/* kernel.c - fills templates and prints loop nests for the steps of a plan. Apart from emit.c, which prints functions and
+ * tables. */
+#include "kernel.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "emit_kernel.h"
+#include "pass.h"
+#include "template.h"
+
+static struct cx *size_cx;
+
+static const char *size_c_name(const struct size *size)
+{
+    return spec_c_name(size_cx, size->name);
+}
+
+const char *dim_c(struct cx *cx, const struct dim *dim, bool tight)
+{
+    struct text text = text_new(&cx->arena);
+
+    size_cx = cx;
+    dim_print_c(&text, dim, tight, size_c_name);
+    return text.data;
+}
+
+/* ---- operands --------------------------------------------------------------------------------------------- */
+
+bool module_is_array(const struct module *module)
+{
+    if (module->child_count < 2)
+        return false;
+    for (int i = 0; i < module->child_count; i++)
+        if (!module->children[i]->array || strcmp(module->children[i]->text, module->children[0]->text) != 0)
+            return false;
+    return true;
+}
+
+static void module_member(struct cx *cx, struct text *text, const struct module *root, const struct module *module)
+{
+    if (module == root)
+        return;
+    module_member(cx, text, root, module->parent);
+    if (module_is_array(module->parent)) {
+        text_printf(text, "[%s]", module->name);
+        return;
+    }
+    if (text->length > 0)
+        text_add(text, ".");
+    text_add(text, c_path(cx, module->name));
+}
+
+const char *tensor_member(struct cx *cx, const struct module *root, const struct module_tensor *tensor)
+{
+    struct text text = text_new(&cx->arena);
+
+    module_member(cx, &text, root, tensor->owner);
+    if (text.length > 0)
+        text_add(&text, ".");
+    text_add(&text, spec_c_name(cx, tensor->name));
+    return text.data;
+}
+
+static bool is_shadowed(const struct variant *variant, const struct module_tensor *tensor)
+{
+    for (int i = 0; i < variant->shadow_count; i++)
+        if (variant->shadows[i] == tensor)
+            return true;
+    return false;
+}
+
+static const char *base_pointer(struct cx *cx, const struct variant *variant, const struct value *base)
+{
+    const struct place *place = &variant->places[base->id];
+
+    switch (place->kind) {
+    case PLACE_TENSOR:
+    case PLACE_STATE:
+        if (is_shadowed(variant, place->tensor))
+            return arena_format(&cx->arena, "%s_shadow", c_flat(cx, place->tensor->path));
+        if (place->kind == PLACE_STATE)
+            return arena_format(&cx->arena, "%ss->%s", place->tensor->ndim ? "" : "&", c_flat(cx, place->tensor->path));
+        return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
+    case PLACE_PACKED:
+        return arena_format(&cx->arena, "k->%s", place->packed->name);
+    case PLACE_NONE:
+        assert(!"a value without a place");
+        return "?";
+    default:
+        return place->name;
+    }
+}
+
+static const char *add_offset(struct cx *cx, const char *pointer, const struct dim *offset)
+{
+    if (dim_equals(offset, 0))
+        return pointer;
+    return arena_format(&cx->arena, "%s + %s", pointer, dim_c(cx, offset, false));
+}
+
+const char *value_pointer(struct cx *cx, const struct variant *variant, const struct value *value)
+{
+    return add_offset(cx, base_pointer(cx, variant, value->base), value->offset);
+}
+
+/* ---- the registry ----------------------------------------------------------------------------------------- */
+
+/* Prints the kernel under a name; the same text is printed for two names that only differ in the name. */
+typedef void printer(struct kernels *kernels, struct text *out, const char *name, const void *data);
+
+static const char *shorten(struct cx *cx, const char *stem)
+{
+    size_t length = strlen(stem);
+
+    if (length <= 56)
+        return stem;
+    return arena_format(&cx->arena, "%.*s_%04x", 48, stem, (unsigned)(text_hash(stem, length) & 0xffff));
+}
+
+/* A kernel is found by its name; two that would share one get the hash of their text behind it. */
+static const char *register_kernel(struct kernels *kernels, const char *stem, printer *print, const void *data)
+{
+    struct cx *cx = kernels->cx;
+    const char *name = shorten(cx, stem);
+    struct text text = text_new(&cx->arena);
+
+    print(kernels, &text, name, data);
+    for (int round = 0; round < 2; round++) {
+        bool taken = false;
+
+        for (int i = 0; i < kernels->count; i++) {
+            if (strcmp(kernels->list[i].name, name) != 0)
+                continue;
+            if (strcmp(kernels->list[i].text, text.data) == 0)
+                return name;
+            taken = true;
+        }
+        if (!taken)
+            break;
+        name = arena_format(&cx->arena, "%s_%04x", name, (unsigned)(text_hash(text.data, text.length) & 0xffff));
+        text = text_new(&cx->arena);
+        print(kernels, &text, name, data);
+    }
+    ARENA_PUSH(&cx->arena, kernels->list, kernels->count, ((struct kernel){name, text.data}));
+    return name;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+static void name_dim(struct cx *cx, struct text *text, const struct dim *dim)
+{
+    const char *source = dim_text(&cx->arena, dim);
+    bool gap = false;
+
+    for (; *source; source++) {
+        if (isalnum((unsigned char)*source)) {
+            if (gap)
+                text_add(text, "_");
+            text_printf(text, "%c", *source);
+            gap = false;
+        } else {
+            gap = true;
+        }
+    }
+}
+
+static void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *const *dims)
+{
+    for (int i = 0; i < ndim; i++) {
+        text_add(text, i ? "x" : "_");
+        name_dim(cx, text, dims[i]);
+    }
+}
+
+/* What is fused behind the op's own function: "linear_tanh" -> "_tanh". */
+static const char *tail_name(const struct op *op, const char *base)
+{
+    size_t length = strlen(base);
+
+    return op->tail && op->label && strncmp(op->label, base, length) == 0 ? op->label + length : "";
+}
+
+static const char *kernel_stem(struct cx *cx, const struct op *op)
+{
+    struct text text = text_new(&cx->arena);
+    const struct value *y = op->outputs[0], *x = op->input_count > 0 ? op->inputs[0] : NULL;
+    const char *base;
+
+    switch (op->code) {
+    case GRAPH_OP_CONTRACT:
+        base = strncmp(op->label, "linear", 6) == 0 ? "linear" : "matmul";
+        text_add(&text, base);
+        name_dims(cx, &text, x->ndim, x->dims);
+        text_add(&text, "_to_");
+        name_dim(cx, &text, y->dims[y->ndim - 1]);
+        text_add(&text, tail_name(op, base));
+        return text.data;
+    case GRAPH_OP_CONV:
+    case GRAPH_OP_POOL:
+        base = op->code == GRAPH_OP_CONV ? "conv2d" : op->window.kind == POOL_MAX ? "max_pool2d" : "avg_pool2d";
+        text_add(&text, base);
+        name_dims(cx, &text, 3, x->dims + 1);
+        text_add(&text, "_to");
+        name_dims(cx, &text, 3, y->dims + 1);
+        text_printf(&text, "_k%d", op->window.kernel[0]);
+        if (op->window.kernel[1] != op->window.kernel[0])
+            text_printf(&text, "x%d", op->window.kernel[1]);
+        text_add(&text, tail_name(op, base));
+        return text.data;
+    case GRAPH_OP_NORM:
+        base = "layer_norm";
+        text_add(&text, base);
+        name_dims(cx, &text, x->ndim, x->dims);
+        text_add(&text, tail_name(op, base));
+        return text.data;
+    default:
+        text_add(&text, op->label ? op->label : op_rows[op->code].name);
+        name_dims(cx, &text, op->code == GRAPH_OP_WRITE ? op->inputs[1]->ndim : x && op->code == GRAPH_OP_REDUCE ? x->ndim : y->ndim,
+                  op->code == GRAPH_OP_WRITE ? op->inputs[1]->dims : x && op->code == GRAPH_OP_REDUCE ? x->dims : y->dims);
+        if (op->code == GRAPH_OP_REDUCE) {
+            text_add(&text, "_over");
+            for (int i = 0; i < x->ndim; i++)
+                if (op->reduce.axes[i])
+                    text_printf(&text, "_%d", i);
+        }
+        return text.data;
+    }
+}
+
+/* ---- loop nests ------------------------------------------------------------------------------------------- */
+
+static const struct size *const *entry_sizes(struct cx *cx, const struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+    const struct size **sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, const struct size *);
+
+    for (int i = 0; i < tree->size_count; i++)
+        sizes[i] = &tree->sizes[i];
+    return sizes;
+}
+
+struct nest_job {
+    const struct op *op; /* NULL: packing */
+    struct nest nest;
+    const struct dag *dag, *tail;
+    const char *comment;
+};
+
+static void mark_nest(const struct nest *nest, bool *used)
+{
+    for (int i = 0; i < nest->ndim; i++) {
+        dim_mark_sizes(nest->dims[i], used);
+        for (int j = 0; j < nest->operand_count; j++)
+            dim_mark_sizes(nest->operands[j].strides[i], used);
+    }
+}
+
+static void print_nest(struct kernels *kernels, struct text *out, const char *name, const void *data)
+{
+    const struct nest_job *job = data;
+    const struct size *const *sizes = entry_sizes(kernels->cx, kernels->plan);
+    int count = kernels->plan->program->tree->size_count;
+
+    if (job->op && job->op->code == GRAPH_OP_REDUCE)
+        emit_reduce_kernel(kernels->cx, out, name, job->comment, job->nest, job->op->reduce.kind, job->dag, job->tail, sizes,
+                           count);
+    else if (job->op && job->op->code == GRAPH_OP_RANDOM)
+        emit_random_kernel(kernels->cx, out, name, job->comment, job->nest, job->tail, sizes, count);
+    else
+        emit_map_kernel(kernels->cx, out, name, job->comment, job->nest, job->dag, sizes, count);
+}
+
+static void add_sizes(struct kernels *kernels, struct text *call, const bool *used)
+{
+    const struct module_tree *tree = kernels->plan->program->tree;
+
+    for (int i = 0; i < tree->size_count; i++)
+        if (used[i])
+            text_printf(call, ", %s", spec_c_name(kernels->cx, tree->sizes[i].name));
+}
+
+/* `operand` along the axes of `whole` (broadcast: 0). */
+static struct nest_operand nest_operand(struct cx *cx, const struct value *operand, const struct value *whole)
+{
+    struct nest_operand out = {.dtype = operand->dtype};
+
+    for (int i = 0; i < whole->ndim; i++) {
+        int at = i - (whole->ndim - operand->ndim);
+
+        out.strides[i] = at < 0 || dim_equals(operand->dims[at], 1) ? dim_const(&cx->arena, 0) : operand->strides[at];
+    }
+    return out;
+}
+
+static const char *shapes_comment(struct cx *cx, const struct value *y, const char *what)
+{
+    return arena_format(&cx->arena, "y %s = %s", shape_text(&cx->arena, y->ndim, y->dims), what);
+}
+
+static const char *dag_text(struct cx *cx, const struct dag *dag)
+{
+    struct text text = text_new(&cx->arena);
+
+    dag_print(&text, dag);
+    return text.data;
+}
+
+/* A map of `inputs` into `target`. */
+static void call_map(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op,
+                     const char *stem, const struct value *target, const char *target_pointer, const struct dag *dag,
+                     struct value *const *inputs, int count)
+{
+    struct cx *cx = kernels->cx;
+    struct nest_job job = {.dag = dag};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+
+    (void)op;
+    job.nest.ndim = target->ndim;
+    memcpy(job.nest.dims, target->dims, sizeof job.nest.dims);
+    job.nest.operand_count = count + 1;
+    job.nest.operands = ARENA_ARRAY(&cx->arena, count + 1, struct nest_operand);
+    job.nest.operands[0] = nest_operand(cx, target, target);
+    for (int i = 0; i < target->ndim; i++) /* a size-1 axis of the target has stride, but one step */
+        job.nest.operands[0].strides[i] = target->strides[i];
+    for (int i = 0; i < count; i++)
+        job.nest.operands[1 + i] = nest_operand(cx, inputs[i], target);
+    job.comment = shapes_comment(cx, target, dag_text(cx, dag));
+    nest_normalise(&cx->arena, &job.nest);
+    mark_nest(&job.nest, used);
+    dag_mark_sizes(dag, used);
+    text_printf(out, "    %s(%s", register_kernel(kernels, stem, print_nest, &job), target_pointer);
+    for (int i = 0; i < count; i++)
+        text_printf(out, ", %s", value_pointer(cx, variant, inputs[i]));
+    add_sizes(kernels, out, used);
+    text_add(out, ");\n");
+}
+
+static void call_concat(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
+{
+    struct cx *cx = kernels->cx;
+    struct value *y = op->outputs[0];
+    const struct dim *at = dim_const(&cx->arena, 0);
+
+    for (int i = 0; i < op->input_count; i++) {
+        struct value part = *y;
+        struct text stem = text_new(&cx->arena);
+
+        part.dims[op->concat.axis] = op->inputs[i]->dims[op->concat.axis];
+        part.offset = dim_mul(&cx->arena, at, y->strides[op->concat.axis]);
+        text_add(&stem, "copy");
+        name_dims(cx, &stem, part.ndim, part.dims);
+        call_map(kernels, out, variant, op, stem.data, &part, value_pointer(cx, variant, &part),
+                 dag_identity(&cx->arena, y->dtype), &op->inputs[i], 1);
+        at = dim_add(&cx->arena, at, part.dims[op->concat.axis]);
+    }
+}
+
+static void call_reduce(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
+{
+    struct cx *cx = kernels->cx;
+    struct value *y = op->outputs[0], whole = {0};
+    struct nest_job job = {.op = op, .tail = op->tail};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    const struct value *x = op->inputs[0];
+    int axis = 0;
+
+    job.dag = op->head ? op->head : dag_identity(&cx->arena, x->dtype);
+    /* the loops run over the head's whole shape */
+    for (int i = 0; i < op->tail_first; i++)
+        if (op->inputs[i]->ndim > whole.ndim)
+            whole.ndim = op->inputs[i]->ndim;
+    for (int i = 0; i < whole.ndim; i++) {
+        whole.dims[i] = dim_const(&cx->arena, 1);
+        for (int j = 0; j < op->tail_first; j++) {
+            int at = i - (whole.ndim - op->inputs[j]->ndim);
+
+            if (at >= 0 && !dim_equals(op->inputs[j]->dims[at], 1))
+                whole.dims[i] = op->inputs[j]->dims[at];
+        }
+        job.nest.dims[i] = whole.dims[i];
+        job.nest.reduced[i] = op->reduce.axes[i];
+    }
+    job.nest.ndim = whole.ndim;
+    job.nest.operand_count = 1 + op->input_count;
+    job.nest.operands = ARENA_ARRAY(&cx->arena, 1 + op->input_count, struct nest_operand);
+    job.nest.operands[0].dtype = y->dtype;
+    for (int i = 0; i < whole.ndim; i++) {
+        job.nest.operands[0].strides[i] = op->reduce.axes[i] ? dim_const(&cx->arena, 0) : y->strides[axis];
+        if (!op->reduce.axes[i] || op->reduce.keepdim)
+            axis++;
+    }
+    for (int j = 0; j < op->input_count; j++) {
+        const struct value *operand = op->inputs[j];
+
+        if (j < op->tail_first) {
+            job.nest.operands[1 + j] = nest_operand(cx, operand, &whole);
+            continue;
+        }
+        struct nest_operand over = nest_operand(cx, operand, y); /* along the output's axes */
+
+        job.nest.operands[1 + j].dtype = operand->dtype;
+        for (int i = 0, n = 0; i < whole.ndim; i++) {
+            job.nest.operands[1 + j].strides[i] = op->reduce.axes[i] ? dim_const(&cx->arena, 0) : over.strides[n];
+            if (!op->reduce.axes[i] || op->reduce.keepdim)
+                n++;
+        }
+    }
+    job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "%s of %s%s%s", op->label, dag_text(cx, job.dag),
+                                                     op->tail ? ", then " : "", op->tail ? dag_text(cx, op->tail) : ""));
+    nest_normalise(&cx->arena, &job.nest);
+    mark_nest(&job.nest, used);
+    dag_mark_sizes(job.dag, used);
+    if (op->tail)
+        dag_mark_sizes(op->tail, used);
+    text_printf(out, "    %s(%s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job), value_pointer(cx, variant, y));
+    for (int j = 0; j < op->input_count; j++)
+        text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[j]));
+    add_sizes(kernels, out, used);
+    text_add(out, ");\n");
+}
+
+static void call_random(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
+{
+    struct cx *cx = kernels->cx;
+    struct value *y = op->outputs[0];
+    struct nest_job job = {.op = op, .tail = op->tail};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+
+    job.nest.ndim = y->ndim;
+    memcpy(job.nest.dims, y->dims, sizeof job.nest.dims);
+    job.nest.operand_count = 1 + op->input_count;
+    job.nest.operands = ARENA_ARRAY(&cx->arena, 1 + op->input_count, struct nest_operand);
+    job.nest.operands[0] = nest_operand(cx, y, y);
+    for (int i = 0; i < op->input_count; i++)
+        job.nest.operands[1 + i] = nest_operand(cx, op->inputs[i], y);
+    job.comment = shapes_comment(cx, y, op->tail ? dag_text(cx, op->tail) : "uniform [0, 1)");
+    nest_normalise(&cx->arena, &job.nest);
+    mark_nest(&job.nest, used);
+    if (op->tail)
+        dag_mark_sizes(op->tail, used);
+    text_printf(out, "    %s(%s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job), value_pointer(cx, variant, y));
+    for (int i = 0; i < op->input_count; i++)
+        text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
+    text_printf(out, ", net->base.seed, net->base.counter, %du", op->random.module ? op->random.module->index : 0);
+    add_sizes(kernels, out, used);
+    text_add(out, ");\n");
+}
+
+const char *kernel_pack(struct kernels *kernels, const struct pack_group *group, const struct packed *entry)
+{
+    struct cx *cx = kernels->cx;
+    struct text out = text_new(&cx->arena);
+    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "dense"};
+
+    if (entry->zero)
+        text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
+    for (int i = 0; i < entry->part_count; i++) {
+        const struct packed_part *part = &entry->parts[i];
+        struct nest_job job = {.nest = part->nest, .dag = entry->dag};
+        struct text stem = text_new(&cx->arena);
+
+        job.comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
+        text_printf(&stem, "pack_%s_%lldx%lld%s", formats[entry->format], (long long)entry->n, (long long)entry->k,
+                    dag_is_identity(entry->dag) ? "" : "_folded");
+        if (entry->part_count > 1)
+            text_add(&stem, i == 0 ? "_whole" : "_rest");
+        text_printf(&out, "    %s(k->%s", register_kernel(kernels, stem.data, print_nest, &job), entry->name);
+        if (part->to > 0)
+            text_printf(&out, " + %lld", (long long)part->to);
+        for (int j = 0; j < entry->operand_count; j++) {
+            const struct value *operand = entry->operands[j];
+            const struct op *op = operand->base->op;
+            const char *pointer;
+            int64_t offset = 0;
+
+            if (entry->operand_entries[j])
+                pointer = arena_format(&cx->arena, "k->%s", entry->operand_entries[j]->name);
+            else if (op->code == GRAPH_OP_TENSOR)
+                pointer = arena_format(&cx->arena, "p->%s", tensor_member(cx, group->root, op->tensor.tensor));
+            else {
+                pointer = "?";
+                for (int c = 0; c < kernels->plan->constant_count; c++)
+                    if (kernels->plan->constants[c]->constant == operand->base->constant)
+                        pointer = kernels->plan->constant_names[c];
+            }
+            dim_is_const(operand->offset, &offset);
+            text_printf(&out, ", %s", pointer);
+            if (offset + part->from[j] > 0)
+                text_printf(&out, " + %lld", (long long)(offset + part->from[j]));
+        }
+        text_add(&out, ");\n");
+    }
+    return out.data;
+}
+
+/* ---- templates -------------------------------------------------------------------------------------------- */
+
+#define MAX_HOLES 64
+
+struct template_job {
+    struct cx *cx;
+    const struct op *op;
+    const char *template, *comment;
+    struct hole holes[MAX_HOLES];
+    int hole_count;
+    bool *used;      /* sizes */
+    const struct dag *tail;
+    const struct dim *rows[MAX_DIMS + 8], *columns[MAX_DIMS + 8]; /* strides of the tail's operands */
+    int extra_count;
+    const char *name, *real, *vector;
+    enum dtype dtype, lanes;
+    bool shared_tail; /* printed as a function, since parts of it are used twice */
+};
+
+static void hole(struct template_job *job, const char *name, const char *text)
+{
+    assert(job->hole_count < MAX_HOLES);
+    job->holes[job->hole_count++] = (struct hole){name, text};
+}
+
+static void hole_int(struct template_job *job, const char *name, int64_t value)
+{
+    hole(job, name, arena_format(&job->cx->arena, "%lld", (long long)value));
+}
+
+static void hole_dim(struct template_job *job, const char *name, const struct dim *dim)
+{
+    dim_mark_sizes(dim, job->used);
+    hole(job, name, dim_c(job->cx, dim, false));
+}
+
+/* T_m and T_fixed_m. */
+static void hole_extent(struct template_job *job, const char *name, const struct dim *dim)
+{
+    hole_dim(job, name, dim);
+    hole_int(job, arena_format(&job->cx->arena, "T_fixed_%s", name + 2), dim_is_const(dim, NULL));
+}
+
+/* Loads of the tail's operands at (row, column), as inputs of its printer. */
+static const char *tail_operand(const struct template_job *job, int index, bool vector, const char *row, const char *column)
+{
+    struct arena *arena = &job->cx->arena;
+    const struct dim *row_stride = job->rows[index], *column_stride = job->columns[index];
+    struct text at = text_new(arena);
+    bool splat = dim_equals(column_stride, 0);
+
+    if (!dim_equals(row_stride, 0)) {
+        text_printf(&at, "(%s)", row);
+        if (!dim_equals(row_stride, 1))
+            text_printf(&at, " * %s", dim_c(job->cx, row_stride, true));
+    }
+    if (!splat)
+        text_printf(&at, "%s(%s)", at.length ? " + " : "", column);
+    if (at.length == 0)
+        text_add(&at, "0");
+    if (!vector)
+        return arena_format(arena, "e%d[%s]", index, at.data);
+    if (splat)
+        return arena_format(arena, "%s_set(e%d[%s])", job->vector, index, at.data);
+    return arena_format(arena, "%s_load(e%d + %s)", job->vector, index, at.data);
+}
+
+static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column)
+{
+    struct template_job *job = data;
+    const char *inputs[32];
+
+    if (!job->tail)
+        return value;
+    inputs[0] = value;
+    for (int i = 0; i < job->extra_count; i++)
+        inputs[1 + i] = tail_operand(job, i, vector, row, column);
+    if (job->shared_tail) {
+        struct text call = text_new(&job->cx->arena);
+
+        text_printf(&call, "%s_tail%s(", job->name, vector ? "_v" : "");
+        for (int i = 0; i <= job->extra_count; i++)
+            text_printf(&call, "%s%s", i ? ", " : "", inputs[i]);
+        text_add(&call, ")");
+        return call.data;
+    }
+    return vector ? expr_vector(job->cx, job->tail, job->lanes, inputs, NULL, "")
+                  : expr_scalar(job->cx, job->tail, inputs, NULL, "");
+}
+
+/* Would parts be written twice? */
+static bool tail_is_shared(const struct dag *dag)
+{
+    int uses[256] = {0};
+
+    for (int i = 0; i < dag->count && dag->count <= 256; i++) {
+        const struct dag_node *node = &dag->nodes[i];
+
+        for (int a = 0; a < prim_rows[node->prim].arity; a++)
+            uses[node->args[a]]++;
+    }
+    for (int i = 0; i < dag->count && dag->count <= 256; i++) {
+        enum prim prim = dag->nodes[i].prim;
+
+        if (uses[i] > 1 && prim != PRIM_CONST && prim != PRIM_DIM)
+            return true;
+    }
+    return false;
+}
+
+static void print_tail(struct template_job *job, struct text *out, bool vector)
+{
+    const char *inputs[32];
+    const char *type = vector ? job->vector : job->real;
+    struct text before = text_new(&job->cx->arena);
+    const char *result;
+
+    text_printf(out, "MODC_INLINE %s %s_tail%s(%s x", type, job->name, vector ? "_v" : "", type);
+    inputs[0] = "x";
+    for (int i = 0; i < job->extra_count; i++) {
+        inputs[1 + i] = arena_format(&job->cx->arena, "e%d", i);
+        text_printf(out, ", %s e%d", type, i);
+    }
+    text_add(out, ")\n{\n");
+    result = vector ? expr_vector(job->cx, job->tail, job->lanes, inputs, &before, "    ")
+                    : expr_scalar(job->cx, job->tail, inputs, &before, "    ");
+    text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
+}
+
+static void print_template(struct kernels *kernels, struct text *out, const char *name, const void *data)
+{
+    struct template_job job = *(const struct template_job *)data;
+    struct text args = text_new(&kernels->cx->arena), pass = text_new(&kernels->cx->arena);
+    const struct module_tree *tree = kernels->plan->program->tree;
+    struct fill fill = {.name = name, .vector = job.vector, .epilogue = epilogue, .data = &job};
+    const char *text = template_find(job.template);
+
+    assert(text && "a row of the algorithm table names its template");
+    job.name = name;
+    for (int i = 0; i < job.extra_count; i++) {
+        text_printf(&args, ", const %s *restrict e%d", job.real, i);
+        text_printf(&pass, ", e%d", i);
+    }
+    for (int i = 0; i < tree->size_count; i++) {
+        if (job.used[i]) {
+            text_printf(&args, ", int %s", spec_c_name(kernels->cx, tree->sizes[i].name));
+            text_printf(&pass, ", %s", spec_c_name(kernels->cx, tree->sizes[i].name));
+        }
+    }
+    hole(&job, "T_ARGS", args.data);
+    hole(&job, "T_PASS", pass.data);
+    fill.holes = job.holes;
+    fill.count = job.hole_count;
+    if (job.shared_tail) {
+        print_tail(&job, out, false);
+        if (job.lanes)
+            print_tail(&job, out, true);
+    }
+    struct text body = text_new(&kernels->cx->arena);
+    const char *kernel;
+
+    template_fill(kernels->cx, &body, text, &fill);
+    kernel = strstr(body.data, "static MODC_KERNEL"); /* the comment stands above the kernel, its helpers before */
+    if (!kernel)
+        kernel = body.data;
+    text_add_bytes(out, body.data, (size_t)(kernel - body.data));
+    text_printf(out, "/* %s */\n%s", job.comment, kernel);
+}
+
+static const struct dim *product(struct cx *cx, const struct value *value, int first, int last)
+{
+    const struct dim *out = dim_const(&cx->arena, 1);
+
+    for (int i = first; i < last; i++)
+        out = dim_mul(&cx->arena, out, value->dims[i]);
+    return out;
+}
+
+/* The stride between rows of a value that legalise accepted as rows. */
+static const struct dim *row_stride(struct cx *cx, const struct value *value)
+{
+    for (int i = value->ndim - 2; i >= 0; i--)
+        if (!dim_equals(value->dims[i], 1))
+            return value->strides[i];
+    return value->ndim > 0 ? value->dims[value->ndim - 1] : dim_const(&cx->arena, 1);
+}
+
+static void holes_strided(struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    const struct value *x = job->op->inputs[0], *w = job->op->inputs[1], *y = job->op->outputs[0];
+    static const char *const batches[2] = {"T_batch0", "T_batch1"}, *const xs[2] = {"T_x0", "T_x1"}, *const ws[2] = {"T_w0", "T_w1"};
+    const struct dim *zero = dim_const(&cx->arena, 0), *one = dim_const(&cx->arena, 1);
+
+    for (int b = 0; b < 2; b++) {
+        int axis = y->ndim - 4 + b; /* of y */
+        const struct dim *extent = axis >= 0 ? y->dims[axis] : one, *sx = zero, *sw = zero;
+        int ax = axis - (y->ndim - x->ndim), aw = axis - (y->ndim - w->ndim);
+
+        if (axis >= 0 && ax >= 0 && !dim_equals(x->dims[ax], 1))
+            sx = x->strides[ax];
+        if (axis >= 0 && aw >= 0 && !dim_equals(w->dims[aw], 1))
+            sw = w->strides[aw];
+        hole_dim(job, batches[b], extent);
+        hole_dim(job, xs[b], sx);
+        hole_dim(job, ws[b], sw);
+    }
+    hole_extent(job, "T_m", y->dims[y->ndim - 2]);
+    hole_extent(job, "T_n", y->dims[y->ndim - 1]);
+    hole_extent(job, "T_k", x->dims[x->ndim - 1]);
+    hole_dim(job, "T_xm", x->strides[x->ndim - 2]);
+    hole_dim(job, "T_xk", x->strides[x->ndim - 1]);
+    hole_dim(job, "T_wk", w->strides[w->ndim - 2]);
+    hole_dim(job, "T_wn", w->strides[w->ndim - 1]);
+    hole_int(job, "T_form",
+             dim_equals(w->strides[w->ndim - 1], 1) ? 1
+             : dim_equals(x->strides[x->ndim - 1], 1) && dim_equals(w->strides[w->ndim - 2], 1) ? 2 : 0);
+    job->comment = arena_format(&cx->arena, "y %s = x %s . w %s", shape_text(&cx->arena, y->ndim, y->dims),
+                                shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));
+}
+
+static void holes_contract(struct template_job *job, const struct step *step)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
+    const struct dim *k = x->dims[x->ndim - 1], *n = y->dims[y->ndim - 1];
+
+    hole_int(job, "T_bias", op->contract.bias);
+    if (step->algorithm->weight == PACKED_NONE) {
+        holes_strided(job);
+        return;
+    }
+    hole_extent(job, "T_m", product(cx, y, 0, y->ndim - 1));
+    hole_extent(job, "T_n", n);
+    hole_extent(job, "T_k", k);
+    hole_dim(job, "T_ldx", row_stride(cx, x));
+    hole_dim(job, "T_ldy", n);
+    hole_dim(job, "T_ldw", step->weight ? k : w->strides[1]);
+    job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s", shape_text(&cx->arena, y->ndim, y->dims),
+                                shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n),
+                                dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "");
+}
+
+static void holes_window(struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct dim *groups = dim_const(&cx->arena, op->window.groups);
+    bool conv = op->code == GRAPH_OP_CONV;
+
+    hole_extent(job, "T_n", y->dims[0]);
+    hole_extent(job, "T_h", x->dims[1]);
+    hole_extent(job, "T_w", x->dims[2]);
+    hole_extent(job, "T_oh", y->dims[1]);
+    hole_extent(job, "T_ow", y->dims[2]);
+    hole_extent(job, "T_c", conv ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
+    hole_extent(job, "T_oc", conv ? dim_floordiv(&cx->arena, y->dims[3], groups) : y->dims[3]);
+    hole_int(job, "T_groups", op->window.groups);
+    hole_int(job, "T_kh", op->window.kernel[0]);
+    hole_int(job, "T_kw", op->window.kernel[1]);
+    hole_int(job, "T_sh", op->window.stride[0]);
+    hole_int(job, "T_sw", op->window.stride[1]);
+    hole_int(job, "T_ph", op->window.padding[0]);
+    hole_int(job, "T_pw", op->window.padding[1]);
+    hole_int(job, "T_dh", op->window.dilation[0]);
+    hole_int(job, "T_dw", op->window.dilation[1]);
+    hole_int(job, "T_bias", op->window.bias);
+    hole_int(job, "T_is_max", op->window.kind == POOL_MAX);
+    hole_int(job, "T_count_include_pad", op->window.count_include_pad);
+    hole_int(job, "T_divisor", op->window.divisor);
+    job->comment =
+        conv ? arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last",
+                            shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
+                            dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
+                            dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)),
+                            op->window.bias ? " + bias" : "")
+             : arena_format(&cx->arena, "y %s = %s of windows of %d x %d of x %s, channels last",
+                            shape_text(&cx->arena, 4, y->dims), op->window.kind == POOL_MAX ? "maximum" : "mean",
+                            op->window.kernel[0], op->window.kernel[1], shape_text(&cx->arena, 4, x->dims));
+}
+
+static void holes_norm(struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0];
+    struct text eps = text_new(&cx->arena);
+
+    hole_extent(job, "T_m", product(cx, x, 0, x->ndim - op->norm.axes));
+    hole_extent(job, "T_k", product(cx, x, x->ndim - op->norm.axes, x->ndim));
+    hole_dim(job, "T_ldx", op->norm.axes == 1 ? row_stride(cx, x) : product(cx, x, x->ndim - op->norm.axes, x->ndim));
+    hole_dim(job, "T_ldy", product(cx, x, x->ndim - op->norm.axes, x->ndim));
+    hole_int(job, "T_weight", op->norm.weight);
+    hole_int(job, "T_bias", op->norm.bias);
+    hole_int(job, "T_scale", op->norm.weight);
+    hole_int(job, "T_shift", op->norm.bias);
+    text_add(&eps, expr_number(cx, x->dtype, op->norm.eps, 0));
+    hole(job, "T_eps", eps.data);
+    job->comment = arena_format(&cx->arena, "y %s = (x - mean) / sqrt(variance + %s)%s%s by rows of the last %s",
+                                shape_text(&cx->arena, x->ndim, x->dims), eps.data, op->norm.weight ? " * weight" : "",
+                                op->norm.bias ? " + bias" : "",
+                                op->norm.axes == 1 ? "dimension" : arena_format(&cx->arena, "%d dimensions", op->norm.axes));
+}
+
+static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
+{
+    struct cx *cx = kernels->cx;
+    const struct op *op = step->op;
+    const struct value *y = op->outputs[0];
+    struct template_job job = {.cx = cx, .op = op, .template = step->algorithm->template, .tail = op->tail};
+    bool single = y->dtype == DTYPE_FLOAT32, simple = true;
+
+    job.used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    job.dtype = y->dtype;
+    job.real = dtype_rows[y->dtype].c;
+    job.vector = single ? "modc_f32" : "modc_f64";
+    if (op->tail) {
+        enum dtype lanes;
+
+        simple = dag_vectorises(op->tail, &lanes) && lanes == y->dtype;
+        job.lanes = simple ? lanes : 0;
+        job.shared_tail = tail_is_shared(op->tail);
+        for (int i = op->tail_first; i < op->input_count; i++) {
+            bool fits = tail_strides(&cx->arena, op->inputs[i], y, &job.rows[job.extra_count], &job.columns[job.extra_count]);
+
+            assert(fits && "legalise copied what does not fit");
+            (void)fits;
+            dim_mark_sizes(job.rows[job.extra_count], job.used);
+            job.extra_count++;
+        }
+        dag_mark_sizes(op->tail, job.used);
+    }
+    hole(&job, "T_real", job.real);
+    hole(&job, "T_vec", job.vector);
+    hole(&job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
+    hole_int(&job, "T_P", 64 / dtype_rows[y->dtype].bytes);
+    hole_int(&job, "T_vector_tail", simple);
+    hole_int(&job, "T_pure_tail", simple && job.extra_count == 0);
+    hole(&job, "T_ROWS", "MODC_DOT_ROWS");
+    hole(&job, "T_OUTPUTS", "MODC_DOT_OUTPUTS");
+    if (op->code == GRAPH_OP_CONTRACT)
+        holes_contract(&job, step);
+    else if (op->code == GRAPH_OP_NORM)
+        holes_norm(&job);
+    else
+        holes_window(&job);
+    if (op->tail)
+        job.comment = arena_format(&cx->arena, "%s;\n * then %s", job.comment, dag_text(cx, op->tail));
+
+    text_printf(out, "    %s(%s, %s", register_kernel(kernels, kernel_stem(cx, op), print_template, &job),
+                value_pointer(cx, variant, y), value_pointer(cx, variant, op->inputs[0]));
+    if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
+        bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
+
+        text_printf(out, ", %s", step->weight ? arena_format(&cx->arena, "k->%s", step->weight->name)
+                                              : value_pointer(cx, variant, op->inputs[1]));
+        text_printf(out, ", %s", !bias ? "NULL"
+                                 : step->bias ? arena_format(&cx->arena, "k->%s", step->bias->name)
+                                              : value_pointer(cx, variant, op->inputs[2]));
+    } else if (op->code == GRAPH_OP_NORM) {
+        int next = 1;
+
+        text_printf(out, ", %s", op->norm.weight ? value_pointer(cx, variant, op->inputs[next++]) : "NULL");
+        text_printf(out, ", %s", op->norm.bias ? value_pointer(cx, variant, op->inputs[next]) : "NULL");
+    }
+    for (int i = op->tail_first; op->tail && i < op->input_count; i++)
+        text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
+    add_sizes(kernels, out, job.used);
+    text_add(out, ");\n");
+}
+
+const char *kernel_step(struct kernels *kernels, const struct variant *variant, const struct step *step)
+{
+    struct cx *cx = kernels->cx;
+    struct text out = text_new(&cx->arena);
+    const struct op *op = step->op;
+
+    switch (op->code) {
+    case GRAPH_OP_MAP:
+        call_map(kernels, &out, variant, op, kernel_stem(cx, op), op->outputs[0], value_pointer(cx, variant, op->outputs[0]),
+                 op->dag, op->inputs, op->input_count);
+        break;
+    case GRAPH_OP_WRITE:
+        call_map(kernels, &out, variant, op, kernel_stem(cx, op), op->inputs[1], value_pointer(cx, variant, op->inputs[1]),
+                 op->dag, op->inputs + 2, op->input_count - 2);
+        break;
+    case GRAPH_OP_CONCAT:
+        call_concat(kernels, &out, variant, op);
+        break;
+    case GRAPH_OP_REDUCE:
+        call_reduce(kernels, &out, variant, op);
+        break;
+    case GRAPH_OP_RANDOM:
+        call_random(kernels, &out, variant, op);
+        break;
+    case GRAPH_OP_CONTRACT:
+    case GRAPH_OP_CONV:
+    case GRAPH_OP_POOL:
+    case GRAPH_OP_NORM:
+        call_template(kernels, &out, variant, step);
+        break;
+    default:
+        break;
+    }
+    return out.data;
+}

@@ -1,0 +1,302 @@
+/* template.c - the filler: one pass over the text, with a stack of conditions. */
+#include "template.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embedded.h"
+#include "options.h"
+
+const char *template_find(const char *name)
+{
+    for (int i = 0; i < embedded_file_count; i++)
+        if (strncmp(embedded_files[i].name, "templates/", 10) == 0 && strcmp(embedded_files[i].name + 10, name) == 0)
+            return embedded_files[i].bytes;
+    return NULL;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+_Noreturn static void fault(const char *what, const char *name)
+{
+    fprintf(stderr, "modc: a fault of modc itself: template %s: %s\n", name, what);
+    exit(EXIT_FAULT);
+}
+
+static const char *hole_text(struct cx *cx, const struct fill *fill, const char *word, size_t length)
+{
+    for (int i = 0; i < fill->count; i++)
+        if (strlen(fill->holes[i].name) == length && strncmp(fill->holes[i].name, word, length) == 0)
+            return fill->holes[i].text;
+    fault(arena_format(&cx->arena, "nothing fills the hole %.*s", (int)length, word), fill->name);
+}
+
+/* ---- conditions ------------------------------------------------------------------------------------------- */
+
+struct condition {
+    struct cx *cx;
+    const struct fill *fill;
+    const char *at;
+};
+
+static long parse_or(struct condition *c);
+
+static void skip_blanks(struct condition *c)
+{
+    while (*c->at == ' ')
+        c->at++;
+}
+
+static long parse_unit(struct condition *c)
+{
+    long value;
+
+    skip_blanks(c);
+    if (*c->at == '!' && c->at[1] != '=') {
+        c->at++;
+        return !parse_unit(c);
+    }
+    if (*c->at == '(') {
+        c->at++;
+        value = parse_or(c);
+        skip_blanks(c);
+        c->at += *c->at == ')';
+        return value;
+    }
+    if (isdigit((unsigned char)*c->at)) {
+        char *end;
+
+        value = strtol(c->at, &end, 10);
+        c->at = end;
+        return value;
+    }
+    const char *word = c->at;
+    char *end;
+
+    while (is_word(*c->at))
+        c->at++;
+    value = strtol(hole_text(c->cx, c->fill, word, (size_t)(c->at - word)), &end, 10);
+    if (*end)
+        fault("a condition on a value that is not a number", c->fill->name);
+    return value;
+}
+
+static long parse_binary(struct condition *c, int level)
+{
+    static const char *const operators[][4] = {{"*", "%", NULL}, {"+", "-", NULL}, {"<=", ">=", "<", ">"}, {"==", "!=", NULL}};
+    long left = level == 0 ? parse_unit(c) : parse_binary(c, level - 1);
+
+    for (;;) {
+        const char *found = NULL;
+
+        skip_blanks(c);
+        for (int i = 0; i < 4 && operators[level][i] && !found; i++)
+            if (strncmp(c->at, operators[level][i], strlen(operators[level][i])) == 0)
+                found = operators[level][i];
+        if (!found)
+            return left;
+        c->at += strlen(found);
+
+        long right = level == 0 ? parse_unit(c) : parse_binary(c, level - 1);
+
+        switch (found[0]) {
+        case '*':
+            left *= right;
+            break;
+        case '%':
+            left = right ? left % right : 0;
+            break;
+        case '+':
+            left += right;
+            break;
+        case '-':
+            left -= right;
+            break;
+        case '<':
+            left = found[1] ? left <= right : left < right;
+            break;
+        case '>':
+            left = found[1] ? left >= right : left > right;
+            break;
+        default:
+            left = found[0] == '=' ? left == right : left != right;
+        }
+    }
+}
+
+static long parse_and(struct condition *c)
+{
+    long value = parse_binary(c, 3);
+
+    for (skip_blanks(c); strncmp(c->at, "&&", 2) == 0; skip_blanks(c)) {
+        c->at += 2;
+        value = (parse_binary(c, 3) != 0) & (value != 0);
+    }
+    return value;
+}
+
+static long parse_or(struct condition *c)
+{
+    long value = parse_and(c);
+
+    for (skip_blanks(c); strncmp(c->at, "||", 2) == 0; skip_blanks(c)) {
+        c->at += 2;
+        value = (parse_and(c) != 0) | (value != 0);
+    }
+    return value;
+}
+
+static bool decide(struct cx *cx, const struct fill *fill, const char *line, size_t length)
+{
+    struct condition c = {cx, fill, arena_copy(&cx->arena, line, length)};
+    long value = parse_or(&c);
+
+    skip_blanks(&c);
+    if (*c.at)
+        fault("a condition that cannot be read", fill->name);
+    return value != 0;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------- */
+
+static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length, const struct fill *fill);
+
+/* The arguments of a call that starts behind text[at], which is '('; returns the index behind ')'. */
+static size_t split_arguments(struct cx *cx, const char *text, size_t at, size_t length, const struct fill *fill,
+                              const char **arguments, int count)
+{
+    size_t start = at + 1;
+    int depth = 0, n = 0;
+
+    for (size_t i = at; i < length; i++) {
+        depth += text[i] == '(' || text[i] == '[';
+        depth -= text[i] == ')' || text[i] == ']';
+        if ((depth == 1 && text[i] == ',') || (depth == 0 && text[i] == ')')) {
+            struct text inner = text_new(&cx->arena);
+
+            while (text[start] == ' ')
+                start++;
+            fill_text(cx, &inner, text + start, i - start, fill);
+            if (n < count)
+                arguments[n] = inner.data;
+            n++;
+            start = i + 1;
+            if (depth == 0) {
+                if (n != count)
+                    fault("wrong number of arguments", fill->name);
+                return i + 1;
+            }
+        }
+    }
+    fault("a call that does not end", fill->name);
+}
+
+static bool is_simple(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (!is_word(*c) && *c != '.')
+            return false;
+    return true;
+}
+
+static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length, const struct fill *fill)
+{
+    for (size_t i = 0; i < length;) {
+        size_t end = i;
+
+        if (text[i] != 'T' || i + 1 >= length || text[i + 1] != '_' || (i > 0 && is_word(text[i - 1]))) {
+            text_add_bytes(out, text + i++, 1);
+            continue;
+        }
+        while (end < length && is_word(text[end]))
+            end++;
+
+        const char *word = text + i;
+        size_t size = end - i;
+
+        if (size >= 6 && strncmp(word, "T_NAME", 6) == 0 && (size == 6 || word[6] == '_')) {
+            text_add(out, fill->name);
+            text_add_bytes(out, word + 6, size - 6);
+            i = end;
+        } else if ((size == 3 && (strncmp(word, "T_V", 3) == 0 || strncmp(word, "T_S", 3) == 0)) && text[end] == '(') {
+            const char *function[1];
+
+            i = split_arguments(cx, text, end, length, fill, function, 1);
+            text_printf(out, "%s%s_%s", fill->vector, word[2] == 'S' ? "s" : "", function[0]);
+        } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
+            const char *arguments[3];
+
+            i = split_arguments(cx, text, end, length, fill, arguments, 3);
+            text_add(out, fill->epilogue(fill->data, size == 12, arguments[0], arguments[1], arguments[2]));
+        } else {
+            const char *value = hole_text(cx, fill, word, size);
+
+            text_printf(out, is_simple(value) || value[0] == ',' || !value[0] ? "%s" : "(%s)", value);
+            i = end;
+        }
+    }
+}
+
+/* The longest run of a line that stands in the column limit of the project is the emitter's own business: filled lines
+ * are printed as they are. */
+void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill)
+{
+    enum { OTHER, ACTIVE, DONE, WAITING } stack[32] = {ACTIVE};
+    int depth = 0, hidden = 0;
+    const char *line = template_text;
+
+    if (strncmp(line, "/*", 2) == 0) {
+        line = strstr(line, "*/");
+        line += 2;
+        while (*line == '\n')
+            line++;
+    }
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+        const char *next = line + length + (line[length] == '\n');
+        bool ours = false; /* a line for the filler, not for C */
+        size_t indent = strspn(line, " ");
+
+        if (line[indent] == '#') {
+            const char *word = line + indent;
+
+            if (strncmp(word, "#if", 3) == 0) {
+                ours = strncmp(word, "#if ", 4) == 0 && strstr(arena_copy(&cx->arena, word, length - indent), "T_");
+                if (depth + 1 == 32)
+                    fault("conditions are nested too deep", fill->name);
+                stack[++depth] = !ours ? OTHER : hidden ? WAITING : decide(cx, fill, word + 4, length - indent - 4) ? ACTIVE : WAITING;
+                if (ours && hidden)
+                    stack[depth] = DONE;
+                hidden += stack[depth] == WAITING || stack[depth] == DONE;
+            } else if (strncmp(word, "#elif", 5) == 0 || strncmp(word, "#else", 5) == 0) {
+                ours = stack[depth] != OTHER;
+                if (ours) {
+                    bool was = stack[depth] == WAITING;
+
+                    hidden -= stack[depth] != ACTIVE;
+                    if (stack[depth] == ACTIVE || stack[depth] == DONE)
+                        stack[depth] = DONE;
+                    else if (was && (word[3] == 's' || decide(cx, fill, word + 6, length - indent - 6)))
+                        stack[depth] = ACTIVE;
+                    hidden += stack[depth] != ACTIVE;
+                }
+            } else if (strncmp(word, "#endif", 6) == 0) {
+                ours = stack[depth] != OTHER;
+                if (ours)
+                    hidden -= stack[depth] != ACTIVE;
+                depth--;
+            }
+        }
+        if (!ours && hidden == 0) {
+            fill_text(cx, out, line, length, fill);
+            text_add(out, "\n");
+        }
+        line = next;
+    }
+}

@@ -1,0 +1,33 @@
+/* template.h - fills the holes of a template. Knows no ops.
+ *
+ * A template is plain C. T_NAME is the function's name, and the head of the names of its helpers (T_NAME_tile); every
+ * other T_word is a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of
+ * modc_simd.h; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Lines `#if`, `#elif`, `#else`,
+ * `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is for its
+ * readers and is not printed. */
+#ifndef MODC_TEMPLATE_H
+#define MODC_TEMPLATE_H
+
+#include "base/text.h"
+
+struct hole {
+    const char *name; /* "T_m" */
+    const char *text; /* a number, an identifier, or an expression (which gets parentheses) */
+};
+
+struct fill {
+    const char *name;   /* of the kernel */
+    const char *vector; /* "modc_f32" */
+    const struct hole *holes;
+    int count;
+    /* The tail of one value, or of a vector of values. */
+    const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column);
+    void *data;
+};
+
+/* The text of a template that is built into modc ("c/gemm_panel.c"), or NULL. */
+const char *template_find(const char *name);
+
+void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill);
+
+#endif

@@ -1,0 +1,105 @@
+/* validate.c - generate --validate; see validate.h. Every .c is read once for each vector width that the text chooses
+ * from, every header also as C++. */
+#include "validate.h"
+
+#include <string.h>
+
+#include "bundle.h"
+#include "options.h"
+#include "process.h"
+
+static const struct loc nowhere = {0};
+
+static const char c_words[] = "clang -fsyntax-only -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla "
+                              "-Wconversion -Werror";
+static const char cxx_words[] = "clang -fsyntax-only -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror";
+
+static const char *const widths[] = {
+    "", "-DMODC_LANES=1",
+#ifdef __x86_64__
+    "-mavx2 -mfma", "-mavx512f",
+#endif
+};
+enum { WIDTHS = sizeof widths / sizeof *widths };
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+struct validation {
+    struct cx *cx;
+    const char *folder;
+    struct process *list;
+    int count;
+};
+
+static void add(struct validation *v, const char *words, const char *more, const char *path)
+{
+    struct arena *arena = &v->cx->arena;
+    struct process process = {0};
+
+    process_words(v->cx, &process, words);
+    process_words(v->cx, &process, more);
+    process_word(v->cx, &process, arena_format(arena, "-I%s", v->folder));
+    process_word(v->cx, &process, arena_format(arena, "%s/%s", v->folder, path));
+    process.said = arena_format(arena, "%s/said-%d", v->folder, v->count);
+    ARENA_PUSH(arena, v->list, v->count, process);
+}
+
+static int judge(struct validation *v)
+{
+    for (int i = 0; i < v->count; i++) {
+        const struct process *process = &v->list[i];
+        const struct source *said;
+        const char *error = NULL;
+        struct text words = text_new(&v->cx->arena);
+
+        if (process_succeeded(process))
+            continue;
+        if (process->error != 0) {
+            diag_error(v->cx, nowhere, "--validate needs clang, which cannot be started: %s", strerror(process->error));
+            return EXIT_COMPILER;
+        }
+        for (int k = 0; process->words[k]; k++)
+            text_printf(&words, "%s%s", k ? " " : "", process->words[k]);
+        said = source_read(v->cx, process->said, (size_t)1 << 16, &error);
+        diag_error(v->cx, nowhere, "a fault of modc itself: Clang refuses what was emitted; nothing was written");
+        if (said)
+            fwrite(said->text, 1, said->length, stderr);
+        diag_hint(v->cx, "please report it with the spec; the command was: %s", words.data);
+        return EXIT_FAULT;
+    }
+    return EXIT_DONE;
+}
+
+int validate_files(struct cx *cx, const struct output_file *files, int count)
+{
+    const char *error = NULL;
+    struct validation v = {.cx = cx, .folder = process_make_folder(cx, &error)};
+    int all_count = count, status = EXIT_FILE;
+    struct output_file *all = bundle_runtime(cx, files, &all_count, false);
+
+    if (!v.folder || !output_write(cx, v.folder, all, all_count, &error)) {
+        diag_error(cx, nowhere, "%s", error);
+    } else {
+        for (int i = 0; i < count; i++) {
+            for (int w = 0; w < WIDTHS && ends_with(files[i].path, ".c"); w++)
+                add(&v, c_words, widths[w], files[i].path);
+            if (ends_with(files[i].path, ".h")) {
+                add(&v, c_words, "-x c", files[i].path);
+                add(&v, cxx_words, "", files[i].path);
+            }
+        }
+        if (!process_run(v.list, v.count, process_cores())) {
+            process_remove_folder(v.folder);
+            process_end();
+        }
+        status = judge(&v);
+    }
+    if (v.folder)
+        process_remove_folder(v.folder);
+    return status;
+}

@@ -1,0 +1,134 @@
+/* Depthwise 2-D convolution, channels last: y (T_n, T_oh, T_ow, T_c) from x (T_n, T_h, T_w, T_c), bias, tail.
+ *
+ * w is (T_kh, T_kw, T_c), bias (T_c), neither padded. Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw;
+ * T_pw <= (T_kw - 1) * T_dw. Fits: groups are the channels, one output for each; the kernel is constant, T_n, T_h, T_w,
+ * T_oh, T_ow may be sizes. By line, tile of pixels, vector of channels: the order in which memory is read once; taps
+ * outside are left out as in conv_direct. */
+
+/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                             const T_real *restrict bias, const int rows, const int left, const int right,
+                             const int clip, const int lanes, const int line, const int y0, const int pixel,
+                             const int channel T_ARGS)
+{
+    const int x0 = pixel * T_sw - T_pw;
+    T_vec sum[MODC_DEPTHWISE_ROWS];
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+#if T_bias
+        sum[i] = lanes < T_LANES ? T_V(load_part)(bias + channel, lanes) : T_V(load)(bias + channel);
+#else
+        sum[i] = T_V(set)(0);
+#endif
+    }
+    for (int kh = 0; kh < T_kh; kh++) {
+        const int h = y0 + kh * T_dh;
+        const T_real *const xh = x + (h * T_w + x0) * T_c + channel, *const wh = w + kh * (T_kw * T_c) + channel;
+
+        if (h < 0 || h >= T_h)
+            continue;
+        MODC_UNROLL
+        for (int kw = 0; kw < T_kw; kw++) {
+            const T_real *const xw = xh + kw * (T_dw * T_c), *const ww = wh + kw * T_c;
+            const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
+            const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows) : rows;
+
+            if (!clip || (x0 + kw * T_dw >= 0 && x0 + kw * T_dw < T_w)) {
+                const T_vec b = lanes < T_LANES ? T_V(load_part)(ww, lanes) : T_V(load)(ww);
+
+                MODC_UNROLL
+                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
+                    const T_real *const a = xw + i * (T_sw * T_c);
+
+                    sum[i] += (lanes < T_LANES ? T_V(load_part)(a, lanes) : T_V(load)(a)) * b;
+                }
+            }
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const int r = line * T_ow + pixel + i;
+
+#if T_vector_tail
+        if (lanes == T_LANES) {
+            T_V(store)(y + r * T_c + channel, T_EPILOGUE_V(sum[i], r, channel));
+            continue;
+        }
+#endif
+#if T_pure_tail
+        T_V(store_part)(y + r * T_c + channel, T_EPILOGUE_V(sum[i], r, channel), lanes);
+#else
+        T_real part[T_LANES];
+
+        T_V(store)(part, sum[i]);
+        for (int l = 0; l < lanes; l++)
+            y[r * T_c + channel + l] = T_EPILOGUE(part[l], r, channel + l);
+#endif
+    }
+}
+
+/* All channels of such a tile. */
+MODC_INLINE void T_NAME_pixels(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias, const int rows, const int left, const int right,
+                               const int clip, const int line, const int y0, const int pixel T_ARGS)
+{
+    const int full = T_c / T_LANES * T_LANES;
+
+    for (int c = 0; c < full; c += T_LANES)
+        T_NAME_tile(y, x, w, bias, rows, left, right, clip, T_LANES, line, y0, pixel, c T_PASS);
+    if (T_c > full)
+        T_NAME_tile(y, x, w, bias, rows, left, right, clip, T_c - full, line, y0, pixel, full T_PASS);
+}
+
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias T_ARGS)
+{
+#if T_fixed_ow
+    enum {
+        tiles = (T_ow + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
+        rows = T_ow / tiles,
+        tall = T_ow % tiles,
+        first = rows + (tall > 0),
+        reach = (T_kw - 1) * T_dw - T_pw,
+        left = T_pw > 0,
+        right = (T_ow - 1) * T_sw + reach >= T_w,
+        end = tiles - right,
+        narrow = tiles > 1 && (first * T_sw < T_pw || (T_ow - rows - 1) * T_sw + reach >= T_w)
+    };
+#else
+    const int inside = modc_floordiv(T_w - 1 + T_pw - (T_kw - 1) * T_dw, T_sw) + 1;
+#endif
+
+    for (int line = 0; line < T_n * T_oh; line++) {
+        const T_real *const xn = x + line / T_oh * (T_h * T_w * T_c);
+        const int y0 = line % T_oh * T_sh - T_ph;
+
+#if T_fixed_ow
+        if (narrow) { /* the padding reaches beyond one tile */
+            for (int p = 0; p < T_ow; p++)
+                T_NAME_pixels(y, xn, w, bias, 1, 0, 0, 1, line, y0, p T_PASS);
+            continue;
+        }
+        if (left)
+            T_NAME_pixels(y, xn, w, bias, first, 1, tiles == 1 && right, 0, line, y0, 0 T_PASS);
+        for (int t = left; t < tall && t < end; t++)
+            T_NAME_pixels(y, xn, w, bias, rows + 1, 0, 0, 0, line, y0, t * (rows + 1) T_PASS);
+        for (int t = tall > left ? tall : left; t < end; t++)
+            T_NAME_pixels(y, xn, w, bias, rows, 0, 0, 0, line, y0, t * rows + tall T_PASS);
+        if (right && (tiles > 1 || !left))
+            T_NAME_pixels(y, xn, w, bias, rows, 0, 1, 0, line, y0, T_ow - rows T_PASS);
+#else
+        int p = 0;
+
+        for (; p < (T_pw + T_sw - 1) / T_sw && p < T_ow; p++)
+            T_NAME_pixels(y, xn, w, bias, 1, 0, 0, 1, line, y0, p T_PASS);
+        for (; p + MODC_DEPTHWISE_ROWS <= inside && p + MODC_DEPTHWISE_ROWS <= T_ow; p += MODC_DEPTHWISE_ROWS)
+            T_NAME_pixels(y, xn, w, bias, MODC_DEPTHWISE_ROWS, 0, 0, 0, line, y0, p T_PASS);
+        for (; p < T_ow; p++)
+            T_NAME_pixels(y, xn, w, bias, 1, 0, 0, 1, line, y0, p T_PASS);
+#endif
+    }
+}

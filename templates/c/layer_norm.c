@@ -1,0 +1,82 @@
+/* y = (x - mean) / sqrt(variance + T_eps) * w + bias over rows of T_k, and the tail: y, x (T_m, T_k), w and bias (T_k).
+ *
+ * The biased variance, from a second pass around the mean: two passes over a row in cache are as fast as one, and safe
+ * (torch.nn.functional.layer_norm). Fits: rows are contiguous; T_m and T_k may be sizes. */
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias T_ARGS)
+{
+    const int four = T_k / (4 * T_LANES) * (4 * T_LANES), full = T_k / T_LANES * T_LANES;
+
+    for (int r = 0; r < T_m; r++) {
+        const T_real *const row = x + r * T_k;
+        T_vec part[4] = {T_V(set)(0), T_V(set)(0), T_V(set)(0), T_V(set)(0)}, middle;
+        T_real sum, mean, scale;
+
+        for (int k = 0; k < four; k += 4 * T_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += T_V(load)(row + k + j * T_LANES);
+        }
+        for (int k = four; k < full; k += T_LANES)
+            part[0] += T_V(load)(row + k);
+        sum = T_V(sum)((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < T_k; k++)
+            sum += row[k];
+        mean = sum / (T_real)T_k;
+
+        middle = T_V(set)(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = T_V(set)(0);
+        for (int k = 0; k < four; k += 4 * T_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const T_vec d = T_V(load)(row + k + j * T_LANES) - middle;
+
+                part[j] += d * d;
+            }
+        }
+        for (int k = four; k < full; k += T_LANES) {
+            const T_vec d = T_V(load)(row + k) - middle;
+
+            part[0] += d * d;
+        }
+        sum = T_V(sum)((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < T_k; k++)
+            sum += (row[k] - mean) * (row[k] - mean);
+        scale = T_S(rsqrt)(sum / (T_real)T_k + T_eps);
+
+        for (int k = 0; k < full; k += T_LANES) {
+            T_vec value = (T_V(load)(row + k) - middle) * scale;
+
+#if T_weight
+            value *= T_V(load)(w + k);
+#endif
+#if T_bias
+            value += T_V(load)(bias + k);
+#endif
+#if T_vector_tail
+            T_V(store)(y + r * T_k + k, T_EPILOGUE_V(value, r, k));
+#else
+            {
+                T_real lanes[T_LANES];
+
+                T_V(store)(lanes, value);
+                for (int l = 0; l < T_LANES; l++)
+                    y[r * T_k + k + l] = T_EPILOGUE(lanes[l], r, k + l);
+            }
+#endif
+        }
+        for (int k = full; k < T_k; k++) {
+            T_real value = (row[k] - mean) * scale;
+
+#if T_weight
+            value *= w[k];
+#endif
+#if T_bias
+            value += bias[k];
+#endif
+            y[r * T_k + k] = T_EPILOGUE(value, r, k);
+        }
+    }
+}

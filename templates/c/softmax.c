@@ -1,0 +1,87 @@
+/* y = softmax(x) over rows of T_k, or its logarithm (T_log), and the tail: y, x (T_m, T_k).
+ *
+ * exp(x - max) / sum(exp(x - max)), in three passes over a row in cache: the maximum, the exponentials and their sum,
+ * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous;
+ * T_m and T_k may be sizes. T_vector_math: there is a vector exp for the type (float32). */
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
+{
+#if T_vector_math
+    const int full = T_k / T_LANES * T_LANES;
+#else
+    const int full = 0;
+#endif
+
+    for (int r = 0; r < T_m; r++) {
+        const T_real *const row = x + r * T_k;
+        T_real *const out = y + r * T_k;
+        T_real most = -T_V(inf)(), sum = 0, last;
+
+#if T_vector_math
+        if (full > 0) {
+            T_vec high = T_V(load)(row), total = T_V(set)(0);
+
+            for (int k = T_LANES; k < full; k += T_LANES)
+                high = T_V(atleast)(T_V(load)(row + k), high); /* may lose a NaN, which exp brings back */
+            most = T_V(hmax)(high);
+            for (int k = full; k < T_k; k++)
+                most = T_S(max)(most, row[k]);
+            high = T_V(set)(most);
+            for (int k = 0; k < full; k += T_LANES) {
+                const T_vec e = T_V(exp)(T_V(load)(row + k) - high);
+
+                total += e;
+#if !T_log
+                T_V(store)(out + k, e);
+#endif
+            }
+            sum = T_V(sum)(total);
+        } else
+#endif
+        {
+            for (int k = 0; k < T_k; k++)
+                most = T_S(max)(most, row[k]);
+        }
+        for (int k = full; k < T_k; k++) {
+            const T_real e = T_S(exp)(row[k] - most);
+
+            sum += e;
+#if !T_log
+            out[k] = e;
+#endif
+        }
+
+#if T_log
+        last = T_S(log)(sum);
+#else
+        last = 1 / sum;
+#endif
+#if T_vector_math
+        for (int k = 0; k < full; k += T_LANES) {
+#if T_log
+            const T_vec value = (T_V(load)(row + k) - most) - last;
+#else
+            const T_vec value = T_V(load)(out + k) * last;
+#endif
+
+#if T_vector_tail
+            T_V(store)(out + k, T_EPILOGUE_V(value, r, k));
+#else
+            T_real lanes[T_LANES];
+
+            T_V(store)(lanes, value);
+            for (int l = 0; l < T_LANES; l++)
+                out[k + l] = T_EPILOGUE(lanes[l], r, k + l);
+#endif
+        }
+#endif
+        for (int k = full; k < T_k; k++) {
+#if T_log
+            const T_real value = (row[k] - most) - last;
+#else
+            const T_real value = out[k] * last;
+#endif
+
+            out[k] = T_EPILOGUE(value, r, k);
+        }
+    }
+}

@@ -525,7 +525,7 @@ static const char *call_variable(struct emit *e, const struct variant *variant, 
     int before = 0;
 
     if (flat[0] == '_')
-        flat++;
+        flat = arena_format(&e->cx->arena, "m%s", flat);
     /* a module that is called twice */
     for (int s = 0; s < variant->step_count && variant->steps[s].op != op; s++) {
         const struct op *other = variant->steps[s].op;

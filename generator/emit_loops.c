@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define LINE_WIDTH 110
+#define MAX_DEPTH 32 /* of parentheses that lines break in */
 #define SCALAR_ROW 8   /* rows that are shorter at their maximum stay scalar */
 #define LONG_VALUE 64  /* vector text that is longer and stands in several places becomes a function */
 #define STREAMS 4      /* accumulators or vectors of columns at a time */
@@ -31,7 +32,7 @@ struct block {
     struct text text;
     const char *head; /* "for (...)" */
     bool unrolled;    /* MODC_UNROLL stands before it */
-    bool declared;    /* the last line is a declaration: a blank line parts it from statements */
+    bool declared;    /* the last line is a declaration */
     int names;        /* how many were taken outside */
 };
 
@@ -62,50 +63,55 @@ static const char *indent_text(const struct kernel *k)
     return arena_format(k->arena, "%*s", 4 * k->depth, "");
 }
 
-/* Where a line that is too long breaks: behind a comma or an operator, as far outside of parentheses as there is one
- * in its second half. The column in which the next line goes on is put in *column. */
-static size_t break_position(const char *line, size_t margin, size_t *column)
-{
-    size_t open[64] = {0}, best = 0;
-    int depth = 0, best_depth = 64;
+/* Where a long line may break, and in which columns the parentheses stand that are open there. */
+struct break_place {
+    size_t position; /* of the space; 0: nowhere */
+    int score;       /* the lower the better: outer commas, then outer operators; last resort: = */
+    int depth;
+    size_t columns[MAX_DEPTH];
+};
 
-    for (size_t i = 0; line[i] && i < LINE_WIDTH; i++) {
-        if (line[i] == '(' && depth < 63)
-            open[++depth] = i + 1;
-        if (line[i] == ')' && depth > 0)
-            depth--;
-        if (i < margin || line[i] != ' ' || !strchr(",+-*/=?:&|", line[i - 1]) || depth > best_depth)
+/* The best place before the line is full. `at` is the start: `column` is where that stands, at->columns what is open. */
+static struct break_place find_break(const char *line, const struct break_place *at, size_t column)
+{
+    struct break_place here = *at, best = {.score = 1000};
+
+    for (size_t i = at->position; line[i] && column < LINE_WIDTH; i++, column++) {
+        if (line[i] == '(' && here.depth + 1 < MAX_DEPTH)
+            here.columns[++here.depth] = column + 1;
+        if (line[i] == ')' && here.depth > 0)
+            here.depth--;
+        if (i == at->position || line[i] != ' ' || !strchr(",+-*/=?:&|", line[i - 1]))
             continue;
-        if (depth < best_depth && best > 0 && i < LINE_WIDTH / 2)
-            continue;
-        best = i;
-        best_depth = depth;
-        *column = depth > 0 ? open[depth] : margin + 4;
+        here.score = line[i - 1] == '=' ? 100 : 2 * here.depth + (line[i - 1] != ',');
+        if (here.score <= best.score) {
+            best = here;
+            best.position = i;
+        }
     }
     return best;
 }
 
+/* Adds a line; one that is too long goes on below the parenthesis that is open where it breaks. */
 static void add_line(struct text *text, const char *line)
 {
-    struct arena *arena = text->arena;
+    size_t margin = strspn(line, " "), column = margin;
+    struct break_place at = {.position = margin, .columns = {margin + 4}};
 
-    while (strlen(line) > LINE_WIDTH) {
-        size_t margin = strspn(line, " "), column = 0;
-        size_t position = break_position(line, margin + 1, &column);
+    text_add_bytes(text, line, margin);
+    while (column + strlen(line + at.position) > LINE_WIDTH) {
+        struct break_place next = find_break(line, &at, column);
 
-        if (position == 0)
+        if (next.position == 0)
             break;
-        text_add_bytes(text, line, position);
-        text_add(text, "\n");
-        line = arena_format(arena, "%*s%s", (int)column, "", line + position + 1);
+        text_add_bytes(text, line + at.position, next.position - at.position);
+        column = next.columns[next.depth];
+        text_printf(text, "\n%*s", (int)column, "");
+        at = next;
+        at.position++;
     }
-    text_add(text, line);
-    text_add(text, "\n");
+    text_printf(text, "%s\n", line + at.position);
 }
-
-static void declare(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void statement(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void open_block(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A line of the innermost block. */
 static void add_text(struct kernel *k, const char *line)
@@ -119,22 +125,11 @@ static void add_lines(struct text *text, const char *lines)
         add_line(text, arena_copy(text->arena, lines, strcspn(lines, "\n")));
 }
 
-static void declare(struct kernel *k, const char *format, ...)
+/* Declarations stand in groups with blank lines around. */
+static void begin_declaration(struct kernel *k)
 {
-    va_list args;
-
-    va_start(args, format);
-    add_text(k, arena_vformat(k->arena, format, args));
-    va_end(args);
-    k->block->declared = true;
-}
-
-/* Lines that are ready, each a declaration. */
-static void declare_lines(struct kernel *k, const struct text *lines)
-{
-    if (lines->length == 0)
-        return;
-    add_lines(&k->block->text, lines->data);
+    if (!k->block->declared && k->block->text.length > 0)
+        text_add(&k->block->text, "\n");
     k->block->declared = true;
 }
 
@@ -143,6 +138,25 @@ static void begin_statement(struct kernel *k)
     if (k->block->declared)
         text_add(&k->block->text, "\n");
     k->block->declared = false;
+}
+
+static void declare(struct kernel *k, const char *format, ...)
+{
+    va_list args;
+
+    begin_declaration(k);
+    va_start(args, format);
+    add_text(k, arena_vformat(k->arena, format, args));
+    va_end(args);
+}
+
+/* Lines that are ready, each a declaration. */
+static void declare_lines(struct kernel *k, const struct text *lines)
+{
+    if (lines->length == 0)
+        return;
+    begin_declaration(k);
+    add_lines(&k->block->text, lines->data);
 }
 
 static void statement(struct kernel *k, const char *format, ...)
@@ -195,9 +209,20 @@ static void close_blocks(struct kernel *k, int count)
         close_block(k);
 }
 
-static const char *dim_c(struct kernel *k, const struct dim *dim, bool tight)
+static const char *dim_c(struct kernel *k, const struct dim *dim)
 {
-    return dim_c_text(k->cx, dim, tight);
+    return dim_c_text(k->cx, dim, false);
+}
+
+/* index * dim; a product needs no parentheses there. */
+static const char *times_c(struct kernel *k, const char *index, const struct dim *dim)
+{
+    const char *factor = dim_c(k, dim);
+
+    for (const char *c = factor; *c; c++)
+        if (strchr("+-/%,", *c))
+            factor = dim_c_text(k->cx, dim, true);
+    return arena_format(k->arena, "%s * %s", index, factor);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
@@ -369,7 +394,7 @@ static const char *offset_text(struct kernel *k, int operand, int first, int las
         if (stride_is(k, operand, axis, 1))
             text_add(&text, k->index[axis]);
         else
-            text_printf(&text, "%s * %s", k->index[axis], dim_c(k, k->nest.operands[operand].strides[axis], true));
+            text_add(&text, times_c(k, k->index[axis], k->nest.operands[operand].strides[axis]));
     }
     return text.data;
 }
@@ -410,7 +435,7 @@ static const char *loop_name(struct kernel *k)
 
 static void open_loop(struct kernel *k, int axis)
 {
-    const char *end = dim_c(k, k->nest.dims[axis], false);
+    const char *end = dim_c(k, k->nest.dims[axis]);
     const char *name;
 
     open_block(k, "%s", "");
@@ -644,7 +669,7 @@ static struct row whole_row(struct kernel *k, int axis, int streams)
 {
     struct row row = {.axis = axis, .streams = streams, .start = "0", .upper = axis_upper(k, axis)};
 
-    row.stop = dim_c(k, k->nest.dims[axis], false);
+    row.stop = dim_c(k, k->nest.dims[axis]);
     if (!dim_is_const(k->nest.dims[axis], &row.count)) {
         row.count = -1;
         if (!dim_is_size(k->nest.dims[axis], NULL)) {
@@ -764,7 +789,7 @@ static void map_rows(struct kernel *k, struct value_source *source)
 static void map_copy(struct kernel *k)
 {
     int last = k->nest.ndim - 1;
-    const char *count = dim_c(k, k->nest.dims[last], true);
+    const char *count = dim_c_text(k->cx, k->nest.dims[last], true);
 
     for (int axis = 0; axis < last; axis++)
         open_loop(k, axis);
@@ -1006,7 +1031,7 @@ static const char *flat_index(struct kernel *k)
         if (dim_equals(stride, 1))
             text_add(&term, k->index[axis]);
         else
-            text_printf(&term, "%s * %s", k->index[axis], dim_c(k, stride, true));
+            text_add(&term, times_c(k, k->index[axis], stride));
         if (text.length > 0)
             text_printf(&term, " + %s", text.data);
         text = term;
@@ -1141,7 +1166,7 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
     {
         const char *start = names_new(&k->names, "start"), *stop;
         bool row_cut = r->way == REDUCE_ROWS && r->split == k->nest.ndim - 1;
-        const char *end = row_cut ? r->row.stop : dim_c(k, dim, false);
+        const char *end = row_cut ? r->row.stop : dim_c(k, dim);
 
         open_block(k, "for (int %s = 0; %s < %s; %s += %lld)", start, start, end, start, (long long)r->block);
         if (dim_is_const(dim, &count) && count % r->block == 0) {
@@ -1417,7 +1442,7 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
 
     key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", random.counter, random.stream);
     if (k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
-        const char *end = dim_c(&k, k.nest.dims[0], false), *i, *j;
+        const char *end = dim_c(&k, k.nest.dims[0]), *i, *j;
 
         open_block(&k, "%s", "");
         i = names_new(&k.names, "i");

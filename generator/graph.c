@@ -549,7 +549,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
         eval->training = false;
     eval->call = own;
     if (module->spec_class && !lower->fenced && count_instances(lower->program->tree, module->signature) > 1) {
-        out = call_region(eval, module, call);
+        out = own->result = call_region(eval, module, call);
         eval->call = outer;
         eval->training = training;
         return out;
@@ -581,6 +581,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
         at = input_count;
         out = scatter_tensors(eval, &out, values, &at);
     }
+    own->result = out;
     eval->call = outer;
     eval->training = training;
     if (out.kind == EV_TENSOR && out.tensor->op->call == own && !out.tensor->name)

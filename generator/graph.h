@@ -12,6 +12,7 @@ struct module_call {
     struct module_call *outer;
     struct loc loc;
     int index; /* in the order of calls of its graph */
+    struct ev result; /* what the module returned, as the spec's statements see it */
 };
 
 struct graph {

@@ -168,6 +168,8 @@ static void name_dim(struct cx *cx, struct text *text, const struct dim *dim)
 
 static void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *const *dims)
 {
+    if (ndim == 0)
+        text_add(text, "_scalar");
     for (int i = 0; i < ndim; i++) {
         text_add(text, i ? "x" : "_");
         name_dim(cx, text, dims[i]);
@@ -648,15 +650,14 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     hole(&job, "T_PASS", pass.data);
     fill.holes = job.holes;
     fill.count = job.hole_count;
-    if (job.shared_tail) {
-        print_tail(&job, out, false);
-        if (job.lanes)
-            print_tail(&job, out, true);
-    }
     struct text body = text_new(&kernels->cx->arena);
     const char *kernel;
 
     template_fill(kernels->cx, &body, text, &fill);
+    if (strstr(body.data, arena_format(&kernels->cx->arena, "%s_tail(", name)))
+        print_tail(&job, out, false);
+    if (strstr(body.data, arena_format(&kernels->cx->arena, "%s_tail_v(", name)))
+        print_tail(&job, out, true);
     kernel = strstr(body.data, "static MODC_KERNEL"); /* the comment stands above the kernel, its helpers before */
     if (!kernel)
         kernel = body.data;

@@ -11,6 +11,10 @@ const struct layer_row *const layer_families[] = {
     activation_rows, dropout_rows, flatten_rows, return_rows, NULL,
 };
 
+const char *const layer_family_names[] = {
+    "containers", "linear", "convolution", "pooling", "normalisation", "activation", "dropout", "shape", "returns", NULL,
+};
+
 const struct layer_row *layer_find(const char *name)
 {
     for (int i = 0; layer_families[i]; i++)

@@ -53,6 +53,7 @@ struct layer_row {
 };
 
 extern const struct layer_row *const layer_families[]; /* each ends with a row without name; NULL ends */
+extern const char *const layer_family_names[];           /* for `modc layers` */
 
 const struct layer_row *layer_find(const char *name);
 

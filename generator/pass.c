@@ -35,11 +35,15 @@ static void run_one(struct graph *graph, void *data)
     }
 }
 
-void pass_run(struct cx *cx, struct program *program)
+void pass_run(struct cx *cx, struct program *program,
+              void (*after)(void *data, const char *pass, struct program *program), void *data)
 {
     (void)cx;
-    for (int i = 0; i < pass_count; i++)
+    for (int i = 0; i < pass_count; i++) {
         program_each(program, run_one, (void *)&passes[i]);
+        if (after)
+            after(data, passes[i].name, program);
+    }
 }
 
 /* ---- shared ----------------------------------------------------------------------------------------------- */

@@ -13,7 +13,9 @@ struct pass {
 extern const struct pass passes[];
 extern const int pass_count;
 
-void pass_run(struct cx *cx, struct program *program);
+/* Runs all of them; `after` (may be NULL) is called after each. */
+void pass_run(struct cx *cx, struct program *program,
+              void (*after)(void *data, const char *pass, struct program *program), void *data);
 
 /* The passes, in files of passes/ */
 void pass_dead(struct graph *graph);

@@ -364,7 +364,7 @@ static const char *local_name(struct planner *planner, const struct value *value
                                    : (value->op->label ? value->op->label : "value");
     const char *name = stem;
 
-    for (int round = 2;; round++) {
+    for (int round = 1;; round++) { /* h, h_b, h_c, ...: numbers are for shapes */
         bool taken = false;
 
         for (int i = 0; i < variant->graph->value_count; i++)
@@ -380,7 +380,8 @@ static const char *local_name(struct planner *planner, const struct value *value
         if (!taken && strcmp(name, "p") != 0 && strcmp(name, "k") != 0 && strcmp(name, "ws") != 0 &&
             strcmp(name, "net") != 0)
             return name;
-        name = arena_format(&cx->arena, "%s_%d", stem, round);
+        name = round < 26 ? arena_format(&cx->arena, "%s_%c", stem, 'a' + round)
+                          : arena_format(&cx->arena, "%s_%c%d", stem, 'a' + round % 26, round / 26);
     }
 }
 

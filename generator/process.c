@@ -18,6 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "options.h"
+
 static volatile sig_atomic_t told_to_end; /* the signal */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
@@ -217,6 +220,24 @@ bool process_run(struct process *list, int count, int at_once)
 bool process_succeeded(const struct process *process)
 {
     return process->error == 0 && process->signal == 0 && process->status == 0;
+}
+
+void process_quote(struct cx *cx, const struct process *process)
+{
+    const char *error = NULL;
+    const struct source *said = process->said ? source_read(cx, process->said, (size_t)1 << 20, &error) : NULL;
+
+    if (!said || said->length == 0)
+        return;
+    if (cx->options->json_diagnostics) {
+        diag_note(cx, (struct loc){0}, "%s", said->text);
+        return;
+    }
+    diag_print(cx, stderr, false);
+    cx->item_count = 0;
+    fwrite(said->text, 1, said->length, stderr);
+    if (said->text[said->length - 1] != '\n')
+        fputc('\n', stderr);
 }
 
 int process_cores(void)

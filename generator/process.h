@@ -32,6 +32,9 @@ int process_cores(void);
 /* Exit status 0, started, no signal. */
 bool process_succeeded(const struct process *process);
 
+/* Puts what it wrote to `said` behind the last diagnostic: as it is or, in JSON, as a note. */
+void process_quote(struct cx *cx, const struct process *process);
+
 /* A new folder below $TMPDIR or /tmp, to be removed with process_remove_folder, which removes what lies in it too (no
  * folders below). From now on signals that end modc are held back until process_run. NULL: *error says why. */
 const char *process_make_folder(struct cx *cx, const char **error);

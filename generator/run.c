@@ -193,22 +193,18 @@ static bool ends_with(const char *text, const char *end)
 /* Says why a compilation failed, with the compiler's own words. */
 static int compiler_failed(struct run *run, const struct process *process)
 {
-    const char *error = NULL, *name = process->words[0];
-    const struct source *said = process->said ? source_read(run->cx, process->said, (size_t)1 << 20, &error) : NULL;
+    const char *name = process->words[0];
 
     if (process->error != 0) {
         diag_error(run->cx, nowhere, "the compiler '%s' cannot be started: %s", name, strerror(process->error));
         diag_hint(run->cx, "$CC and $CFLAGS say which one is used");
         return EXIT_COMPILER;
     }
-    diag_print(run->cx, stderr, run->options->json_diagnostics);
-    run->cx->item_count = 0; /* what was said stands above the compiler's text */
-    if (said)
-        fwrite(said->text, 1, said->length, stderr);
     if (process->signal != 0)
         diag_error(run->cx, nowhere, "the compiler '%s' died: %s", name, strsignal(process->signal));
     else
         diag_error(run->cx, nowhere, "the compiler '%s' failed with status %d", name, process->status);
+    process_quote(run->cx, process);
     return EXIT_COMPILER;
 }
 

@@ -53,8 +53,6 @@ static int judge(struct validation *v)
 {
     for (int i = 0; i < v->count; i++) {
         const struct process *process = &v->list[i];
-        const struct source *said;
-        const char *error = NULL;
         struct text words = text_new(&v->cx->arena);
 
         if (process_succeeded(process))
@@ -65,11 +63,9 @@ static int judge(struct validation *v)
         }
         for (int k = 0; process->words[k]; k++)
             text_printf(&words, "%s%s", k ? " " : "", process->words[k]);
-        said = source_read(v->cx, process->said, (size_t)1 << 16, &error);
         diag_error(v->cx, nowhere, "a fault of modc itself: Clang refuses what was emitted; nothing was written");
-        if (said)
-            fwrite(said->text, 1, said->length, stderr);
         diag_hint(v->cx, "please report it with the spec; the command was: %s", words.data);
+        process_quote(v->cx, process);
         return EXIT_FAULT;
     }
     return EXIT_DONE;

@@ -1,5 +1,8 @@
 /* weights.h - `generate --weights`: a safetensors file becomes the bytes that the emitted code embeds: the packed block,
- * as MODEL_pack would make it, and in PyTorch's layout only the tensors that the packed block cannot give back. */
+ * as MODEL_pack would make it, and in PyTorch's layout only the tensors that the packed block cannot give back.
+ *
+ * What is embedded lies in read-only memory: params->read_only is set, so modc_load and modc_reset refuse, and a call in
+ * training mode that writes buffers has to return MODC_READ_ONLY. */
 #ifndef MODC_WEIGHTS_H
 #define MODC_WEIGHTS_H
 
@@ -10,6 +13,7 @@ struct embedded_weights {
     size_t length;
     int64_t *raw;                  /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed */
     const struct packed **packed;  /* by key with raw -1: the entry that is its permutation (of group 0, or of a child) */
+    int64_t *packed_at;            /* by key with raw -1: offset of that entry in the packed block, -1 otherwise */
 };
 
 /* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */

@@ -384,10 +384,12 @@ static union scalar reduce_one(const struct kernel_case *c, int run, const int64
     union scalar inputs[MAX_OPERANDS], result = {.i = 0}, best = {.i = 0};
     int64_t flat = 0;
 
-    if (floating)
+    if (c->reduce == REDUCE_ALL)
+        result.i = 1;
+    else if (floating)
         result.f = product;
     else
-        result.i = product || c->reduce == REDUCE_ALL;
+        result.i = product;
     *slack = 0;
     if (is_empty(c, dims, true))
         return result;

@@ -1,0 +1,231 @@
+/* main.c - the command line. Calls each room once, in order: whoever opens this file first sees the whole compiler. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bundle.h"
+#include "catalogue.h"
+#include "emit.h"
+#include "help.h"
+#include "pass.h"
+#include "plan.h"
+#include "run.h"
+#include "settings.h"
+#include "summary.h"
+#include "validate.h"
+#include "weights.h"
+
+#ifndef MODC_VERSION
+#define MODC_VERSION "0"
+#endif
+
+static const struct loc nowhere = {0};
+
+/* ---- dumps ------------------------------------------------------------------------------------------------ */
+
+/* Of one room, as --dump asks; what the other rooms give is passed over. */
+struct dump {
+    struct text *out;
+    const char *room; /* NULL: none is asked for */
+    size_t length;    /* of room, without .json */
+    bool json;
+    int graphs; /* printed so far */
+};
+
+static struct dump dump_new(const struct options *options, struct text *out)
+{
+    struct dump dump = {.out = out, .room = options->dump};
+
+    if (dump.room) {
+        dump.length = strcspn(dump.room, ".");
+        dump.json = dump.room[dump.length] == '.';
+    }
+    return dump;
+}
+
+static bool dump_wants(const struct dump *dump, const struct cx *cx, const char *room)
+{
+    return dump->room && strlen(room) == dump->length && strncmp(dump->room, room, dump->length) == 0 &&
+           diag_errors(cx) == 0;
+}
+
+/* The program after a pass: text under a heading, or one element of a JSON list. */
+static void dump_graph(void *data, const char *pass, struct program *program)
+{
+    struct dump *dump = data;
+
+    if (!dump_wants(dump, program->cx, "graph"))
+        return;
+    if (dump->json) {
+        text_printf(dump->out, "%s{\"after\": \"%s\", \"program\": ", dump->graphs++ ? ",\n" : "[", pass);
+        program_dump(dump->out, program, true);
+        text_add(dump->out, "}");
+    } else {
+        text_printf(dump->out, "%s---- after %s ----\n", dump->graphs++ ? "\n" : "", pass);
+        program_dump(dump->out, program, false);
+    }
+}
+
+/* ---- the compiler ----------------------------------------------------------------------------------------- */
+
+static int write_files(struct cx *cx, struct output_file *files, int count)
+{
+    const struct options *options = cx->options;
+    const char *error = NULL;
+
+    if (options->validate) {
+        int status = validate_files(cx, files, count);
+
+        if (status != EXIT_DONE)
+            return status;
+    }
+    if (options->bundle)
+        files = bundle_runtime(cx, files, &count, false);
+    if (options->out_dir && !output_write(cx, options->out_dir, files, count, &error)) {
+        diag_error(cx, nowhere, "%s", error);
+        return EXIT_FILE;
+    }
+    return EXIT_DONE;
+}
+
+/* All that takes a SPEC. Text for stdout goes to `out`; returns the exit status. */
+static int compile(struct cx *cx, const struct source *source, struct text *out)
+{
+    const struct options *options = cx->options;
+    struct dump dump = dump_new(options, out);
+    struct embedded_weights *weights = NULL;
+    struct output_file *files;
+    int count = 0, status = EXIT_DONE;
+
+    struct spec *spec = spec_read(cx, source);
+    if (!settings_apply(cx, spec))
+        return EXIT_COMMAND_LINE;
+    if (dump_wants(&dump, cx, "spec"))
+        spec_dump(out, spec, dump.json);
+
+    struct module_tree *tree = module_build(cx, spec);
+    if (dump_wants(&dump, cx, "module"))
+        module_dump(out, tree, dump.json);
+
+    struct program *program = graph_lower(cx, tree);
+    if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
+        return settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
+
+    dump_graph(&dump, "lower", program);
+    pass_run(cx, program, dump_graph, &dump);
+    if (dump.graphs > 0 && dump.json)
+        text_add(out, "]\n");
+
+    struct plan *plan = plan_make(cx, program);
+    if (!plan)
+        return EXIT_SPEC;
+    if (dump_wants(&dump, cx, "plan"))
+        plan_dump(out, plan, dump.json);
+    if (options->explain)
+        plan_explain(out, plan);
+    if (options->command == COMMAND_SUMMARY) {
+        summary_print(out, plan);
+        return EXIT_DONE;
+    }
+
+    if (options->weights)
+        weights = weights_embed(cx, plan, options->weights, &status);
+    if (status != EXIT_DONE)
+        return status;
+    files = emit_files(cx, plan, weights, &count);
+    if (options->command == COMMAND_RUN)
+        return run_model(cx, plan, files, count);
+    return write_files(cx, files, count);
+}
+
+static int compile_file(struct cx *cx, struct text *out)
+{
+    const char *error = NULL;
+    const struct source *source = source_read(cx, cx->options->argument, SPEC_MAX_BYTES, &error);
+
+    if (source)
+        return compile(cx, source, out);
+    diag_error(cx, nowhere, "%s", error);
+    return EXIT_FILE;
+}
+
+/* ---- the other commands ----------------------------------------------------------------------------------- */
+
+static int print_help(struct cx *cx, struct text *out)
+{
+    const char *name = cx->options->argument;
+    const struct command_row *row = name ? command_find(name) : NULL;
+    const char *const *names;
+    int count;
+
+    if (row || !name) {
+        help_print(out, row);
+        return EXIT_DONE;
+    }
+    diag_error(cx, nowhere, "there is no command '%s'", name);
+    names = command_names(cx, &count);
+    diag_hint_nearest(cx, name, names, count);
+    return EXIT_COMMAND_LINE;
+}
+
+static int run_command(struct cx *cx, struct text *out)
+{
+    switch (cx->options->command) {
+    case COMMAND_HELP:
+        return print_help(cx, out);
+    case COMMAND_VERSION:
+        text_add(out, "modc " MODC_VERSION "\n");
+        return EXIT_DONE;
+    case COMMAND_LAYERS:
+        if (!cx->options->argument)
+            catalogue_print(out);
+        else if (!catalogue_print_one(cx, out, cx->options->argument))
+            return EXIT_COMMAND_LINE;
+        return EXIT_DONE;
+    default:
+        return compile_file(cx, out);
+    }
+}
+
+/* A reader that has seen enough (`modc layers | head`) needs no message. */
+static int print_out(struct cx *cx, const struct text *out, int status)
+{
+    bool good = fwrite(out->data, 1, out->length, stdout) == out->length;
+
+    good = fflush(stdout) == 0 && good;
+    if (good || out->length == 0)
+        return status;
+    if (errno != EPIPE)
+        diag_error(cx, nowhere, "cannot write to standard output: %s", strerror(errno));
+    return status == EXIT_DONE ? EXIT_FILE : status;
+}
+
+/* Descriptors 0 to 2 are in use, so that no file that is opened later takes the place of a closed one. */
+static void hold_descriptors(void)
+{
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i == 0 ? O_WRONLY : O_RDONLY) != i)
+            _exit(EXIT_FILE);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+    struct text out = text_new(&cx.arena);
+    int status = EXIT_DONE;
+
+    hold_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a write fails instead */
+    if (options_parse(&cx, argc, argv, &options, &status))
+        status = run_command(&cx, &out);
+    status = print_out(&cx, &out, status);
+    diag_print(&cx, stderr, options.json_diagnostics);
+    arena_free(&cx.arena);
+    return status;
+}

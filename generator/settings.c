@@ -1,0 +1,64 @@
+/* settings.c - --set NAME=VALUE and --dtype: they take the place of what the spec says, before any room works with it.
+ * Faults in a value have the place `--set NAME:1:1`. */
+#include "settings.h"
+
+#include <string.h>
+
+#include "options.h"
+
+static const struct loc nowhere = {0};
+static const char prefix[] = "--set ";
+
+static bool set_one(struct cx *cx, struct spec *spec, const struct setting *setting)
+{
+    struct source *source = ARENA_NEW(&cx->arena, struct source);
+    struct expr **slot = NULL, *value;
+    const char **names = NULL;
+    int count = 0;
+
+    for (int i = 0; i < spec->constant_count; i++) {
+        if (strcmp(spec->constants[i].name, setting->name) == 0)
+            slot = &spec->constants[i].value;
+        ARENA_PUSH(&cx->arena, names, count, spec->constants[i].name);
+    }
+    for (int i = 0; i < spec->size_count; i++) {
+        if (strcmp(spec->sizes[i].name, setting->name) == 0)
+            slot = &spec->sizes[i].max;
+        ARENA_PUSH(&cx->arena, names, count, spec->sizes[i].name);
+    }
+    if (!slot) {
+        diag_error(cx, nowhere, "--set: %s has no constant and no size '%s'", spec->model, setting->name);
+        diag_hint_nearest(cx, setting->name, names, count);
+        return false;
+    }
+    source->name = arena_format(&cx->arena, "%s%s", prefix, setting->name);
+    source->text = setting->value;
+    source->length = strlen(setting->value);
+    value = expr_parse(cx, source, 0, source->length);
+    *slot = value;
+    return value->kind != EXPR_BAD;
+}
+
+bool settings_apply(struct cx *cx, struct spec *spec)
+{
+    const struct options *options = cx->options;
+    bool fine = true;
+
+    /* names are known where the spec could be read */
+    for (int i = 0; i < options->setting_count && diag_errors(cx) == 0; i++)
+        fine &= set_one(cx, spec, &options->settings[i]);
+    if (options->dtype) {
+        spec->dtypes[0] = options->dtype;
+        spec->dtype_count = 1;
+    }
+    return fine;
+}
+
+bool settings_at_fault(const struct cx *cx)
+{
+    for (int i = 0; i < cx->item_count; i++)
+        if (cx->items[i].level == DIAG_ERROR && cx->items[i].loc.source &&
+            strncmp(cx->items[i].loc.source->name, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}

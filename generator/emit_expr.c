@@ -587,10 +587,25 @@ static bool is_primary(const char *text)
     return true;
 }
 
+/* Whether a test of a value with itself has a known result, which compilers warn about; all but of floats have. */
+static bool is_self_test(const struct printer *p, const struct dag_node *node, bool *result)
+{
+    bool unequal = node->prim == PRIM_XOR && node->dtype == DTYPE_BOOL;
+
+    if (!(comparison(node->prim) || unequal) || node->args[0] != node->args[1])
+        return false;
+    *result = node->prim == PRIM_EQ || node->prim == PRIM_LE || node->prim == PRIM_GE;
+    return !dtype_is_float(argument(p, node, 0)->dtype);
+}
+
 static struct piece scalar_node(struct printer *p, const struct dag_node *node)
 {
     const char *test = comparison(node->prim);
     struct piece a[3] = {0};
+    bool known;
+
+    if (is_self_test(p, node, &known))
+        return number_piece(p, DTYPE_BOOL, 0, known);
 
     if (node->prim == PRIM_CAST && argument(p, node, 0)->prim == PRIM_DIM && node->dtype != DTYPE_BOOL)
         return dim_piece(p, argument(p, node, 0)->dim, node->dtype);

@@ -18,7 +18,8 @@
 #include <string.h>
 
 #define LINE_WIDTH 110
-#define MAX_DEPTH 32 /* of parentheses that lines break in */
+#define MAX_DEPTH 32   /* of parentheses that lines break in */
+#define LONG_LOADS 60  /* loads that are longer together get names */
 #define SCALAR_ROW 8   /* rows that are shorter at their maximum stay scalar */
 #define LONG_VALUE 64  /* vector text that is longer and stands in several places becomes a function */
 #define STREAMS 4      /* accumulators or vectors of columns at a time */
@@ -124,6 +125,10 @@ static void add_lines(struct text *text, const char *lines)
     for (; *lines; lines += strcspn(lines, "\n") + 1)
         add_line(text, arena_copy(text->arena, lines, strcspn(lines, "\n")));
 }
+
+static void declare(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void statement(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void open_block(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Declarations stand in groups with blank lines around. */
 static void begin_declaration(struct kernel *k)
@@ -541,6 +546,31 @@ static const char *load_text(struct kernel *k, int operand, int axis, const char
     return arena_format(k->arena, "%s_load(%s)", vector_type(k), address(k, operand));
 }
 
+/* Names for loads that would make a line long. */
+static void name_loads(struct kernel *k, const struct value_source *source, const char **inputs, const bool *loads)
+{
+    size_t length = 0;
+    int count = 0;
+
+    for (int i = 0; i < source->dag->input_count; i++) {
+        length += loads[i] ? strlen(inputs[i]) : 0;
+        count += loads[i];
+    }
+    if (count < 2 || length <= LONG_LOADS)
+        return;
+    for (int i = source->reduced ? 1 : 0; i < source->dag->input_count; i++) {
+        int operand = operand_of(source, i);
+
+        if (!loads[i] || k->splat[operand])
+            continue;
+
+        const char *name = names_new(&k->names, arena_format(k->arena, "v%d", operand - 1));
+
+        declare(k, "const %s %s = %s;", vector_type(k), name, inputs[i]);
+        inputs[i] = name;
+    }
+}
+
 static const char *vector_value(struct kernel *k, const struct value_source *source, int axis, const char *count)
 {
     const struct dag *dag = source->dag;
@@ -552,6 +582,7 @@ static const char *vector_value(struct kernel *k, const struct value_source *sou
     for (int i = 0; i < dag->input_count; i++)
         inputs[i] = source->reduced && i == 0 ? source->reduced
                                               : load_text(k, operand_of(source, i), axis, count);
+    name_loads(k, source, inputs, loads);
     if (!source->function) {
         value = expr_vector_lanes(k->cx, dag, k->lanes, &place);
         declare_lines(k, before);
@@ -836,19 +867,20 @@ enum reduce_way { REDUCE_ROWS, REDUCE_COLUMNS, REDUCE_ELEMENTS };
 
 struct kind_row {
     const char *one, *many;           /* accumulator: of one, of several lanes or streams */
+    const char *neutral;              /* what vectors of them start from; NULL: there are none */
     const char *combine, *horizontal; /* functions of modc_simd.h; NULL: an operator, none */
     const char *operator;
 };
 
 static const struct kind_row kind_rows[] = {
-    [REDUCE_SUM] = {"sum", "sums", NULL, "sum", "+"},
-    [REDUCE_PROD] = {"product", "products", NULL, NULL, "*"},
-    [REDUCE_MAX] = {"largest", "maxima", "max", "hmax", ">"},
-    [REDUCE_MIN] = {"smallest", "minima", "min", "hmin", "<"},
-    [REDUCE_ANY] = {"any", NULL, NULL, NULL, "||"},
-    [REDUCE_ALL] = {"all", NULL, NULL, NULL, "&&"},
-    [REDUCE_ARGMAX] = {"index", NULL, NULL, NULL, ">"},
-    [REDUCE_ARGMIN] = {"index", NULL, NULL, NULL, "<"},
+    [REDUCE_SUM] = {"sum", "sums", "zero", NULL, "sum", "+"},
+    [REDUCE_PROD] = {"product", "products", "one", NULL, NULL, "*"},
+    [REDUCE_MAX] = {"largest", "maxima", "least", "max", "hmax", ">"},
+    [REDUCE_MIN] = {"smallest", "minima", "most", "min", "hmin", "<"},
+    [REDUCE_ANY] = {"any", NULL, NULL, NULL, NULL, "||"},
+    [REDUCE_ALL] = {"all", NULL, NULL, NULL, NULL, "&&"},
+    [REDUCE_ARGMAX] = {"index", NULL, NULL, NULL, NULL, ">"},
+    [REDUCE_ARGMIN] = {"index", NULL, NULL, NULL, NULL, "<"},
 };
 
 struct reduction {
@@ -859,6 +891,7 @@ struct reduction {
     int split;                      /* note [exact sums]: the axis that is cut into blocks; -1: none */
     int64_t block;
     struct row row;          /* ROWS: along the last axis; COLUMNS: of outputs */
+    const char *neutral;     /* vector that accumulators start from */
     const char *accumulator; /* that the loops at hand add to */
     const char *part;        /* COLUMNS: how many outputs there are in the vector, or NULL */
     const char *best;        /* ARGMAX, ARGMIN: the value at the index */
@@ -949,24 +982,18 @@ static void combine(struct kernel *k, const struct reduction *r, bool vector, co
                   accumulator, value);
 }
 
-/* Declares an accumulator of so many vectors, or of one scalar, at its neutral value. */
+/* Declares an accumulator of so many vectors, or of one scalar for 0, at its neutral value. */
 static const char *declare_accumulator(struct kernel *k, const struct reduction *r, int streams, const char *name)
 {
-    const char *neutral = neutral_text(k, r), *type = vector_type(k);
+    const char *type = vector_type(k), *neutral = r->neutral;
 
     name = names_new(&k->names, name);
-    if (streams == 0) {
-        declare(k, "%s %s = %s;", scalar_accumulator_type(r), name, neutral);
-    } else if (streams == 1) {
-        declare(k, "%s %s = %s_set(%s);", type, name, type, neutral);
-    } else {
-        const char *stream;
-
-        declare(k, "%s %s[%d];", type, name, streams);
-        stream = open_streams(k, streams);
-        statement(k, "%s[%s] = %s_set(%s);", name, stream, type, neutral);
-        close_block(k);
-    }
+    if (streams == 0)
+        declare(k, "%s %s = %s;", scalar_accumulator_type(r), name, neutral_text(k, r));
+    else if (streams == 1)
+        declare(k, "%s %s = %s;", type, name, neutral);
+    else
+        declare(k, "%s %s[%d] = {%s, %s, %s, %s};", type, name, STREAMS, neutral, neutral, neutral, neutral);
     return name;
 }
 
@@ -997,8 +1024,7 @@ static void add_row_vectors(struct kernel *k, void *data, int streams, const cha
         accumulator = arena_format(k->arena, "%s[0]", accumulator);
     value = vector_value(k, &r->head, axis, part);
     if (part && !(r->kind == REDUCE_SUM && dag_is_identity(r->head.dag)))
-        value = arena_format(k->arena, "%s_first(%s, %s, %s_set(%s))", vector_type(k), value, part, vector_type(k),
-                             neutral_text(k, r));
+        value = arena_format(k->arena, "%s_first(%s, %s, %s)", vector_type(k), value, part, r->neutral);
     combine(k, r, true, accumulator, value);
 }
 
@@ -1213,6 +1239,8 @@ static const char *reduce_all(struct kernel *k, struct reduction *r, int streams
         add_loops(k, r, -1, streams);
         if (r->way != REDUCE_ROWS)
             return sum;
+        if (dag_is_identity(r->tail.dag))
+            return horizontal(k, r, sum);
         result = names_new(&k->names, kind->one);
         declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, result, horizontal(k, r, sum));
         return result;
@@ -1311,7 +1339,7 @@ static enum reduce_way choose_way(struct kernel *k, const struct reduction *r)
     int last = k->nest.ndim - 1, heads = r->head.dag->input_count, count = k->nest.operand_count;
     enum dtype lanes;
 
-    if (!kind->many || !has_reduced(k) || !operands_vectorise(k, r->head.dag, 1, heads))
+    if (!kind->neutral || !has_reduced(k) || !operands_vectorise(k, r->head.dag, 1, heads))
         return REDUCE_ELEMENTS;
     if (k->nest.reduced[last])
         return kind->horizontal ? REDUCE_ROWS : REDUCE_ELEMENTS;
@@ -1340,6 +1368,8 @@ static void reduce_vectors(struct kernel *k, struct reduction *r)
         if (columns)
             make_function(k, &r->tail, "tail");
     }
+    r->neutral = names_new(&k->names, kind_rows[r->kind].neutral);
+    declare(k, "const %s %s = %s_set(%s);", vector_type(k), r->neutral, vector_type(k), neutral_text(k, r));
     declare_splats(k, last);
     for (int axis = 0; axis < last; axis++) {
         if (k->nest.reduced[axis])
@@ -1423,9 +1453,14 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
 /* y = tail(u) at the index that the loops are at, for the word of its element. */
 static void store_random(struct kernel *k, struct value_source *tail, const char *word)
 {
+    const char *number = arena_format(k->arena, "(float)(%s >> 8) * 5.96046448e-08f", word);
     struct piece value;
 
-    tail->reduced = arena_format(k->arena, "(float)(%s >> 8) * 5.96046448e-08f", word);
+    tail->reduced = number;
+    if (!dag_is_identity(tail->dag)) {
+        tail->reduced = names_new(&k->names, "uniform");
+        declare(k, "const float %s = %s;", tail->reduced, number);
+    }
     value = scalar_value(k, tail);
     statement(k, "%s = %s;", element(k, 0), value.text);
 }
@@ -1459,15 +1494,22 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         store_random(&k, &source, arena_format(k.arena, "%s[%s]", words, j));
         close_blocks(&k, 2);
     } else { /* an input that is broadcast, or one element */
-        const char *offset;
+        const char *position = NULL, *offset;
 
         for (int axis = 0; axis < k.nest.ndim; axis++)
             open_loop(&k, axis);
         offset = operand_offset(&k, 0);
-        offset = *offset ? arena_format(k.arena, "(%s)", offset) : "0";
+        if (*offset) {
+            position = names_new(&k.names, "position");
+            declare(&k, "const int %s = %s;", position, offset);
+        }
         declare(&k, "uint32_t %s[4];", words);
-        statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", random.seed, offset, key, words);
-        store_random(&k, &source, arena_format(k.arena, "%s[%s %% 4]", words, offset));
+        if (position)
+            statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", random.seed, position, key, words);
+        else
+            statement(&k, "modc_philox(%s, 0, %s, %s);", random.seed, key, words);
+        store_random(&k, &source, position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
+                                           : arena_format(k.arena, "%s[0]", words));
         close_blocks(&k, k.nest.ndim);
     }
     end_kernel(&k, out, comment, &random);

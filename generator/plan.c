@@ -26,9 +26,7 @@ const char *c_path(struct cx *cx, const char *path)
 
         if (text.length > 0)
             text_add(&text, ".");
-        if (isdigit((unsigned char)part[0]))
-            text_add(&text, "_");
-        text_add(&text, spec_c_name(cx, part));
+        text_add(&text, spec_c_name(cx, part)); /* "0" becomes "_0" */
         path += length + (path[length] == '.');
     }
     return text.data;

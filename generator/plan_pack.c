@@ -161,9 +161,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     if (biggest)
         name = c_flat(cx, relative_path(group->root, biggest->base->op->tensor.tensor->path));
     if (!dag_is_identity(entry->dag))
-        suffix = entry->format == PACKED_DENSE && value->op->label ? value->op->label : "folded";
-    if (suffix[0] && strlen(suffix) > 24)
-        suffix = "scaled";
+        suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
     for (int round = 0; taken; round++) {
         const char *full = round == 0 ? arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix)
                                       : arena_format(&cx->arena, "%s%s%s_%04x", name, suffix[0] ? "_" : "", suffix,
@@ -182,7 +180,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     return arena_format(&cx->arena, "%s_%d", name, group->entry_count);
 }
 
-static const char *entry_comment(struct cx *cx, const struct packed *entry)
+static const char *entry_comment(struct cx *cx, const struct packed *entry, const struct value *value)
 {
     int64_t panel = 64 / dtype_rows[entry->dtype].bytes;
 
@@ -197,7 +195,7 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry)
     case PACKED_VECTOR:
         return arena_format(&cx->arena, "[%lld]%s", (long long)entry->n, entry->zero ? ", zero padded" : "");
     default:
-        return "as its dimensions say";
+        return shape_text(&cx->arena, value->ndim, value->dims);
     }
 }
 
@@ -275,7 +273,7 @@ const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const s
     }
     for (int p = 0; p < entry->part_count; p++)
         nest_normalise(&cx->arena, &entry->parts[p].nest);
-    entry->comment = entry_comment(cx, entry);
+    entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value);
     if (entry->operand_count == 1 && dag_is_identity(entry->dag) && !entry->operand_entries[0] &&
         entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&

@@ -181,6 +181,8 @@ static void say_report(struct cx *cx, const char *path, const struct modc_report
 
         if (end)
             *end++ = 0;
+        for (size_t length = strlen(line); length > 0 && line[length - 1] == ' '; length--)
+            line[length - 1] = 0;
         if (first)
             diag_error(cx, nowhere, "%s: %s", path, line);
         else
@@ -204,7 +206,8 @@ static bool load_file(struct embedding *e, const char *path)
     assert(status == MODC_OK);
     errno = 0;
     if (modc_map(path, &bytes, &length) != MODC_OK) {
-        diag_error(e->cx, nowhere, "cannot read '%s': %s", path, strerror(errno));
+        diag_error(e->cx, nowhere, "cannot read '%s': %s", path,
+                   errno == EINVAL ? "it is not a file" : strerror(errno));
         return false;
     }
     status = modc_load_bytes(params, bytes, length, MODC_STRICT, report);

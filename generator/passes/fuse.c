@@ -215,8 +215,8 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     return true;
 }
 
-/* Stores nothing twice: a map of no tensors is a number, wherever it is used. */
-void pass_fuse(struct graph *graph)
+/* Joins until nothing changes. */
+static void join_all(struct graph *graph, bool tails)
 {
     bool again = true;
 
@@ -226,9 +226,16 @@ void pass_fuse(struct graph *graph)
             struct op *op = graph->ops[i];
 
             for (int j = 0; j < op->input_count && !again; j++)
-                again = join_map(graph, op, j) || (op->code == GRAPH_OP_MAP && join_tail(graph, op, j));
+                again = tails ? op->code == GRAPH_OP_MAP && join_tail(graph, op, j) : join_map(graph, op, j);
         }
         if (again)
             pass_dead(graph);
     }
+}
+
+/* Maps first, so that reductions get heads before they get tails. */
+void pass_fuse(struct graph *graph)
+{
+    join_all(graph, false);
+    join_all(graph, true);
 }

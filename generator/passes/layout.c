@@ -67,6 +67,36 @@ static void map_last(struct graph *graph, int *at, struct op *op)
     replace_op(graph, at, op, copy);
 }
 
+/* reduce(view of y) becomes reduce(y), so that what makes y can join it as its head. */
+static void reduce_last(struct graph *graph, int *at, struct op *op)
+{
+    struct value *out = op->outputs[0], *made;
+    const struct dim *dims[4];
+    struct op *copy;
+    int kept[4], count = 0;
+
+    if (!is_channels_first_view(op->inputs[0]) || op->head || op->tail || op->reduce.kind == REDUCE_ARGMAX ||
+        op->reduce.kind == REDUCE_ARGMIN)
+        return;
+    for (int i = 0; i < 4; i++)
+        if (!op->reduce.axes[to_last[i]])
+            kept[count++] = to_last[i];
+    for (int i = 1; i < count && !op->reduce.keepdim; i++)
+        if (kept[i] < kept[i - 1])
+            return; /* the result would be in another order */
+    copy = edit_op(graph, op);
+    copy->inputs[0] = op->inputs[0]->op->inputs[0];
+    for (int i = 0; i < 4; i++) {
+        copy->reduce.axes[i] = op->reduce.axes[to_last[i]];
+        dims[i] = op->reduce.keepdim ? out->dims[to_last[i]] : NULL;
+    }
+    made = graph_value(graph, copy, out->dtype, out->ndim, op->reduce.keepdim ? dims : out->dims);
+    made->name = out->name;
+    graph_insert(graph, (*at)++, copy);
+    graph_replace(graph, out, op->reduce.keepdim ? edit_permute(graph, at, made, to_first) : made);
+    graph_remove(graph, (*at)--);
+}
+
 /* linear(flatten(x)) with x a view of channels-last y: linear(flatten(y)) with the weight's rows in y's order. */
 static void flatten_last(struct graph *graph, int *at, struct op *op)
 {
@@ -107,6 +137,9 @@ void pass_layout(struct graph *graph)
             break;
         case GRAPH_OP_MAP:
             map_last(graph, &i, op);
+            break;
+        case GRAPH_OP_REDUCE:
+            reduce_last(graph, &i, op);
             break;
         case GRAPH_OP_CONTRACT:
             flatten_last(graph, &i, op);

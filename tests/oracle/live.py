@@ -23,6 +23,7 @@ import random_specs
 def check(modc, folder, run, timeout):
     """None, or what went wrong and how to see it again."""
     options = [str(folder / text) if text.endswith(".safetensors") else text for text in run["options"]]
+    options += ["--keep", str(folder / "program")]  # one for all runs of the spec
     state = run["state"] and str(folder / run["state"])
     return modc_run.check(modc, str(folder / "spec.yaml"), options, state, timeout)
 

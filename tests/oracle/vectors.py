@@ -1,10 +1,12 @@
 """Runs the cases of tests/vectors/cases.txt through `modc run`. Needs nothing but Python: no torch, no numpy.
 
     python3 tests/oracle/vectors.py --modc build/modc [NAME...]     # names may have * and ?
+    python3 tests/oracle/vectors.py --modc build/modc --keep /tmp/programs      # compiles what changed
 """
 import argparse
 import concurrent.futures
 import fnmatch
+import hashlib
 import os
 import pathlib
 import sys
@@ -15,9 +17,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
 
-def run(modc, line, timeout):
+def program(spec, options):
+    """A name for the program of a case: by what changes the emitted text, not by what it is run on."""
+    parts = [spec, os.environ.get("CC", ""), os.environ.get("CFLAGS", "")]
+    for option, value in zip(options, options[1:]):
+        parts += [option, value] if option in ("--set", "--dtype", "--plan") else []
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def run(modc, line, timeout, keep):
     """(name, None or what went wrong)"""
     name, spec, *options = line.split()
+    if keep:
+        options += ["--keep", os.path.join(os.path.abspath(keep), program(spec, options))]
     state = VECTORS / name / "state.safetensors"
     return name, modc_run.check(modc, spec, options, state if state.exists() else None, timeout, ROOT)
 
@@ -26,6 +38,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", help="folder for the compiled programs; cases that share one compile it once")
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -38,7 +51,7 @@ def main():
         return 2
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for name, fault in pool.map(lambda line: run(modc, line, args.timeout), lines):
+        for name, fault in pool.map(lambda line: run(modc, line, args.timeout, args.keep), lines):
             print(f"{name}: {fault or 'ok'}", flush=True)
             failed += fault is not None
     print(f"{len(lines)} cases, {failed} failed")

@@ -2,7 +2,8 @@
  * compiled by every compiler at every width, run, and compared with dag_eval element by element. Buffers are exactly as
  * large as they need be, so that the sanitizers see what goes beyond.
  *
- * MODC_TEST_SEED and MODC_TEST_COUNT choose other and more random cases; MODC_TEST_KEEP keeps the files. */
+ * MODC_TEST_SEED and MODC_TEST_COUNT choose other and more random cases, MODC_TEST_ALL more compilations;
+ * MODC_TEST_KEEP keeps the files. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -682,6 +683,7 @@ static int check_outputs(const char *path, const char *how)
     return bad;
 }
 
+#define SANITIZE "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
 #define WARNINGS "-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla -Wconversion -Werror"
 
 static bool has_program(const char *name)
@@ -708,13 +710,23 @@ static bool can_run(const char *flags)
 
 static void build_and_compare(void)
 {
-    static const char *const kinds[] = {
-        "-O2 -march=x86-64",    "-O2 -march=x86-64-v3",
-        "-O2 -march=x86-64-v4", "-O1 -DMODC_LANES=1",
-        "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -march=x86-64-v3",
-        "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -march=x86-64-v4",
-        "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -march=x86-64",
-    };
+    static const struct {
+        bool always; /* else with MODC_TEST_ALL */
+        const char *flags;
+    } kinds[2][7] = {{{true, "-O2 -march=x86-64"},
+                      {true, "-O2 -march=x86-64-v3"},
+                      {true, "-O2 -march=x86-64-v4"},
+                      {true, "-O0 -DMODC_LANES=1"},
+                      {false, SANITIZE " -march=x86-64"},
+                      {false, SANITIZE " -march=x86-64-v3"},
+                      {true, SANITIZE " -march=x86-64-v4"}},
+                     {{false, "-O2 -march=x86-64"},
+                      {true, "-O2 -march=x86-64-v3"},
+                      {false, "-O2 -march=x86-64-v4"},
+                      {false, "-O2 -DMODC_LANES=1"},
+                      {true, SANITIZE " -march=x86-64"},
+                      {false, SANITIZE " -march=x86-64-v3"},
+                      {false, SANITIZE " -march=x86-64-v4"}}};
     const char *compilers[] = {getenv("CC") ? getenv("CC") : "cc", "clang"};
     char folder[] = "/tmp/modc_kernels_XXXXXX", path[100], command[1000];
     int bad = 0;
@@ -732,12 +744,12 @@ static void build_and_compare(void)
     for (int i = 0; i < 2; i++) {
         if (!has_program(compilers[i]))
             continue;
-        for (size_t j = 0; j < sizeof kinds / sizeof *kinds; j++) {
+        for (int j = 0; j < 7; j++) {
             char how[300];
 
-            if (!can_run(kinds[j]))
+            if (!can_run(kinds[i][j].flags) || !(kinds[i][j].always || getenv("MODC_TEST_ALL")))
                 continue;
-            snprintf(how, sizeof how, "%s %s", compilers[i], kinds[j]);
+            snprintf(how, sizeof how, "%s %s", compilers[i], kinds[i][j].flags);
             snprintf(command, sizeof command,
                      "%s -std=c99 " WARNINGS " -Iruntime -o %s/kernels %s/kernels.c -lm && %s/kernels <%s/in >%s/out",
                      how, folder, folder, folder, folder, folder);

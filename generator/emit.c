@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "options.h"
 #include "pass.h"
+#include "template.h"
 #include "weights.h"
 
 struct emit {
@@ -28,6 +29,14 @@ static const char *upper_case(struct cx *cx, const char *text)
     for (char *c = out; *c; c++)
         *c = (char)toupper((unsigned char)*c);
     return out;
+}
+
+/* The spec's file without its folder: the same bytes wherever it lies. */
+static const char *spec_name(const struct emit *e)
+{
+    const char *path = e->tree->spec->source->name, *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : strcmp(path, "-") == 0 ? "a spec" : path;
 }
 
 static const char *shape_of(struct cx *cx, const struct value *value)
@@ -166,34 +175,6 @@ static void pass_arguments(struct emit *e, struct text *out, const struct graph 
         text_printf(out, ", %s", output_name(e, graph, i));
 }
 
-/* `line` with its arguments broken at 108 columns, aligned behind the parenthesis. */
-static void print_wrapped(struct text *out, const char *line)
-{
-    size_t open = strcspn(line, "("), column = 0, length = strlen(line), start = 0;
-
-    if (length <= 108) {
-        text_printf(out, "%s\n", line);
-        return;
-    }
-    for (size_t i = 0; i < length;) {
-        size_t next = i;
-
-        while (line[next] && line[next] != ',')
-            next++;
-        next += line[next] == ',';
-        if (column + (next - i) > 108 && i > start) {
-            start = i + (line[i] == ' ');
-            text_printf(out, "\n%*s", (int)open + 1, "");
-            column = open + 1;
-            i = start;
-        }
-        text_add_bytes(out, line + i, next - i);
-        column += next - i;
-        i = next;
-    }
-    text_add(out, "\n");
-}
-
 static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, int fenced)
 {
     return entry->graphs[training][fenced] ? plan_variant(e->plan, entry->graphs[training][fenced]) : NULL;
@@ -317,7 +298,7 @@ static void print_header(struct emit *e, struct text *out)
     const char *m = e->m, *M = e->M;
 
     text_printf(out, "/* %s.h - written by modc from %s; change the spec, not this file. It is yours, under any terms.\n"
-                     " *\n", m, m);
+                     " *\n", m, spec_name(e));
     text_printf(out, " *     struct %s_params params;\n"
                      " *     struct %s net;\n"
                      " *     %s_bind(&params, param_block, sizeof param_block);\n"
@@ -356,7 +337,7 @@ static void print_header(struct emit *e, struct text *out)
         text_printf(&line, "enum modc_status %s_%s(struct %s *net", m, entry->name, m);
         print_arguments(e, &line, graph);
         text_add(&line, ");");
-        print_wrapped(out, line.data);
+        text_printf(out, "%s\n", line.data);
         text_add(out, "\n");
     }
     text_printf(out, "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n", m);
@@ -475,7 +456,7 @@ static void print_pack_functions(struct emit *e, struct text *out)
                              "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n"
                              "    struct %s *k = params->packed;\n\n", e->m, e->m, e->m, packed_struct(e, group));
         for (int i = 0; i < group->entry_count; i++)
-            text_add(out, kernel_pack(&e->kernels, group, group->entries[i]));
+            text_add(out, kernel_pack(&e->kernels, group->entries[i]));
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
 
@@ -797,7 +778,7 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
         text_printf(&head, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c,
                     graph->output_count == 1 ? "y" : arena_format(&e->cx->arena, "y%d", i));
     text_add(&head, ")");
-    print_wrapped(out, head.data);
+    text_printf(out, "%s\n", head.data);
     text_add(out, "{\n");
     if (has_tensors(variant->group->root) && !uses_word(body, "p"))
         text_add(out, "    (void)p;\n");
@@ -830,7 +811,7 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
     text_printf(&head, "static %s %s_%s(struct %s *net", graph->fenced ? "enum modc_status" : "void", e->m, variant->function, e->m);
     print_arguments(e, &head, graph);
     text_add(&head, ")");
-    print_wrapped(out, head.data);
+    text_printf(out, "%s\n", head.data);
     text_add(out, "{\n");
     if (!uses_word(body, "net"))
         text_add(out, "    (void)net;\n");
@@ -910,7 +891,7 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     text_printf(&head, "enum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
     print_arguments(e, &head, graph);
     text_add(&head, ")");
-    print_wrapped(out, head.data);
+    text_printf(out, "%s\n", head.data);
     text_add(out, "{\n    enum modc_status status;\n\n    if (!net");
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, " || !%s", spec_c_name(e->cx, graph->inputs[i]->name));
@@ -1224,6 +1205,7 @@ static const char *source_text(struct emit *e)
 {
     struct arena *arena = &e->cx->arena;
     struct text functions = text_new(arena), packs = text_new(arena), out = text_new(arena), tables = text_new(arena);
+    struct text wrapped;
 
     for (int i = 0; i < e->plan->variant_count; i++) {
         struct variant *variant = e->plan->variants[i];
@@ -1239,7 +1221,7 @@ static const char *source_text(struct emit *e)
     print_tables(e, &tables);
 
     text_printf(&out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
-                      "#include \"%s.h\"\n\n#include <string.h>\n\n#include \"modc_simd.h\"\n\n", e->m, e->m, e->m);
+                      "#include \"%s.h\"\n\n#include <string.h>\n\n#include \"modc_simd.h\"\n\n", e->m, spec_name(e), e->m);
     for (int i = 0; i < e->plan->constant_count; i++)
         print_array(e, &out, e->plan->constant_names[i], e->plan->constants[i]->constant);
     print_packed_structs(e, &out);
@@ -1252,7 +1234,9 @@ static const char *source_text(struct emit *e)
     text_add(&out, functions.data);
     print_embedded(e, &out);
     text_add(&out, tables.data);
-    return out.data;
+    wrapped = text_new(arena);
+    template_wrap(e->cx, &wrapped, out.data);
+    return wrapped.data;
 }
 
 static void add_file(struct emit *e, struct output_file **files, int *count, const char *name, const void *bytes, size_t length)
@@ -1269,13 +1253,14 @@ struct output_file *emit_files(struct cx *cx, const struct plan *plan, const str
 {
     struct emit e = {.cx = cx, .plan = plan, .tree = plan->program->tree, .m = plan->model, .weights = weights};
     struct output_file *files = NULL;
-    struct text header = text_new(&cx->arena);
+    struct text header = text_new(&cx->arena), wrapped = text_new(&cx->arena);
 
     e.M = upper_case(cx, plan->model);
     e.kernels = (struct kernels){.cx = cx, .plan = plan};
     *count = 0;
     print_header(&e, &header);
-    add_text(&e, &files, count, arena_format(&cx->arena, "%s.h", e.m), header.data);
+    template_wrap(cx, &wrapped, header.data);
+    add_text(&e, &files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);
     add_text(&e, &files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
     if (weights) {
         add_text(&e, &files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));

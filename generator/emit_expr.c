@@ -124,13 +124,27 @@ int dim_mark_sizes(const struct dim *dim, bool *used)
     return marking.count;
 }
 
+bool *dag_needed(struct arena *arena, const struct dag *dag)
+{
+    bool *needed = ARENA_ARRAY(arena, dag->count, bool);
+
+    needed[dag->result] = true;
+    for (int i = dag->count - 1; i >= 0; i--)
+        for (int j = 0; needed[i] && j < prim_rows[dag->nodes[i].prim].arity; j++)
+            needed[dag->nodes[i].args[j]] = true;
+    return needed;
+}
+
 int dag_mark_sizes(const struct dag *dag, bool *used)
 {
+    struct arena arena = {0};
+    const bool *needed = dag_needed(&arena, dag);
     int count = 0;
 
     for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_DIM)
+        if (needed[i] && dag->nodes[i].prim == PRIM_DIM)
             count += dim_mark_sizes(dag->nodes[i].dim, used);
+    arena_free(&arena);
     return count;
 }
 
@@ -174,10 +188,12 @@ static const char *at(const struct printer *p, struct piece piece, enum rank ran
     return piece_text(p->arena, piece, rank);
 }
 
-/* a operator b, which groups from the left. */
+/* a operator b, which groups from the left; comparisons do not group. */
 static struct piece infix(struct printer *p, struct piece a, const char *operator, struct piece b, enum rank rank)
 {
-    return format(p, rank, "%s %s %s", at(p, a, rank), operator, at(p, b, (enum rank)(rank - 1)));
+    enum rank tighter = (enum rank)(rank - 1);
+
+    return format(p, rank, "%s %s %s", at(p, a, rank == RANK_COMPARE ? tighter : rank), operator, at(p, b, tighter));
 }
 
 const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t integer)
@@ -735,7 +751,6 @@ static void find_uniform(const struct dag *dag, bool *uniform)
     }
 }
 
-/* Which nodes the result needs. */
 static void count_uses(struct printer *p)
 {
     p->uses[p->dag->result] = 1;
@@ -766,11 +781,14 @@ static struct piece print_dag(struct printer *p)
 static struct names *names_of(struct cx *cx, const struct dag *dag, const char *const *inputs)
 {
     struct names *names = ARENA_NEW(&cx->arena, struct names);
+    const bool *needed = dag_needed(&cx->arena, dag);
 
     names->arena = &cx->arena;
     for (int i = 0; i < dag->count; i++) {
         const struct dag_node *node = &dag->nodes[i];
 
+        if (!needed[i])
+            continue;
         if (node->prim == PRIM_LOAD)
             take_identifiers(names, inputs[node->input]);
         if (node->prim == PRIM_DIM)
@@ -881,16 +899,15 @@ static bool node_vectorises(const struct printer *p, const struct dag_node *node
 bool dag_vectorises(const struct dag *dag, enum dtype *lanes)
 {
     struct arena arena = {0};
-    struct printer printer = {.arena = &arena, .dag = dag, .lanes = dag->nodes[dag->result].dtype};
+    struct printer printer = {.dag = dag, .lanes = dag->nodes[dag->result].dtype};
+    const bool *needed = dag_needed(&arena, dag);
     bool result = printer.lanes == DTYPE_FLOAT32 || printer.lanes == DTYPE_FLOAT64;
 
     *lanes = printer.lanes;
-    printer.uses = ARENA_ARRAY(&arena, dag->count, int);
     printer.uniform = ARENA_ARRAY(&arena, dag->count, bool);
     find_uniform(dag, printer.uniform);
-    count_uses(&printer);
     for (int i = 0; i < dag->count; i++)
-        if (printer.uses[i] > 0 && !printer.uniform[i])
+        if (needed[i] && !printer.uniform[i])
             result = result && node_vectorises(&printer, &dag->nodes[i]);
     arena_free(&arena);
     return result;

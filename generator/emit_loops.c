@@ -76,19 +76,24 @@ struct break_place {
 static struct break_place find_break(const char *line, const struct break_place *at, size_t column)
 {
     struct break_place here = *at, best = {.score = 1000};
+    size_t margin = strspn(line, " ");
 
     for (size_t i = at->position; line[i] && column < LINE_WIDTH; i++, column++) {
-        if (line[i] == '(' && here.depth + 1 < MAX_DEPTH)
+        if ((line[i] == '(' || line[i] == '[') && here.depth + 1 < MAX_DEPTH)
             here.columns[++here.depth] = column + 1;
-        if (line[i] == ')' && here.depth > 0)
+        if ((line[i] == ')' || line[i] == ']') && here.depth > 0)
             here.depth--;
+        if (here.depth == 0 && i > 0 && line[i] == '=' && line[i + 1] == ' ' && !strchr("=!<>", line[i - 1]))
+            here.columns[0] = column + 2;
         if (i == at->position || line[i] != ' ' || !strchr(",+-*/=?:&|", line[i - 1]))
             continue;
         here.score = line[i - 1] == '=' ? 100 : 2 * here.depth + (line[i - 1] != ',');
-        if (here.score <= best.score) {
-            best = here;
-            best.position = i;
-        }
+        if (here.score > best.score)
+            continue;
+        best = here;
+        best.position = i;
+        if (line[i - 1] == '=')
+            best.columns[0] = margin + 4;
     }
     return best;
 }
@@ -475,9 +480,10 @@ struct value_source {
 static bool *loads_of(struct kernel *k, const struct dag *dag)
 {
     bool *loads = ARENA_ARRAY(k->arena, dag->input_count + 1, bool);
+    const bool *needed = dag_needed(k->arena, dag);
 
     for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_LOAD)
+        if (needed[i] && dag->nodes[i].prim == PRIM_LOAD)
             loads[dag->nodes[i].input] = true;
     return loads;
 }
@@ -695,21 +701,26 @@ static void vector_row(struct kernel *k, const struct row *row)
     close_loop(k, row->axis);
 }
 
-/* The row over a whole axis; a length that is not a word is declared. */
+/* The length of an axis as a word, which is declared where it is none yet. */
+static const char *length_word(struct kernel *k, int axis)
+{
+    const struct dim *dim = k->nest.dims[axis];
+    const char *length = dim_c(k, dim), *name;
+
+    if (dim_is_const(dim, NULL) || dim_is_size(dim, NULL))
+        return length;
+    name = names_new(&k->names, "count");
+    declare(k, "const int %s = %s;", name, length);
+    return name;
+}
+
 static struct row whole_row(struct kernel *k, int axis, int streams)
 {
     struct row row = {.axis = axis, .streams = streams, .start = "0", .upper = axis_upper(k, axis)};
 
-    row.stop = dim_c(k, k->nest.dims[axis]);
-    if (!dim_is_const(k->nest.dims[axis], &row.count)) {
+    row.stop = length_word(k, axis);
+    if (!dim_is_const(k->nest.dims[axis], &row.count))
         row.count = -1;
-        if (!dim_is_size(k->nest.dims[axis], NULL)) {
-            const char *count = names_new(&k->names, "count");
-
-            declare(k, "const int %s = %s;", count, row.stop);
-            row.stop = count;
-        }
-    }
     return row;
 }
 
@@ -1192,7 +1203,7 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
     {
         const char *start = names_new(&k->names, "start"), *stop;
         bool row_cut = r->way == REDUCE_ROWS && r->split == k->nest.ndim - 1;
-        const char *end = row_cut ? r->row.stop : dim_c(k, dim);
+        const char *end = row_cut ? r->row.stop : length_word(k, r->split);
 
         open_block(k, "for (int %s = 0; %s < %s; %s += %lld)", start, start, end, start, (long long)r->block);
         if (dim_is_const(dim, &count) && count % r->block == 0) {

@@ -20,6 +20,9 @@ const char *names_new(struct names *names, const char *wish);
 const char *size_identifier(struct cx *cx, const struct size *size);
 const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight);
 
+/* Which nodes the result needs, by index. */
+bool *dag_needed(struct arena *arena, const struct dag *dag);
+
 /* How strongly the outermost operator of a text binds, as in C's grammar. */
 enum rank { RANK_PRIMARY, RANK_UNARY, RANK_PRODUCT, RANK_SUM, RANK_COMPARE, RANK_BITS, RANK_LOGIC, RANK_CHOICE };
 

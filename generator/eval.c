@@ -970,7 +970,7 @@ const struct signature *eval_signature(struct eval *eval, const char *text)
 }
 
 bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args, int count,
-               bool varargs, const struct call *call)
+               int gather, const struct call *call)
 {
     bool *given = ARENA_ARRAY(&eval->cx->arena, count + 1, bool);
     bool fine = true;
@@ -982,13 +982,13 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
         if (call->args[i].kind == EV_BAD)
             fine = false;
         if (!call->names[i]) {
-            if (varargs && position == 1 && call->args[i].kind != EV_TUPLE) { /* x.permute(0, 2, 1) */
+            if (position == gather - 1 && call->args[i].kind != EV_TUPLE) { /* x.permute(0, 2, 1), ones(2, 3) */
                 int n = 0;
 
                 while (i + n < call->count && !call->names[i + n])
                     n++;
-                scope_bind(eval, scope, args[1].name, ev_tuple(eval, call->loc, call->args + i, n));
-                given[1] = true;
+                scope_bind(eval, scope, args[position].name, ev_tuple(eval, call->loc, call->args + i, n));
+                given[position] = true;
                 position = count;
                 i += n - 1;
                 continue;
@@ -1046,9 +1046,9 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
     const struct signature *signature = eval_signature(eval, row->signature);
     struct scope scope = {0};
     struct ev args[16];
-    bool varargs = method && (row->flags & FUNCTION_VARARGS);
+    int gather = row->flags & FUNCTION_SIZES ? 1 : method && (row->flags & FUNCTION_VARARGS) ? 2 : 0;
 
-    if (!eval_bind(eval, &scope, name, signature->args, signature->count, varargs, call))
+    if (!eval_bind(eval, &scope, name, signature->args, signature->count, gather, call))
         return ev_bad(call->loc);
     assert(signature->count <= 16);
     for (int i = 0; i < signature->count; i++)
@@ -1070,7 +1070,7 @@ static struct ev call_elementwise(struct eval *eval, const struct elementwise_ro
     struct ev args[8];
     int count = signature->count;
 
-    if (!eval_bind(eval, &scope, row->name, signature->args, count, false, call))
+    if (!eval_bind(eval, &scope, row->name, signature->args, count, 0, call))
         return ev_bad(call->loc);
     for (int i = 0; i < count; i++)
         for (int j = 0; j < scope.count; j++)
@@ -1087,7 +1087,7 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope, cons
     while (outer->outer) /* functions see constants, sizes and functions alone */
         outer = outer->outer;
     own.outer = outer;
-    if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, false, call))
+    if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
     return eval_statements(eval, &own, function->statements, function->count);
 }

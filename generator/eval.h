@@ -107,9 +107,10 @@ struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, co
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
 
 /* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").
- * `what` names the callee in messages. Defaults are evaluated in `scope`. False after a fault. */
+ * `what` names the callee in messages. Defaults are evaluated in `scope`. `gather`: 0, or which argument, counted from
+ * 1, takes all further positional ones as one tuple. False after a fault. */
 bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args, int count,
-               bool varargs, const struct call *call);
+               int gather, const struct call *call);
 
 /* Parses "name(arg, arg=default)" of a table once per compilation. */
 const struct signature *eval_signature(struct eval *eval, const char *text);

@@ -1076,8 +1076,8 @@ const struct function_row function_rows[] = {
 
     {"arange(start, end=None, step=None, dtype=None)", T, .build = fn_arange},
     {"full(size, fill_value, dtype=None)", T, .build = fn_full},
-    {"zeros(size, dtype=None)", T, .build = fn_zeros},
-    {"ones(size, dtype=None)", T, .build = fn_ones},
+    {"zeros(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_zeros},
+    {"ones(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_ones},
     {"zeros_like(input)", T, .body = "return zeros(input.shape, dtype=input.dtype)"},
     {"ones_like(input)", T, .body = "return ones(input.shape, dtype=input.dtype)"},
 };

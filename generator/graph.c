@@ -478,7 +478,7 @@ static struct ev run_class(struct eval *eval, struct module *module, const struc
     own = ARENA_NEW(&eval->cx->arena, struct scope);
     own->outer = module_scope(eval, lower->program->tree, module);
     if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", class->name), class->forward->args,
-                   class->forward->arg_count, false, call))
+                   class->forward->arg_count, 0, call))
         return ev_bad(call->loc);
     return eval_statements(eval, own, class->forward->statements, class->forward->count);
 }
@@ -504,7 +504,7 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
     signature = eval_signature(eval, arena_copy(&eval->cx->arena, row->forward, (size_t)(colon - row->forward)));
     own = ARENA_NEW(&eval->cx->arena, struct scope);
     own->outer = module_scope(eval, lower->program->tree, module);
-    if (!eval_bind(eval, own, row->name, signature->args, signature->count, false, call))
+    if (!eval_bind(eval, own, row->name, signature->args, signature->count, 0, call))
         return ev_bad(call->loc);
     eval->at = call->loc;
     out = eval_body(eval, own, row->name, colon + 1 + strspn(colon + 1, " "));

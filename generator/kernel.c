@@ -84,7 +84,7 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
             return arena_format(&cx->arena, "%ss->%s", place->tensor->ndim ? "" : "&", c_flat(cx, place->tensor->path));
         return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PACKED:
-        return arena_format(&cx->arena, "k->%s", place->packed->name);
+        return arena_format(&cx->arena, "k->%s%s", place->inside, place->packed->name);
     case PLACE_NONE:
         assert(!"a value without a place");
         return "?";
@@ -450,7 +450,7 @@ static void call_random(struct kernels *kernels, struct text *out, const struct 
     text_add(out, ");\n");
 }
 
-const char *kernel_pack(struct kernels *kernels, const struct pack_group *group, const struct packed *entry)
+const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
 {
     struct cx *cx = kernels->cx;
     struct text out = text_new(&cx->arena);
@@ -480,7 +480,7 @@ const char *kernel_pack(struct kernels *kernels, const struct pack_group *group,
             if (entry->operand_entries[j])
                 pointer = arena_format(&cx->arena, "k->%s", entry->operand_entries[j]->name);
             else if (op->code == GRAPH_OP_TENSOR)
-                pointer = arena_format(&cx->arena, "p->%s", tensor_member(cx, group->root, op->tensor.tensor));
+                pointer = arena_format(&cx->arena, "p->%s", tensor_member(cx, entry->root, op->tensor.tensor));
             else {
                 pointer = "?";
                 for (int c = 0; c < kernels->plan->constant_count; c++)
@@ -852,10 +852,10 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
         bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
 
-        text_printf(out, ", %s", step->weight ? arena_format(&cx->arena, "k->%s", step->weight->name)
+        text_printf(out, ", %s", step->weight ? arena_format(&cx->arena, "k->%s%s", step->weight_inside, step->weight->name)
                                               : value_pointer(cx, variant, op->inputs[1]));
         text_printf(out, ", %s", !bias ? "NULL"
-                                 : step->bias ? arena_format(&cx->arena, "k->%s", step->bias->name)
+                                 : step->bias ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
                                               : value_pointer(cx, variant, op->inputs[2]));
     } else if (op->code == GRAPH_OP_NORM) {
         int next = 1;

@@ -33,7 +33,7 @@ const char *tensor_member(struct cx *cx, const struct module *root, const struct
 const char *kernel_step(struct kernels *kernels, const struct variant *variant, const struct step *step);
 
 /* The statements that fill a packed entry; `k` is the packed struct, `p` the parameters of the group's root. */
-const char *kernel_pack(struct kernels *kernels, const struct pack_group *group, const struct packed *entry);
+const char *kernel_pack(struct kernels *kernels, const struct packed *entry);
 
 /* A dim as C over the sizes' identifiers. */
 const char *dim_c(struct cx *cx, const struct dim *dim, bool tight);

@@ -668,7 +668,7 @@ static void build_layer(struct build *build, struct module *module, const struct
 
     if (strcmp(row->name, "Identity") == 0) /* any arguments, ignored */
         own.count = 0;
-    if (!eval_bind(&build->eval, scope, row->name, signature->args, signature->count, false, &own))
+    if (!eval_bind(&build->eval, scope, row->name, signature->args, signature->count, 0, &own))
         return;
     for (int i = 0; i < count; i++)
         for (int j = 0; j < scope->count; j++)
@@ -713,7 +713,7 @@ static void build_activation(struct build *build, struct module *module, const s
         text_printf(&text, "%sinplace=False", numbers ? ", " : "");
     text_add(&text, ")");
     signature = eval_signature(&build->eval, text.data);
-    if (!eval_bind(&build->eval, scope, row->module, signature->args, signature->count, false, call))
+    if (!eval_bind(&build->eval, scope, row->module, signature->args, signature->count, 0, call))
         return;
     for (int i = 0; i < signature->count; i++)
         names[i] = signature->args[i].name;
@@ -747,7 +747,7 @@ static void build_class(struct build *build, struct module *module, const struct
         }
     }
     scope->outer = global_scope(&build->eval, build->tree, find_fixed_name);
-    if (call && !eval_bind(&build->eval, scope, class->name, class->args, class->arg_count, false, call))
+    if (call && !eval_bind(&build->eval, scope, class->name, class->args, class->arg_count, 0, call))
         return;
     for (int i = 0; i < class->arg_count; i++)
         names[i] = class->args[i].name;
@@ -780,6 +780,25 @@ static void build_class(struct build *build, struct module *module, const struct
     }
 }
 
+/* `Linear(4, 4) if wide else Identity()`: the chosen one; NULL where the condition is at fault. */
+static const struct expr *choose_call(struct build *build, struct scope *scope, const struct expr *expr)
+{
+    while (expr->kind == EXPR_IF) {
+        struct ev condition = eval_expr(&build->eval, scope, expr->b);
+        bool truth;
+
+        if (condition.kind == EV_BAD)
+            return NULL;
+        if (!ev_get_bool(&condition, &truth)) {
+            diag_error(build->cx, expr->b->loc, "a condition must be known while generating, found %s",
+                       ev_kind_text(&condition));
+            return NULL;
+        }
+        expr = truth ? expr->a : expr->c;
+    }
+    return expr;
+}
+
 static struct module *build_call(struct build *build, struct module *parent, const char *name, struct scope *scope,
                                  const struct spec_module *spec, const struct expr *expr)
 {
@@ -791,7 +810,8 @@ static struct module *build_call(struct build *build, struct module *parent, con
     struct call call;
 
     (void)spec;
-    if (expr->kind == EXPR_BAD)
+    expr = choose_call(build, scope, expr);
+    if (!expr || expr->kind == EXPR_BAD)
         return module;
     class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
     if (!class_name) {
@@ -944,6 +964,21 @@ static struct module *build_module(struct build *build, struct module *parent, c
 
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
+/* Children are an array where a list, and nothing else, is one `N x Call`: the root, a class, and a list with further
+ * items have members of their own. */
+static void mark_array(const struct module *module)
+{
+    bool array = module->parent && !module->spec_class && module->child_count > 1;
+
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+
+        array &= child->array && strcmp(child->text, module->children[0]->text) == 0;
+    }
+    for (int i = 0; i < module->child_count; i++)
+        module->children[i]->array = array;
+}
+
 static void number_modules(struct build *build, struct module *module)
 {
     struct module_tree *tree = build->tree;
@@ -951,6 +986,7 @@ static void number_modules(struct build *build, struct module *module)
 
     module->index = tree->module_count;
     ARENA_PUSH(arena, tree->modules, tree->module_count, module);
+    mark_array(module);
     for (int pass = 0; pass < 2; pass++) { /* parameters, then buffers */
         for (int i = 0; i < module->tensor_count; i++) {
             struct module_tensor *tensor = module->tensors[i];

@@ -235,20 +235,49 @@ static const char *forced(const struct cx *cx, enum op_code code)
     return NULL;
 }
 
+/* Where a packed value lives: with the model or region that the variant belongs to or, where all that it is made of is
+ * in one instance of a region's class, with that instance. */
+struct home {
+    struct pack_group *group;
+    const struct module *root;
+    const char *inside; /* "blocks[3]." */
+};
+
+static struct home find_home(struct planner *planner, const struct value *value);
+
+/* A fenced variant adds no packed weights of its own where it can read the parameter: it runs only while hooks do. */
+static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    struct value *weight = op->code == GRAPH_OP_CONTRACT ? op->inputs[1] : NULL;
+    struct home home;
+
+    if (!planner->variant->graph->fenced || !weight || row->weight == PACKED_NONE)
+        return false;
+    if (row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR && dim_equals(weight->strides[0], 1))
+        return false;
+    home = find_home(planner, weight);
+    return !pack_find(planner->cx, home.group, home.root, row->weight, weight, 1);
+}
+
 static const struct algorithm *choose(struct planner *planner, const struct op *op)
 {
     const char *wish = forced(planner->cx, op->code);
     const struct algorithm *best = NULL;
+    bool best_adds = false;
 
     for (int i = 0; i < algorithm_count; i++) {
         const struct algorithm *row = &algorithms[i];
+        bool adds;
 
         if (row->op != op->code || !row->fits(planner->variant->graph, op))
             continue;
         if (wish && strcmp(row->name, wish) == 0)
             return row;
-        if (!best || row->cost(op) < best->cost(op))
+        adds = adds_packed(planner, op, row);
+        if (!best || (best_adds && !adds) || (adds == best_adds && row->cost(op) < best->cost(op))) {
             best = row;
+            best_adds = adds;
+        }
     }
     return best;
 }
@@ -266,12 +295,66 @@ static bool depends_on_buffers(const struct packed *entry)
     return false;
 }
 
-static const struct packed *need_packed(struct planner *planner, enum packed_format format, struct value *value,
-                                        int n_axis)
+static bool all_below(const struct value *value, const struct module *module)
 {
-    const struct packed *entry =
-        pack_entry(planner->cx, planner->variant->group, planner->variant->graph, format, value, n_axis);
+    const struct op *op = value->base->op;
+    size_t length = strlen(module->path);
+    bool below = true;
 
+    if (op->code == GRAPH_OP_TENSOR)
+        return strncmp(op->tensor.tensor->path, module->path, length) == 0 && op->tensor.tensor->path[length] == '.';
+    for (int i = 0; i < op->input_count; i++)
+        below &= all_below(op->inputs[i], module);
+    return below;
+}
+
+static const struct value *any_tensor(const struct value *value)
+{
+    const struct op *op = value->base->op;
+
+    if (op->code == GRAPH_OP_TENSOR)
+        return value->base;
+    for (int i = 0; i < op->input_count; i++) {
+        const struct value *found = any_tensor(op->inputs[i]);
+
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static struct home find_home(struct planner *planner, const struct value *value)
+{
+    struct pack_group *own = planner->variant->group;
+    struct home home = {own, planner->variant->graph->root, ""};
+    const struct value *tensor = any_tensor(value);
+
+    for (const struct module *module = tensor ? tensor->op->tensor.tensor->owner : NULL;
+         module && module != planner->variant->graph->root; module = module->parent) {
+        for (int i = 0; module->signature && i < own->child_count; i++) {
+            const struct pack_child *child = &own->children[i];
+            bool array = child->count > 0;
+
+            if (strcmp(child->group->root->signature, module->signature) != 0 || !all_below(value, module) ||
+                (array ? child->first->parent != module->parent : child->first != module))
+                continue;
+            home.group = child->group;
+            home.root = module;
+            home.inside = array ? arena_format(&planner->cx->arena, "%s[%s].", child->member, module->name)
+                                : arena_format(&planner->cx->arena, "%s.", child->member);
+            return home;
+        }
+    }
+    return home;
+}
+
+static const struct packed *need_packed(struct planner *planner, enum packed_format format, struct value *value,
+                                        int n_axis, const char **inside)
+{
+    struct home home = find_home(planner, value);
+    const struct packed *entry = pack_entry(planner->cx, home.group, home.root, format, value, n_axis);
+
+    *inside = home.inside;
     planner->variant->uses_packed = true;
     planner->variant->uses_buffers |= depends_on_buffers(entry);
     return entry;
@@ -298,7 +381,7 @@ static void pack_weights(struct planner *planner, struct step *step)
     n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0;
     if (!(algorithm->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
           dim_equals(weight->strides[0], 1)))
-        step->weight = need_packed(planner, algorithm->weight, weight, n_axis);
+        step->weight = need_packed(planner, algorithm->weight, weight, n_axis, &step->weight_inside);
     if (!bias)
         return;
 
@@ -306,7 +389,7 @@ static void pack_weights(struct planner *planner, struct step *step)
 
     dim_is_const(bias->dims[0], &n);
     if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n % panel != 0))
-        step->bias = need_packed(planner, PACKED_VECTOR, bias, 0);
+        step->bias = need_packed(planner, PACKED_VECTOR, bias, 0, &step->bias_inside);
 }
 
 /* The base value whose memory `value` shares: through boundaries and maps that work in place. */
@@ -370,11 +453,12 @@ static const char *local_name(struct planner *planner, const struct value *value
                      strcmp(variant->places[i].name, name) == 0;
         for (int i = 0; i < variant->graph->input_count; i++)
             taken |= variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
-                     strcmp(variant->graph->inputs[i]->name, name) == 0;
+                     strcmp(spec_c_name(cx, variant->graph->inputs[i]->name), name) == 0;
         for (int i = 0; i < variant->graph->output_count && !variant->graph->region; i++)
-            taken |= variant->graph->outputs[i]->base != value && strcmp(variant->graph->output_names[i], name) == 0;
+            taken |= variant->graph->outputs[i]->base != value &&
+                     strcmp(spec_c_name(cx, variant->graph->output_names[i]), name) == 0;
         for (int i = 0; i < planner->plan->program->tree->size_count; i++)
-            taken |= strcmp(planner->plan->program->tree->sizes[i].name, name) == 0;
+            taken |= strcmp(spec_c_name(cx, planner->plan->program->tree->sizes[i].name), name) == 0;
         if (!taken && strcmp(name, "p") != 0 && strcmp(name, "k") != 0 && strcmp(name, "ws") != 0 &&
             strcmp(name, "net") != 0)
             return name;
@@ -433,7 +517,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
     }
     if (value->prepared) {
         place->kind = PLACE_PACKED;
-        place->packed = need_packed(planner, PACKED_DENSE, value, -1);
+        place->packed = need_packed(planner, PACKED_DENSE, value, -1, &place->inside);
         return;
     }
     if (is_output(variant->graph, value, &place->index)) {

@@ -29,6 +29,7 @@ struct packed_part {
 struct packed {
     const char *name;    /* member of the packed struct */
     const char *key;     /* equal entries are one */
+    const struct module *root; /* the module that its operands' tensors belong to: an instance of the group's class */
     const char *comment; /* what it holds */
     enum packed_format format;
     enum dtype dtype;
@@ -82,6 +83,7 @@ struct place {
     int first, last;       /* WORKSPACE: steps in which it is live */
     struct module_tensor *tensor;
     const struct packed *packed;
+    const char *inside; /* PACKED: "" or the instance that holds the entry: "blocks[3]." */
     const char *name; /* the local in C, or of the constant */
     const struct value *same; /* WORKSPACE: lies in the memory of this value */
 };
@@ -92,6 +94,7 @@ struct step {
     struct op *op;
     const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
     const struct packed *weight, *bias; /* NULL: read where they are */
+    const char *weight_inside, *bias_inside;
     int64_t region_offset;  /* CALL: where the region's workspace starts; -1: none */
     int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; -1: none */
     const struct pack_group *group; /* CALL: of the region */

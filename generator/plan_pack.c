@@ -128,13 +128,13 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
     }
 }
 
-static const char *operand_key(struct cx *cx, const struct pack_group *group, const struct value *operand)
+static const char *operand_key(struct cx *cx, const struct module *root, const struct value *operand)
 {
     struct text text = text_new(&cx->arena);
     const struct op *op = operand->base->op;
 
     if (op->code == GRAPH_OP_TENSOR)
-        text_add(&text, relative_path(group->root, op->tensor.tensor->path));
+        text_add(&text, relative_path(root, op->tensor.tensor->path));
     else
         text_printf(&text, "%s#%d", op_rows[op->code].name, operand->base->id);
     text_printf(&text, "+%s", dim_text(&cx->arena, operand->offset));
@@ -159,7 +159,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
             biggest = operand;
     }
     if (biggest)
-        name = c_flat(cx, relative_path(group->root, biggest->base->op->tensor.tensor->path));
+        name = c_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
     if (!dag_is_identity(entry->dag))
         suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
     for (int round = 0; taken; round++) {
@@ -199,8 +199,8 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
     }
 }
 
-const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct graph *graph,
-                                enum packed_format format, struct value *value, int n_axis)
+static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
+                                         enum packed_format format, struct value *value, int n_axis, bool make)
 {
     struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
     struct value *source = value;
@@ -210,6 +210,7 @@ const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const s
     struct op *map = value->base->op;
     int loop_count = -1;
 
+    entry->root = root;
     entry->format = format;
     entry->dtype = value->dtype;
     entry->k = 1;
@@ -244,15 +245,20 @@ const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const s
     for (int i = 0; i < entry->operand_count; i++) {
         struct value *operand = entry->operands[i];
 
-        if (operand->base->prepared) /* made before */
-            entry->operand_entries[i] = pack_entry(cx, group, graph, PACKED_DENSE, operand->base, -1);
+        if (operand->base->prepared) { /* made before */
+            entry->operand_entries[i] = find_or_make(cx, group, root, PACKED_DENSE, operand->base, -1, make);
+            if (!entry->operand_entries[i])
+                return NULL;
+        }
         text_printf(&key, " %s",
-                    entry->operand_entries[i] ? entry->operand_entries[i]->key : operand_key(cx, group, operand));
+                    entry->operand_entries[i] ? entry->operand_entries[i]->key : operand_key(cx, root, operand));
     }
     entry->key = key.data;
     for (int i = 0; i < group->entry_count; i++)
         if (strcmp(group->entries[i]->key, entry->key) == 0)
             return group->entries[i];
+    if (!make)
+        return NULL;
 
     entry->count = entry->n * entry->k;
     if (format == PACKED_PANELS || format == PACKED_VECTOR) {
@@ -281,4 +287,16 @@ const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const s
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;
     ARENA_PUSH(&cx->arena, group->entries, group->entry_count, entry);
     return entry;
+}
+
+const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
+                                enum packed_format format, struct value *value, int n_axis)
+{
+    return find_or_make(cx, group, root, format, value, n_axis, true);
+}
+
+const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
+                               enum packed_format format, struct value *value, int n_axis)
+{
+    return find_or_make(cx, group, root, format, value, n_axis, false);
 }

@@ -1,2 +1,246 @@
+/* summary.c - `modc summary`: one row a module, then totals and memory. Shapes and MACs are those of the first entry
+ * that calls a module, in evaluation mode. */
 #include "summary.h"
-void summary_print(struct text *text, const struct plan *plan) { (void)text; (void)plan; }
+
+#include <string.h>
+
+#include "weights.h"
+
+struct row {
+    const char *shape; /* NULL: never called */
+    int64_t parameters;
+    double macs; /* of the first entry */
+};
+
+struct summary {
+    struct cx *cx;
+    const struct plan *plan;
+    const struct module_tree *tree;
+    struct row *rows; /* by module, without its children until add_up */
+};
+
+enum { LONGEST = 48 }; /* of a cell with shapes */
+
+/* ---- gathering -------------------------------------------------------------------------------------------- */
+
+static void add_value(struct summary *s, struct text *text, int *count, const struct value *value)
+{
+    text_printf(text, "%s%s", (*count)++ ? ", " : "", shape_text(&s->cx->arena, value->ndim, value->dims));
+}
+
+static void add_shape(struct summary *s, struct text *text, int *count, const struct ev *result)
+{
+    if (result->kind == EV_TENSOR)
+        add_value(s, text, count, result->tensor);
+    for (int i = 0; result->kind == EV_TUPLE && i < result->count; i++)
+        add_shape(s, text, count, &result->items[i]);
+}
+
+/* The shapes, or how many there are. */
+static const char *shape_cell(struct summary *s, const struct text *text, int count)
+{
+    return text->length > LONGEST && count > 1 ? arena_format(&s->cx->arena, "%d values", count) : text->data;
+}
+
+static void note_shape(struct summary *s, int module, const struct ev *result)
+{
+    struct text text = text_new(&s->cx->arena);
+    int count = 0;
+
+    if (s->rows[module].shape)
+        return;
+    add_shape(s, &text, &count, result);
+    if (count > 0)
+        s->rows[module].shape = shape_cell(s, &text, count);
+}
+
+/* `moved`: how far the modules of this graph lie from the instance that is looked at, in the tree's order. A region's
+ * instances are equal, so that their parts stand in the same order. */
+static void gather(struct summary *s, const struct graph *graph, int moved, bool count_macs)
+{
+    for (int i = 0; i < graph->call_count; i++)
+        note_shape(s, graph->calls[i]->module->index + moved, &graph->calls[i]->result);
+    for (int i = 0; i < graph->op_count; i++) {
+        const struct op *op = graph->ops[i];
+        const struct module *module = op->call ? op->call->module : graph->root, *instance = op->invoke.instance;
+
+        if (op->code != GRAPH_OP_CALL) {
+            s->rows[module->index + moved].macs += count_macs ? op_macs(op) : 0;
+            continue;
+        }
+        for (int k = 0; k < op->invoke.count; k++) {
+            const struct graph *inner = op->invoke.region->graph;
+            int at = instance->index + moved + k * (instance->subtree + 1);
+
+            note_shape(s, at, &op->invoke.region->result);
+            gather(s, inner, at - inner->root->index, count_macs);
+        }
+    }
+}
+
+static void gather_all(struct summary *s)
+{
+    const struct program *program = s->plan->program;
+
+    for (int i = 0; i < s->tree->module_count; i++) {
+        const struct module *module = s->tree->modules[i];
+
+        for (int k = 0; k < module->tensor_count; k++)
+            if (module->tensors[k]->kind == MODULE_PARAMETER && !module->tensors[k]->none)
+                s->rows[i].parameters += module_tensor_count(module->tensors[k]);
+    }
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct graph *graph = program->entries[i].graphs[0][0];
+        struct text shape = text_new(&s->cx->arena);
+        int count = 0;
+
+        gather(s, graph, 0, i == 0);
+        for (int k = 0; k < graph->output_count; k++)
+            add_value(s, &shape, &count, graph->outputs[k]);
+        if (i == 0)
+            s->rows[0].shape = shape_cell(s, &shape, count);
+    }
+    for (int i = s->tree->module_count - 1; i > 0; i--) { /* pre-order: children stand behind their parents */
+        struct row *parent = &s->rows[s->tree->modules[i]->parent->index];
+
+        parent->parameters += s->rows[i].parameters;
+        parent->macs += s->rows[i].macs;
+    }
+}
+
+/* ---- printing --------------------------------------------------------------------------------------------- */
+
+/* 5,494,272 */
+static const char *grouped(struct summary *s, double value)
+{
+    const char *digits = arena_format(&s->cx->arena, "%.0f", value);
+    struct text text = text_new(&s->cx->arena);
+    size_t length = strlen(digits);
+
+    for (size_t i = 0; i < length; i++)
+        text_printf(&text, "%s%c", i > 0 && (length - i) % 3 == 0 ? "," : "", digits[i]);
+    return text.data;
+}
+
+static int depth_of(const struct module *module)
+{
+    int depth = 0;
+
+    for (; module->parent; module = module->parent)
+        depth++;
+    return depth;
+}
+
+enum { COLUMNS = 5 };
+
+static void print_cells(struct text *text, const char *const cells[COLUMNS], const int widths[COLUMNS])
+{
+    static const bool right[COLUMNS] = {[3] = true, [4] = true};
+    size_t start = text->length;
+
+    for (int i = 0; i < COLUMNS; i++) {
+        /* UTF-8 in a name would move what stands behind it: names are ASCII */
+        if (right[i])
+            text_printf(text, "%s%*s", i ? "  " : "", widths[i], cells[i]);
+        else
+            text_printf(text, "%s%-*s", i ? "  " : "", widths[i], cells[i]);
+    }
+    while (text->length > start && text->data[text->length - 1] == ' ')
+        text->data[--text->length] = 0;
+    text_add(text, "\n");
+}
+
+static void print_modules(struct summary *s, struct text *text)
+{
+    static const char *const titles[COLUMNS] = {"module", "class", "output shape", "parameters", "MACs"};
+    const char *(*cells)[COLUMNS] = arena_array(&s->cx->arena, (size_t)s->tree->module_count + 1, sizeof *cells);
+    int widths[COLUMNS] = {0};
+
+    memcpy(cells[0], titles, sizeof titles);
+    for (int i = 0; i < s->tree->module_count; i++) {
+        const struct module *module = s->tree->modules[i];
+        const struct row *row = &s->rows[i];
+
+        cells[i + 1][0] = module->parent ? arena_format(&s->cx->arena, "%*s%s", 2 * depth_of(module), "", module->path)
+                                         : s->plan->model;
+        cells[i + 1][1] = module->class_name;
+        cells[i + 1][2] = row->shape ? row->shape : "-";
+        cells[i + 1][3] = row->parameters > 0 ? grouped(s, (double)row->parameters) : "-";
+        cells[i + 1][4] = row->macs > 0 ? grouped(s, row->macs) : "-";
+    }
+    for (int i = 0; i <= s->tree->module_count; i++)
+        for (int c = 0; c < COLUMNS; c++)
+            widths[c] = (int)strlen(cells[i][c]) > widths[c] ? (int)strlen(cells[i][c]) : widths[c];
+    for (int i = 0; i <= s->tree->module_count; i++)
+        print_cells(text, cells[i], widths);
+}
+
+static void print_total(struct summary *s, struct text *text, const char *name, double value, const char *more)
+{
+    text_printf(text, "%-38s %14s%s\n", name, grouped(s, value), more);
+}
+
+static void print_totals(struct summary *s, struct text *text)
+{
+    const struct plan *plan = s->plan;
+    int64_t frozen = 0, buffers = 0;
+
+    for (int i = 0; i < s->tree->key_count; i++) {
+        if (s->tree->keys[i]->kind == MODULE_BUFFER)
+            buffers += module_tensor_count(s->tree->keys[i]);
+        else if (s->tree->keys[i]->frozen)
+            frozen += module_tensor_count(s->tree->keys[i]);
+    }
+    text_add(text, "\n");
+    print_total(s, text, "parameters", (double)s->rows[0].parameters, "");
+    if (frozen > 0)
+        print_total(s, text, "  frozen", (double)frozen, "");
+    if (buffers > 0)
+        print_total(s, text, "elements of buffers", (double)buffers, "");
+    for (int i = 0; i < plan->program->entry_count; i++) {
+        const struct variant *variant = plan_variant(plan, plan->program->entries[i].graphs[0][0]);
+        struct text at = text_new(&s->cx->arena);
+
+        for (int k = 0; k < s->tree->size_count; k++)
+            text_printf(&at, "%s%s %lld", k ? ", " : " at ", s->tree->sizes[k].name,
+                        (long long)plan->program->entries[i].sizes[k].max);
+        print_total(s, text, arena_format(&s->cx->arena, "MACs of %s", plan->program->entries[i].name), variant->macs,
+                    at.data);
+    }
+}
+
+static void print_memory(struct summary *s, struct text *text)
+{
+    const struct plan *plan = s->plan;
+
+    text_add(text, "\nRAM                                              bytes\n");
+    print_total(s, text, "  parameters and buffers", (double)plan->param_bytes, "");
+    print_total(s, text, "  packed block", (double)plan->groups[0]->bytes, "");
+    for (int i = 0; i < plan->program->entry_count; i++) {
+        const struct entry *entry = &plan->program->entries[i];
+
+        for (int v = 0; v < 4; v++) {
+            const struct graph *graph = entry->graphs[v & 1][v >> 1];
+            const struct variant *variant = graph ? plan_variant(plan, graph) : NULL;
+
+            if (variant)
+                print_total(s, text,
+                            arena_format(&s->cx->arena, "  workspace of %s, %s%s", entry->name,
+                                         v & 1 ? "training" : "eval", v >> 1 ? ", hooks" : ""),
+                            (double)(variant->peak + plan->state_bytes), "");
+        }
+    }
+    text_add(text, "flash, with --weights (no RAM for parameters and packed block then)\n");
+    print_total(s, text, "  weights", (double)weights_length(s->cx, plan), "");
+}
+
+void summary_print(struct cx *cx, struct text *text, const struct plan *plan)
+{
+    struct summary s = {.cx = cx, .plan = plan, .tree = plan->program->tree};
+
+    s.rows = ARENA_ARRAY(&cx->arena, s.tree->module_count + 1, struct row);
+    gather_all(&s);
+    print_modules(&s, text);
+    print_totals(&s, text);
+    print_memory(&s, text);
+}

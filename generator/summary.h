@@ -4,6 +4,6 @@
 
 #include "plan.h"
 
-void summary_print(struct text *text, const struct plan *plan);
+void summary_print(struct cx *cx, struct text *text, const struct plan *plan);
 
 #endif

@@ -237,20 +237,152 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
         } else {
             const char *value = hole_text(cx, fill, word, size);
 
+            while ((value[0] == ',' || !value[0]) && out->length > 0 && out->data[out->length - 1] == ' ')
+                out->data[--out->length] = 0; /* T_ARGS and T_PASS bring their own comma */
             text_printf(out, is_simple(value) || value[0] == ',' || !value[0] ? "%s" : "(%s)", value);
             i = end;
         }
     }
 }
 
-/* The longest run of a line that stands in the column limit of the project is the emitter's own business: filled lines
- * are printed as they are. */
+/* ---- layout: what filling leaves behind -------------------------------------------------------------------- */
+
+static bool ends_number(const char *at)
+{
+    return !is_word(*at) && *at != '.';
+}
+
+/* x * 1 is x; x * 0 is 0, and goes where it is added. */
+static const char *simplify(struct cx *cx, const char *line)
+{
+    struct text out = text_new(&cx->arena);
+
+    for (const char *at = line; *at; at++) {
+        bool plus_zero = strncmp(at, " + 0", 4) == 0 && ends_number(at + 4) && at[4] != ' ';
+
+        if (strncmp(at, " * 1", 4) == 0 && ends_number(at + 4)) {
+            at += 3;
+        } else if (plus_zero) {
+            at += 3;
+        } else if (strncmp(at, " * 0", 4) == 0 && ends_number(at + 4)) {
+            while (out.length > 0 && is_word(out.data[out.length - 1]))
+                out.data[--out.length] = 0;
+            at += 3;
+            if (strncmp(at + 1, " + ", 3) == 0)
+                at += 3;
+            else if (out.length >= 3 && strcmp(out.data + out.length - 3, " + ") == 0)
+                out.data[out.length -= 3] = 0;
+            else
+                text_add(&out, "0");
+        } else {
+            text_add_bytes(&out, at, 1);
+        }
+    }
+    return strcmp(out.data, line) == 0 ? out.data : simplify(cx, out.data);
+}
+
+#define MAX_COLUMN 108
+
+/* The last character of what stays on the line. */
+static bool is_break(const char *at)
+{
+    return at[0] && at[1] == ' ' && (*at == ',' || *at == ';' || (*at == '|' && at[-1] == '|') || (*at == '&' && at[-1] == '&'));
+}
+
+/* One logical line, broken behind commas so that it stands in MAX_COLUMN, aligned behind its open parenthesis. */
+static void wrap_line(struct text *out, const char *line)
+{
+    size_t indent = strspn(line, " "), column = 0, open[64] = {indent + 4};
+    int depth = 0;
+    bool quoted = false;
+
+    for (const char *at = line; *at; at++) {
+        size_t piece = 0; /* up to and with the next comma */
+        bool inner;
+
+        text_add_bytes(out, at, 1);
+        column++;
+        quoted ^= *at == '"' && (at == line || at[-1] != '\\');
+        if (quoted)
+            continue;
+        if ((*at == '(' || *at == '[' || *at == '{') && at[1] && depth < 63)
+            open[++depth] = column;
+        if ((*at == ')' || *at == ']' || *at == '}') && depth > 0)
+            depth--;
+        if (!is_break(at))
+            continue;
+        inner = false;
+        while (at[1 + piece] && (inner || !is_break(at + 1 + piece))) {
+            inner ^= at[1 + piece] == '"' && at[piece] != '\\';
+            piece++;
+        }
+        if (column + piece + 1 > MAX_COLUMN) {
+            text_printf(out, "\n%*s", (int)open[depth], "");
+            column = open[depth];
+            at++;
+        }
+    }
+    text_add(out, "\n");
+}
+
+/* Statements that a template breaks over lines become one logical line, since names have other lengths now. */
+static void lay_out(struct cx *cx, struct text *out, const char *text)
+{
+    struct text logical = text_new(&cx->arena);
+    int depth = 0;
+    bool comment = false;
+
+    while (*text) {
+        size_t length = strcspn(text, "\n"), start = logical.length > 0 ? strspn(text, " ") : 0;
+        const char *next = text + length + (text[length] == '\n');
+        bool directive = text[strspn(text, " ")] == '#';
+
+        if (logical.length == 0 && strstr(arena_copy(&cx->arena, text, length), "/*"))
+            comment = true;
+        if (logical.length > 0 && logical.data[logical.length - 1] != '(')
+            text_add(&logical, " ");
+        text_add_bytes(&logical, text + start, length - start);
+        for (size_t i = 0; i < length && !comment && !directive; i++) {
+            depth += text[i] == '(';
+            depth -= text[i] == ')';
+        }
+        if (comment || directive || depth <= 0) {
+            if (comment || directive)
+                text_printf(out, "%s\n", logical.data);
+            else
+                wrap_line(out, simplify(cx, logical.data));
+            logical = text_new(&cx->arena);
+            depth = 0;
+        }
+        if (comment && strstr(arena_copy(&cx->arena, text, length), "*/"))
+            comment = false;
+        text = next;
+    }
+}
+
+void template_wrap(struct cx *cx, struct text *out, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        char *line = arena_copy(&cx->arena, text, length);
+
+        if (length > MAX_COLUMN && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#')
+            wrap_line(out, line);
+        else
+            text_printf(out, "%s\n", line);
+        text += length + (text[length] == '\n');
+    }
+}
+
 void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill)
 {
     enum { OTHER, ACTIVE, DONE, WAITING } stack[32] = {ACTIVE};
     int depth = 0, hidden = 0;
     const char *line = template_text;
+    struct text *const result = out;
+    struct text filled = text_new(&cx->arena);
 
+    out = &filled;
     if (strncmp(line, "/*", 2) == 0) {
         line = strstr(line, "*/");
         line += 2;
@@ -299,4 +431,5 @@ void template_fill(struct cx *cx, struct text *out, const char *template_text, c
         }
         line = next;
     }
+    lay_out(cx, result, filled.data);
 }

@@ -28,6 +28,9 @@ struct fill {
 /* The text of a template that is built into modc ("c/gemm_panel.c"), or NULL. */
 const char *template_find(const char *name);
 
+/* Breaks the lines of emitted text that are too long, behind commas and aligned. */
+void template_wrap(struct cx *cx, struct text *out, const char *text);
+
 void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill);
 
 #endif

@@ -10,8 +10,8 @@
 
 static const struct loc nowhere = {0};
 
-static const char c_words[] = "clang -fsyntax-only -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla "
-                              "-Wconversion -Werror";
+static const char c_words[] = "clang -fsyntax-only -x c -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes "
+                              "-Wvla -Wconversion -Werror";
 static const char cxx_words[] = "clang -fsyntax-only -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror";
 
 static const char *const widths[] = {
@@ -36,15 +36,21 @@ struct validation {
     int count;
 };
 
+/* A header is read as included: Clang calls functions unused where a header is the main file. */
 static void add(struct validation *v, const char *words, const char *more, const char *path)
 {
+    bool header = ends_with(path, ".h");
     struct arena *arena = &v->cx->arena;
     struct process process = {0};
 
     process_words(v->cx, &process, words);
     process_words(v->cx, &process, more);
     process_word(v->cx, &process, arena_format(arena, "-I%s", v->folder));
+    if (header)
+        process_word(v->cx, &process, "-include");
     process_word(v->cx, &process, arena_format(arena, "%s/%s", v->folder, path));
+    if (header)
+        process_word(v->cx, &process, "/dev/null");
     process.said = arena_format(arena, "%s/said-%d", v->folder, v->count);
     ARENA_PUSH(arena, v->list, v->count, process);
 }
@@ -85,7 +91,7 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
             for (int w = 0; w < WIDTHS && ends_with(files[i].path, ".c"); w++)
                 add(&v, c_words, widths[w], files[i].path);
             if (ends_with(files[i].path, ".h")) {
-                add(&v, c_words, "-x c", files[i].path);
+                add(&v, c_words, "", files[i].path);
                 add(&v, cxx_words, "", files[i].path);
             }
         }

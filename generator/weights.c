@@ -19,7 +19,7 @@ struct embedding {
     const struct plan *plan;
     const struct module_tree *tree;
     char *tensors; /* as plan->param_offsets says */
-    char *packed;  /* plan->groups[0]->bytes */
+    char *packed;  /* the block of plan->groups[0] */
     struct embedded_weights *weights;
     bool *read_raw; /* by key: some kernel reads it in PyTorch's layout */
 };
@@ -442,56 +442,62 @@ static void mark_permutations(struct embedding *e, const struct pack_group *grou
     }
 }
 
-static void lay_out(struct embedding *e)
+static int64_t tensor_bytes(const struct module_tensor *tensor)
 {
-    struct arena *arena = &e->cx->arena;
-    const struct pack_group *model = e->plan->groups[0];
-    struct embedded_weights *weights = e->weights;
-    int64_t length = align_up(model->bytes);
-    char *bytes;
-
-    for (int i = 0; i < e->tree->key_count; i++) {
-        const struct module_tensor *tensor = e->tree->keys[i];
-
-        weights->raw[i] = weights->packed[i] ? -1 : length;
-        if (!weights->packed[i])
-            length += align_up(module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
-    }
-    bytes = arena_alloc(arena, (size_t)length + 1);
-    memcpy(bytes, e->packed, (size_t)model->bytes);
-    for (int i = 0; i < e->tree->key_count; i++) {
-        const struct module_tensor *tensor = e->tree->keys[i];
-
-        if (weights->raw[i] >= 0)
-            memcpy(bytes + weights->raw[i], e->tensors + e->plan->param_offsets[i],
-                   (size_t)(module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes));
-    }
-    weights->bytes = bytes;
-    weights->length = (size_t)length;
+    return module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
 }
 
-struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status)
+/* Decides where each key lies; what is in the file has no part in it. */
+static struct embedding lay_out(struct cx *cx, const struct plan *plan)
 {
     struct arena *arena = &cx->arena;
     struct embedding e = {.cx = cx, .plan = plan, .tree = plan->program->tree};
     const struct pack_group *model = plan->groups[0];
+    struct embedded_weights *weights = ARENA_NEW(arena, struct embedded_weights);
     int keys = e.tree->key_count;
+    int64_t length = align_up(model->bytes);
+
+    e.weights = weights;
+    e.read_raw = ARENA_ARRAY(arena, keys + 1, bool);
+    weights->raw = ARENA_ARRAY(arena, keys + 1, int64_t);
+    weights->packed = ARENA_ARRAY(arena, keys + 1, const struct packed *);
+    weights->packed_at = ARENA_ARRAY(arena, keys + 1, int64_t);
+    for (int i = 0; i < keys; i++)
+        weights->packed_at[i] = -1;
+    each_instance(&e, model, e.tree->root, 0, mark_reads);
+    each_instance(&e, model, e.tree->root, 0, mark_permutations);
+    for (int i = 0; i < keys; i++) {
+        weights->raw[i] = weights->packed[i] ? -1 : length;
+        if (!weights->packed[i])
+            length += align_up(tensor_bytes(e.tree->keys[i]));
+    }
+    weights->length = (size_t)length;
+    return e;
+}
+
+int64_t weights_length(struct cx *cx, const struct plan *plan)
+{
+    struct embedding e = lay_out(cx, plan);
+
+    return (int64_t)e.weights->length;
+}
+
+struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status)
+{
+    struct embedding e = lay_out(cx, plan);
+    const struct pack_group *model = plan->groups[0];
+    char *bytes;
 
     if (!load_file(&e, path)) {
         *status = EXIT_FILE;
         return NULL;
     }
-    e.packed = aligned_block(arena, model->bytes);
-    e.read_raw = ARENA_ARRAY(arena, keys + 1, bool);
-    e.weights = ARENA_NEW(arena, struct embedded_weights);
-    e.weights->raw = ARENA_ARRAY(arena, keys + 1, int64_t);
-    e.weights->packed = ARENA_ARRAY(arena, keys + 1, const struct packed *);
-    e.weights->packed_at = ARENA_ARRAY(arena, keys + 1, int64_t);
-    for (int i = 0; i < keys; i++)
-        e.weights->packed_at[i] = -1;
+    bytes = arena_alloc(&cx->arena, e.weights->length + 1);
+    e.packed = bytes;
     each_instance(&e, model, e.tree->root, 0, pack_group_of);
-    each_instance(&e, model, e.tree->root, 0, mark_reads);
-    each_instance(&e, model, e.tree->root, 0, mark_permutations);
-    lay_out(&e);
+    for (int i = 0; i < e.tree->key_count; i++)
+        if (e.weights->raw[i] >= 0)
+            memcpy(bytes + e.weights->raw[i], e.tensors + plan->param_offsets[i], (size_t)tensor_bytes(e.tree->keys[i]));
+    e.weights->bytes = bytes;
     return e.weights;
 }

@@ -19,4 +19,7 @@ struct embedded_weights {
 /* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */
 struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status);
 
+/* Bytes that would be embedded: packed block and the tensors that it cannot give back. */
+int64_t weights_length(struct cx *cx, const struct plan *plan);
+
 #endif

@@ -1,0 +1,304 @@
+/* test_command.c - the command line: options by the table, what they change, children and their signals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "catalogue.h"
+#include "help.h"
+#include "layers.h"
+#include "options.h"
+#include "process.h"
+#include "settings.h"
+
+struct line {
+    struct cx cx;
+    struct options options;
+    int status;
+    bool good;
+};
+
+/* Splits at blanks. */
+static struct line *parse(struct line *line, const char *text)
+{
+    struct process words = {0};
+    int count = 0;
+
+    memset(line, 0, sizeof *line);
+    line->cx.options = &line->options;
+    process_word(&line->cx, &words, "modc");
+    process_words(&line->cx, &words, text);
+    while (words.words[count])
+        count++;
+    line->good = options_parse(&line->cx, count, (char **)(uintptr_t)words.words, &line->options, &line->status);
+    return line;
+}
+
+static bool said(const struct cx *cx, const char *text)
+{
+    for (int i = 0; i < cx->item_count; i++)
+        if (strstr(cx->items[i].text, text))
+            return true;
+    return false;
+}
+
+static void test_options(void **state)
+{
+    struct line l;
+
+    (void)state;
+    assert_true(parse(&l, "generate a.yaml -o out --set n=3 --set=m=4 --plan conv=conv_direct --bundle")->good);
+    assert_int_equal(l.options.command, COMMAND_GENERATE);
+    assert_string_equal(l.options.argument, "a.yaml");
+    assert_string_equal(l.options.out_dir, "out");
+    assert_int_equal(l.options.setting_count, 2);
+    assert_string_equal(l.options.settings[1].name, "m");
+    assert_string_equal(l.options.settings[1].value, "4");
+    assert_int_equal(l.options.plan_count, 1);
+    assert_true(l.options.bundle);
+    arena_free(&l.cx.arena);
+
+    assert_true(parse(&l, "generate -oout --weights w -")->good);
+    assert_string_equal(l.options.argument, "-");
+    assert_string_equal(l.options.out_dir, "out");
+    assert_string_equal(l.options.weights, "w");
+    arena_free(&l.cx.arena);
+
+    assert_true(parse(&l, "run --weights w --hooks=a=scale:2 -- --odd.yaml --time")->good == false); /* two SPECs */
+    arena_free(&l.cx.arena);
+    assert_true(parse(&l, "run --weights w --hooks=a=scale:2 --time -- --odd.yaml")->good);
+    assert_string_equal(l.options.argument, "--odd.yaml");
+    assert_int_equal(l.options.run_option_count, 3);
+    assert_true(l.options.run_options[0].reads);
+    assert_string_equal(l.options.run_options[1].value, "a=scale:2");
+    assert_null(l.options.run_options[2].value);
+    arena_free(&l.cx.arena);
+
+    assert_true(parse(&l, "check a --plan contract=gemm_dot --plan contract=gemm_panel --dtype double")->good);
+    assert_int_equal(l.options.plan_count, 1); /* the last one counts */
+    assert_string_equal(l.options.plans[0], "contract=gemm_panel");
+    assert_string_equal(l.options.dtype, "float64");
+    arena_free(&l.cx.arena);
+
+    assert_true(parse(&l, "summary --help")->good);
+    assert_int_equal(l.options.command, COMMAND_HELP);
+    assert_string_equal(l.options.argument, "summary");
+    arena_free(&l.cx.arena);
+}
+
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *line, *says, *hints;
+        int status;
+    } cases[] = {
+        {"", "a command is missing", "modc help", EXIT_COMMAND_LINE},
+        {"generte a", "there is no command 'generte'", "did you mean 'generate'?", EXIT_COMMAND_LINE},
+        {"diff a b", "not supported yet", "", EXIT_COMMAND_LINE},
+        {"generate a", "needs -o DIR", "modc help generate", EXIT_COMMAND_LINE},
+        {"check", "modc check needs a SPEC", "modc help check", EXIT_COMMAND_LINE},
+        {"check a b", "takes one SPEC, found 'a' and 'b'", "", EXIT_COMMAND_LINE},
+        {"check a --explian", "no option --explian", "did you mean '--explain'?", EXIT_COMMAND_LINE},
+        {"check a -o x", "no option -o", "modc help check", EXIT_COMMAND_LINE},
+        {"check a --explain=yes", "--explain takes no value", "", EXIT_COMMAND_LINE},
+        {"check a --set", "--set needs a value: --set NAME=VALUE", "", EXIT_COMMAND_LINE},
+        {"check a --set n", "--set cannot be 'n'", "NAME=VALUE", EXIT_COMMAND_LINE},
+        {"check a --plan contract=gemm_dott", "no algorithm 'gemm_dott'", "did you mean 'gemm_dot'?", EXIT_COMMAND_LINE},
+        {"check a --plan contrct=gemm_dot", "no op 'contrct'", "did you mean 'contract'?", EXIT_COMMAND_LINE},
+        {"check a --dump=grph", "--dump cannot be 'grph'", "spec, module, graph or plan", EXIT_COMMAND_LINE},
+        {"check a --dtype float31", "--dtype cannot be 'float31'", "float32", EXIT_COMMAND_LINE},
+        {"check a --dtype int64", "does not compute in int64", "", EXIT_COMMAND_LINE},
+        {"check a --device cuda", "not supported yet", "", EXIT_COMMAND_LINE},
+        {"check a --device xpu", "there is no device 'xpu'", "", EXIT_DEVICE},
+        {"run a --backward", "--backward is not supported yet", "", EXIT_COMMAND_LINE},
+        {"run a --steps 3", "--steps is not supported yet", "", EXIT_COMMAND_LINE},
+        {"run a --seed -1", "--seed cannot be '-1'", "", EXIT_COMMAND_LINE},
+        {"run a --rtol x", "--rtol cannot be 'x'", "", EXIT_COMMAND_LINE},
+        {"layers --bundle", "takes no option --bundle", "", EXIT_COMMAND_LINE},
+        {"--version x", "takes no argument", "", EXIT_COMMAND_LINE},
+    };
+    struct line l;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        parse(&l, cases[i].line);
+        if (l.good || l.status != cases[i].status || !said(&l.cx, cases[i].says) || !said(&l.cx, cases[i].hints)) {
+            diag_print(&l.cx, stderr, false);
+            fail_msg("'%s': good %d, status %d", cases[i].line, l.good, l.status);
+        }
+        arena_free(&l.cx.arena);
+    }
+    parse(&l, "--diagnostics=json generte");
+    assert_true(l.options.json_diagnostics); /* known before the first fault */
+    arena_free(&l.cx.arena);
+}
+
+/* Every option is found by the table for every command it belongs to, and help names it. */
+static void test_help(void **state)
+{
+    struct cx cx = {0};
+
+    (void)state;
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        struct text text = text_new(&cx.arena);
+
+        help_print(&text, &command_rows[c]);
+        assert_ptr_equal(command_find(command_rows[c].name), &command_rows[c]);
+        for (int i = 0; i < option_row_count; i++) {
+            if (!(option_rows[i].commands & 1u << c))
+                continue;
+            assert_ptr_equal(option_find((enum command)c, option_rows[i].name), &option_rows[i]); /* each name once */
+            assert_true(!option_rows[i].text || strstr(text.data, option_rows[i].name));
+        }
+    }
+    arena_free(&cx.arena);
+}
+
+static void test_layers(void **state)
+{
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+    struct text all = text_new(&cx.arena), one = text_new(&cx.arena);
+    const char *const *names;
+    int count, families = 0;
+
+    (void)state;
+    catalogue_print(&all);
+    names = layer_names(&cx, &count);
+    for (int i = 0; i < count; i++) {
+        assert_non_null(strstr(all.data, names[i]));
+        assert_true(catalogue_print_one(&cx, &one, names[i]));
+    }
+    while (layer_families[families])
+        assert_non_null(layer_family_names[families++]);
+    assert_null(layer_family_names[families]);
+    assert_non_null(strstr(one.data, "Linear(in_features, out_features, bias=True)"));
+    assert_non_null(strstr(one.data, "weight  (out_features, in_features)  kaiming_uniform_(a=5 ** 0.5)"));
+    assert_non_null(strstr(one.data, "LeakyReLU(negative_slope=0.01, inplace=False)"));
+    assert_false(catalogue_print_one(&cx, &one, "Linaer"));
+    assert_true(said(&cx, "did you mean 'Linear'?"));
+    arena_free(&cx.arena);
+}
+
+static void test_settings(void **state)
+{
+    static const char text[] = "modc: 1\nmodel: m\nconstants: {wide: 4}\nsizes: {batch: 8}\ninputs:\n  x: [batch, wide]\n"
+                               "modules:\n  - Linear(wide, 2)\n";
+    struct source source = {"m.yaml", text, sizeof text - 1};
+    struct setting settings[] = {{"wide", "2 * 8"}, {"batch", "3"}}, unknown = {"wied", "1"}, broken = {"wide", "3 +"};
+    struct options options = {.settings = settings, .setting_count = 2, .dtype = "float64"};
+    struct cx cx = {.options = &options};
+    struct spec *spec = spec_read(&cx, &source);
+    struct text dump = text_new(&cx.arena);
+
+    (void)state;
+    assert_int_equal(diag_errors(&cx), 0);
+    assert_true(settings_apply(&cx, spec));
+    expr_print(&dump, spec->constants[0].value);
+    expr_print(&dump, spec->sizes[0].max);
+    assert_string_equal(dump.data, "2 * 83");
+    assert_string_equal(spec->dtypes[0], "float64");
+    options.settings = &unknown;
+    options.setting_count = 1;
+    assert_false(settings_apply(&cx, spec));
+    assert_true(said(&cx, "no size 'wied'"));
+    assert_true(said(&cx, "did you mean 'wide'?"));
+    assert_false(settings_at_fault(&cx));
+    cx.errors = 0;
+    options.settings = &broken;
+    assert_false(settings_apply(&cx, spec));
+    assert_true(settings_at_fault(&cx));
+    arena_free(&cx.arena);
+}
+
+static void test_words(void **state)
+{
+    static const char *const expected[] = {"ccache", "gcc", "-DX=a b", "-DY=\"z\"", "", "end", NULL};
+    struct cx cx = {0};
+    struct process process = {0};
+
+    (void)state;
+    process_words(&cx, &process, "  ccache gcc '-DX=a b'\t-DY=\\\"z\\\" \"\" end ");
+    for (int i = 0; expected[i]; i++)
+        assert_string_equal(process.words[i], expected[i]);
+    assert_null(process.words[6]);
+    arena_free(&cx.arena);
+}
+
+static void test_processes(void **state)
+{
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+    struct process list[5];
+    const char *error = NULL, *folder = process_make_folder(&cx, &error);
+
+    (void)state;
+    assert_non_null(folder);
+    memset(list, 0, sizeof list);
+    process_words(&cx, &list[0], "sh -c 'exit 3'");
+    process_words(&cx, &list[1], "true");
+    process_words(&cx, &list[2], "no_such_program_of_modc");
+    process_words(&cx, &list[3], "sh -c 'kill -9 $$'");
+    process_words(&cx, &list[4], "sh -c 'echo out; echo err >&2'");
+    list[4].said = arena_format(&cx.arena, "%s/said", folder);
+    assert_true(process_run(list, 5, 2));
+    assert_int_equal(list[0].status, 3);
+    assert_true(process_succeeded(&list[1]));
+    assert_int_equal(list[2].error, ENOENT);
+    assert_int_equal(list[3].signal, SIGKILL);
+    assert_true(process_succeeded(&list[4]));
+    assert_string_equal(source_read(&cx, list[4].said, 100, &error)->text, "out\nerr\n");
+    process_remove_folder(folder);
+    assert_int_equal(access(folder, F_OK), -1);
+    arena_free(&cx.arena);
+}
+
+/* Told to end while a child runs: the child ends, the folder goes, and modc dies by the signal. */
+static void test_signal(void **state)
+{
+    struct cx cx = {0};
+    const char *error = NULL, *folder = process_make_folder(&cx, &error);
+    int status;
+    pid_t pid;
+
+    (void)state;
+    assert_non_null(folder);
+    pid = fork();
+    if (pid == 0) {
+        struct process process = {0};
+
+        process_words(&cx, &process, arena_format(&cx.arena, "sh -c 'touch %s/started; exec sleep 60'", folder));
+        if (!process_run(&process, 1, 1)) {
+            process_remove_folder(folder);
+            process_end();
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < 500 && access(arena_format(&cx.arena, "%s/started", folder), F_OK) != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    kill(pid, SIGTERM);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGTERM);
+    assert_int_equal(access(folder, F_OK), -1);
+    arena_free(&cx.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options),   cmocka_unit_test(test_faults), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_layers),    cmocka_unit_test(test_settings), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_processes), cmocka_unit_test(test_signal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

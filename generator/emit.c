@@ -20,6 +20,7 @@ struct emit {
     const char *m, *M; /* the model's name, and in capitals */
     struct kernels kernels;
     const struct embedded_weights *weights;
+    bool unpacks; /* some tensors lie only packed */
 };
 
 static const char *upper_case(struct cx *cx, const char *text)
@@ -265,12 +266,29 @@ static void print_wrappers(struct emit *e, struct text *out)
                      "{\n    return modc_reset(&params->base, seed);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_changed(struct %s_params *params)\n"
                      "{\n    modc_changed(&params->base);\n}\n\n", m, m);
+    text_printf(out, "/* Copies a parameter or buffer (\"trunk.0.weight\") out, in PyTorch's layout. */\n"
+                     "static inline enum modc_status %s_get(const struct %s_params *params, const char *key, void *out)\n{\n"
+                     "    int index;\n"
+                     "    enum modc_status status = modc_get_parameter(&%s_model, key, &index);\n\n"
+                     "    if (status != MODC_OK)\n        status = modc_get_buffer(&%s_model, key, &index);\n"
+                     "    return status == MODC_OK ? modc_get(&params->base, index, out) : status;\n}\n\n", m, m, m, m);
+    for (int i = 0; i < 2; i++)
+        text_printf(out, "static inline void %s_named_%s(struct modc_names *it, const char *prefix, bool recurse)\n{\n"
+                         "    modc_named_%s(it, &%s_model, 0, prefix, recurse, true);\n}\n\n", m, i ? "buffers" : "parameters",
+                    i ? "buffers" : "parameters", m);
     text_printf(out, "/* In modc_host.c: */\n"
                      "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags,\n"
                      "%*sstruct modc_report *report)\n"
                      "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n", m, m, (int)strlen(m) + 38, "");
     text_printf(out, "static inline enum modc_status %s_save(const struct %s_params *params, const char *path)\n"
                      "{\n    return modc_save(&params->base, path);\n}\n\n", m, m);
+    text_printf(out, "/* A context with a workspace of its own, by malloc (modc_host.c). */\n"
+                     "static inline enum modc_status %s_create(struct %s_params *params, struct %s **net)\n{\n"
+                     "    struct modc_context *base = NULL;\n"
+                     "    enum modc_status status = modc_create(&%s_model, &params->base, 0, &base);\n\n"
+                     "    *net = (struct %s *)(void *)base;\n    return status;\n}\n\n"
+                     "static inline void %s_destroy(struct %s *net)\n{\n    if (net)\n        modc_destroy(&net->base);\n}\n\n",
+                m, m, m, m, m, m, m);
     text_printf(out, "/* Contexts. */\n"
                      "static inline enum modc_status %s_init(struct %s *net, struct %s_params *params, void *workspace,\n"
                      "%*ssize_t bytes)\n"
@@ -289,6 +307,10 @@ static void print_wrappers(struct emit *e, struct text *out)
                              "{\n    return modc_register_forward_%shook(&net->base, module, hook, flags);\n}\n\n", m,
                         pre ? "pre_" : "", m, (int)strlen(m) + (pre ? 55 : 51), "", pre ? "pre_" : "");
     }
+    if (e->tree->spec->hooks != SPEC_OFF)
+        text_printf(out, "/* Hooks of all modules, shared by any number of contexts; NULL: none. */\n"
+                         "static inline enum modc_status %s_attach(struct %s *net, const struct modc_hook_set *set)\n"
+                         "{\n    return modc_attach(&net->base, set);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_print(void (*write)(void *user, const char *text, size_t length), void *user)\n"
                      "{\n    modc_print(&%s_model, write, user);\n}\n\n", m, m);
 }
@@ -852,6 +874,8 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
     const struct variant *fused = entry_variant(e, entry, training, 0), *fenced = entry_variant(e, entry, training, 1);
     const char *packed = fused->uses_packed ? "true" : "false", *buffers = fused->uses_buffers ? "true" : "false";
 
+    if (fused->writes_buffers)
+        text_printf(out, "%sif (net->base.params && net->base.params->read_only)\n%s    return MODC_READ_ONLY;\n", indent, indent);
     if (fenced) {
         text_printf(out, "%sif (modc_hooked(&net->base)) {\n", indent);
         text_printf(out, "%s    status = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 1),
@@ -1160,10 +1184,50 @@ static void print_tables(struct emit *e, struct text *out)
                 e->M, program->entry_count);
     if (e->weights)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
+    if (e->unpacks)
+        text_printf(out, "    .unpack = %s_unpack,\n", e->m);
     text_add(out, "};\n");
 }
 
 /* ---- embedded weights ------------------------------------------------------------------------------------- */
+
+/* Where the packed struct holds an entry of this tensor: "" or "blocks[3]." */
+static const char *entry_inside(struct emit *e, const struct pack_group *group, const struct packed *entry,
+                                const struct module_tensor *tensor)
+{
+    for (int i = 0; i < group->entry_count; i++)
+        if (group->entries[i] == entry)
+            return "";
+    for (int i = 0; i < group->child_count; i++) {
+        const struct pack_child *child = &group->children[i];
+
+        for (const struct module *module = tensor->owner; module; module = module->parent)
+            if (child->count > 0 ? module->parent == child->first->parent : module == child->first)
+                return arena_format(&e->cx->arena, child->count > 0 ? "%s[%s].%s" : "%s.%.0s%s", child->member, module->name,
+                                    entry_inside(e, child->group, entry, tensor));
+    }
+    return "";
+}
+
+/* Tensors that lie only packed, back in PyTorch's layout. */
+static bool print_unpack(struct emit *e, struct text *out)
+{
+    struct text cases = text_new(&e->cx->arena);
+
+    for (int i = 0; e->weights && i < e->tree->key_count; i++) {
+        const struct packed *entry = e->weights->packed[i];
+
+        if (e->weights->raw[i] >= 0)
+            continue;
+        text_printf(&cases, "    case %d: /* %s */\n%s        return MODC_OK;\n", i, e->tree->keys[i]->path,
+                    kernel_unpack(&e->kernels, entry, entry_inside(e, e->plan->groups[0], entry, e->tree->keys[i])));
+    }
+    if (cases.length > 0)
+        text_printf(out, "static enum modc_status %s_unpack(const struct modc_params *params, int index, void *out)\n{\n"
+                         "    const struct %s *k = params->packed;\n\n    switch (index) {\n%s    default:\n"
+                         "        return MODC_NAME;\n    }\n}\n\n", e->m, packed_struct(e, e->plan->groups[0]), cases.data);
+    return cases.length > 0;
+}
 
 static void print_embedded(struct emit *e, struct text *out)
 {
@@ -1218,6 +1282,7 @@ static const char *source_text(struct emit *e)
     for (int i = 0; i < e->plan->program->entry_count; i++)
         print_entry(e, &functions, &e->plan->program->entries[i]);
     print_pack_functions(e, &packs);
+    e->unpacks = print_unpack(e, &packs);
     print_tables(e, &tables);
 
     text_printf(&out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"

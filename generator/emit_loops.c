@@ -227,12 +227,11 @@ static const char *dim_c(struct kernel *k, const struct dim *dim)
 /* index * dim; a product needs no parentheses there. */
 static const char *times_c(struct kernel *k, const char *index, const struct dim *dim)
 {
-    const char *factor = dim_c(k, dim);
+    const char *factor = dim_c(k, dim), *format = strchr(index, ' ') ? "(%s) * %s" : "%s * %s";
 
-    for (const char *c = factor; *c; c++)
-        if (strchr("+-/%,", *c))
-            factor = dim_c_text(k->cx, dim, true);
-    return arena_format(k->arena, "%s * %s", index, factor);
+    if (strpbrk(factor, "+-/%,"))
+        factor = dim_c_text(k->cx, dim, true);
+    return arena_format(k->arena, format, index, factor);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
@@ -1479,8 +1478,9 @@ static void store_random(struct kernel *k, struct value_source *tail, const char
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                         const struct dag *tail, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, tail, NULL, sizes, size_count);
-    struct value_source source = {.dag = tail, .first = 1, .reduced = ""};
+    const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, sizes, size_count);
+    struct value_source source = {.dag = dag, .first = 1, .reduced = ""};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};
     const char *words = names_new(&k.names, "words"), *key;

@@ -87,7 +87,8 @@ bool value_is_slot(const struct value *value)
 void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data)
 {
     for (int i = 0; i < program->region_count; i++)
-        visit(program->regions[i]->graph, data);
+        if (program->regions[i]->graph)
+            visit(program->regions[i]->graph, data);
     for (int i = 0; i < program->entry_count; i++)
         for (int training = 0; training < 2; training++)
             for (int fenced = 0; fenced < 2; fenced++)
@@ -343,7 +344,28 @@ static const char *region_name(struct eval *eval, const struct module *module)
 
 static struct ev run_class(struct eval *eval, struct module *module, const struct call *call);
 
-/* The region of this class, arguments and shapes; lowered at its first call. NULL after a fault. */
+/* State lies in the context by path, so an instance that has some is not like another. */
+static bool has_state(const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (module->tensors[i]->kind == MODULE_STATE)
+            return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (has_state(module->children[i]))
+            return true;
+    return false;
+}
+
+static bool draws_numbers(const struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_RANDOM)
+            return true;
+    return false;
+}
+
+/* The region of this class, arguments and shapes; lowered at its first call. Its graph is NULL where it has to be called
+ * inline; NULL after a fault. */
 static struct region *find_region(struct eval *eval, struct module *module, const struct call *call)
 {
     struct lower *outer = (struct lower *)eval;
@@ -364,7 +386,7 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
     text_printf(&key, " %s", outer->entry->name);
     for (int i = 0; i < program->region_count; i++)
         if (strcmp(program->regions[i]->key, key.data) == 0)
-            return program->regions[i]->graph ? program->regions[i] : NULL;
+            return program->regions[i]->result.kind == EV_BAD ? NULL : program->regions[i];
 
     region = ARENA_NEW(arena, struct region);
     region->key = key.data;
@@ -396,13 +418,13 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
     }
     region->result = run_class(&lower.eval, module, &inner);
     if (region->result.kind == EV_BAD || diag_errors(eval->cx) > errors) {
-        region->graph = NULL;
+        region->result = ev_bad(call->loc);
         ARENA_PUSH(arena, program->regions, program->region_count, region);
         return NULL;
     }
     gather_tensors(eval, &region->result, &graph->outputs, &graph->output_count);
     graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
-    region->graph = graph;
+    region->graph = draws_numbers(graph) ? NULL : graph;
     ARENA_PUSH(arena, program->regions, program->region_count, region);
     return region;
 }
@@ -414,16 +436,13 @@ static void mark_called(struct module *module)
         mark_called(module->children[i]);
 }
 
-static struct ev call_region(struct eval *eval, struct module *module, const struct call *call)
+static struct ev call_region(struct eval *eval, struct module *module, struct region *region, const struct call *call)
 {
-    struct region *region = find_region(eval, module, call);
     struct value **inputs = NULL, **outputs;
     int count = 0, at = 0;
     struct op *op;
 
     mark_called(module);
-    if (!region)
-        return ev_bad(call->loc);
     for (int i = 0; i < call->count; i++)
         gather_tensors(eval, &call->args[i], &inputs, &count);
     op = op_new(eval, GRAPH_OP_CALL, region->name, inputs, count);

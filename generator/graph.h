@@ -44,7 +44,7 @@ struct graph {
 struct region {
     const char *name;      /* "block_64" */
     const char *key;       /* signature, input shapes, mode, fencing */
-    struct graph *graph;
+    struct graph *graph;   /* NULL: it draws random numbers, which differ by instance: called inline */
     struct ev result;      /* what the class returned, over graph->outputs */
 };
 

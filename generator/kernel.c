@@ -497,6 +497,38 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
     return out.data;
 }
 
+const char *kernel_unpack(struct kernels *kernels, const struct packed *entry, const char *inside)
+{
+    struct cx *cx = kernels->cx;
+    struct text out = text_new(&cx->arena);
+    int64_t offset = 0;
+
+    dim_is_const(entry->operands[0]->offset, &offset);
+    for (int i = 0; i < entry->part_count; i++) {
+        const struct packed_part *part = &entry->parts[i];
+        struct nest_job job = {.nest = part->nest, .dag = entry->dag};
+        struct text stem = text_new(&cx->arena);
+
+        job.nest.operands = ARENA_ARRAY(&cx->arena, 2, struct nest_operand);
+        job.nest.operands[0] = part->nest.operands[1];
+        job.nest.operands[1] = part->nest.operands[0];
+        nest_normalise(&cx->arena, &job.nest);
+        job.comment = arena_format(&cx->arena, "y = x0 in %s", entry->comment);
+        text_printf(&stem, "unpack_%lldx%lld", (long long)entry->n, (long long)entry->k);
+        if (entry->part_count > 1)
+            text_add(&stem, i == 0 ? "_whole" : "_rest");
+        text_printf(&out, "        %s((%s *)out", register_kernel(kernels, stem.data, print_nest, &job),
+                    dtype_rows[entry->dtype].c);
+        if (offset + part->from[0] > 0)
+            text_printf(&out, " + %lld", (long long)(offset + part->from[0]));
+        text_printf(&out, ", k->%s%s", inside, entry->name);
+        if (part->to > 0)
+            text_printf(&out, " + %lld", (long long)part->to);
+        text_add(&out, ");\n");
+    }
+    return out.data;
+}
+
 /* ---- templates -------------------------------------------------------------------------------------------- */
 
 #define MAX_HOLES 64

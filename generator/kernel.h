@@ -35,6 +35,10 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
 /* The statements that fill a packed entry; `k` is the packed struct, `p` the parameters of the group's root. */
 const char *kernel_pack(struct kernels *kernels, const struct packed *entry);
 
+/* The statements that copy a permuted entry back into PyTorch's layout: out[] from the packed struct `k`; `inside` is "" or
+ * the instance that holds the entry. */
+const char *kernel_unpack(struct kernels *kernels, const struct packed *entry, const char *inside);
+
 /* A dim as C over the sizes' identifiers. */
 const char *dim_c(struct cx *cx, const struct dim *dim, bool tight);
 

@@ -66,6 +66,18 @@ bool value_is_static(const struct graph *graph, struct value *value)
     return root->op->code == GRAPH_OP_TENSOR && tensor_is_static(graph, root->op->tensor.tensor);
 }
 
+bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
+{
+    for (int i = from + 1; i < to; i++) {
+        if (graph->ops[i]->code != GRAPH_OP_WRITE)
+            continue;
+        for (int j = 0; j < op->input_count; j++)
+            if (value_root(op->inputs[j]) == graph->ops[i]->inputs[0])
+                return true;
+    }
+    return false;
+}
+
 struct op *edit_op(struct graph *graph, const struct op *like)
 {
     struct arena *arena = &graph->cx->arena;

@@ -33,6 +33,9 @@ void pass_split(struct graph *graph);
 /* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
 bool value_is_static(const struct graph *graph, struct value *value);
 
+/* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
+bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
+
 /* How a tail reads an operand over `out` of (rows, columns), rows being all leading axes together: the stride of a row
  * and of a column. False: the leading axes do not collapse to one stride. */
 bool tail_strides(struct arena *arena, const struct value *operand, const struct value *out, const struct dim **row,

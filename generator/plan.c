@@ -854,8 +854,11 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     lay_out_tensors(cx, plan);
     for (int i = 0; i < program->region_count; i++) {
         struct region *region = program->regions[i];
-        struct pack_group *group = find_group(plan, region->graph->root);
+        struct pack_group *group;
 
+        if (!region->graph)
+            continue;
+        group = find_group(plan, region->graph->root);
         if (!group) {
             group = ARENA_NEW(&cx->arena, struct pack_group);
             group->name = region->name;

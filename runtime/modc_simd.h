@@ -760,6 +760,16 @@ MODC_INLINE float MODC_F(sum)(MODC_T a)
     return a;
 }
 
+MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
+{
+    memcpy(sums, v, 4 * sizeof *v);
+}
+
+MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
+{
+    memcpy(sums, v, 4 * sizeof *v);
+}
+
 MODC_INLINE float MODC_F(hmax)(MODC_T a)
 {
     return a;
@@ -1130,6 +1140,20 @@ MODC_INLINE MODC_T64 MODC_D(first)(MODC_T64 v, int n, MODC_T64 rest)
 #undef MODC_LANE_NUMBERS
 #undef MODC_LANE64_NUMBERS
 
+/* As load_part, but the other lanes read as `other`. */
+MODC_INLINE MODC_T MODC_F(load_rest)(const float *p, int n, float other)
+{
+#if MODC_LANES == 16
+    const MODC_I lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif MODC_LANES == 8
+    const MODC_I lane = {0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    const MODC_I lane = {0, 1, 2, 3};
+#endif
+
+    return MODC_F(select)((MODC_M)(lane < n), MODC_F(load_part)(p, n), MODC_F(set)(other));
+}
+
 /* Over the lanes: halves onto each other. NaN propagates. */
 #if MODC_LANES >= 8
 typedef float modc_f32x4 __attribute__((vector_size(16)));
@@ -1180,6 +1204,69 @@ MODC_INLINE double MODC_D(sum)(MODC_T64 a)
     const MODC_T64 sum = a;
 #endif
     return sum[0] + sum[1];
+}
+
+/* Four sums at once, for a fraction of the shuffles: pairs within 128 bits first, at full width. */
+#if defined __clang__ || __GNUC__ >= 12
+#if MODC_LANES == 16
+#define MODC_LOW(a, b)                                                                                       \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define MODC_HIGH(a, b)                                                                                      \
+    __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define MODC_FIRST(a, b)                                                                                     \
+    __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define MODC_SECOND(a, b)                                                                                    \
+    __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#elif MODC_LANES == 8
+#define MODC_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define MODC_HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define MODC_FIRST(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define MODC_SECOND(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#else
+#define MODC_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define MODC_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define MODC_FIRST(a, b) __builtin_shufflevector(a, b, 0, 1, 4, 5)
+#define MODC_SECOND(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
+#endif
+MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
+{
+    const MODC_T ab = MODC_LOW(v[0], v[1]) + MODC_HIGH(v[0], v[1]), cd = MODC_LOW(v[2], v[3]) + MODC_HIGH(v[2], v[3]);
+    const MODC_T all = MODC_FIRST(ab, cd) + MODC_SECOND(ab, cd);
+#if MODC_LANES == 16
+    modc_f32x8 half8[2];
+    modc_f32x4 half[2];
+
+    memcpy(half8, &all, sizeof half8);
+    half8[0] += half8[1];
+    memcpy(half, &half8[0], sizeof half);
+    half[0] += half[1];
+#elif MODC_LANES == 8
+    modc_f32x4 half[2];
+
+    memcpy(half, &all, sizeof half);
+    half[0] += half[1];
+#else
+    const MODC_T half[1] = {all};
+#endif
+    memcpy(sums, &half[0], sizeof half[0]);
+}
+#undef MODC_LOW
+#undef MODC_HIGH
+#undef MODC_FIRST
+#undef MODC_SECOND
+#else
+MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
+{
+    for (int i = 0; i < 4; i++)
+        sums[i] = MODC_F(sum)(v[i]);
+}
+#endif
+
+MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
+{
+    MODC_UNROLL
+    for (int i = 0; i < 4; i++)
+        sums[i] = MODC_D(sum)(v[i]);
 }
 
 #define MODC_HORIZONTAL(type, real, function, count, better)                                                 \

@@ -83,7 +83,8 @@ static bool fold_map(struct graph *graph, struct op *op, struct op *map)
 
     if (!is_binary(map, product, &prim, &factor) || !value_is_static(graph, factor) || factor->dtype != dtype ||
         !along_axis(factor, product, axis) || !value_is_static(graph, weight) || !dims_equal(map->outputs[0], product) ||
-        (*has_bias && !value_is_static(graph, op->inputs[2])))
+        (*has_bias && !value_is_static(graph, op->inputs[2])) ||
+        pass_write_between(graph, op, graph_position(graph, op), position))
         return false;
     channels = product->dims[axis];
     bias = *has_bias ? op->inputs[2] : NULL;

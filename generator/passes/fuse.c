@@ -19,19 +19,6 @@ static bool may_join(const struct graph *graph, const struct op *a, const struct
     return !graph->fenced || a->call == b->call;
 }
 
-/* Some op between the positions writes what `op` reads: then it cannot move behind it. */
-static bool write_between(const struct graph *graph, const struct op *op, int from, int to)
-{
-    for (int i = from + 1; i < to; i++) {
-        if (graph->ops[i]->code != GRAPH_OP_WRITE)
-            continue;
-        for (int j = 0; j < op->input_count; j++)
-            if (value_root(op->inputs[j]) == graph->ops[i]->inputs[0])
-                return true;
-    }
-    return false;
-}
-
 /* Adds inputs of `from` (from index `first`) to `op`, each once; the nodes that load them go to nodes[]. `base` is the
  * number of the op's inputs that its dag does not count. */
 static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int base, struct value *const *values, int count,
@@ -106,7 +93,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
         return false;
     if (map->input_count + op->input_count > FUSE_MAX_INPUTS || map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
         write_hazard(op, map->inputs, map->input_count) ||
-        write_between(graph, map, graph_position(graph, map), graph_position(graph, op)))
+        pass_write_between(graph, map, graph_position(graph, map), graph_position(graph, op)))
         return false;
     if (op->code == GRAPH_OP_REDUCE && *slot == NULL)
         *slot = dag_identity(arena, value->dtype);
@@ -165,7 +152,7 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     if (!has_tail(op) || !may_join(graph, op, map) || !only_user(graph, value) || !dims_equal(value, out) ||
         value->prepared || out->prepared || op->input_count + map->input_count > FUSE_MAX_INPUTS ||
         map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES ||
-        write_between(graph, op, from, graph_position(graph, map)))
+        pass_write_between(graph, op, from, graph_position(graph, map)))
         return false;
     if (out->dtype != value->dtype && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM)
         return false; /* kernels with tiles store what they compute in */

@@ -50,15 +50,27 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
 #endif
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++) {
-        const int r = row + i / outputs, c = column + i % outputs;
-#if T_bias
-        const T_real total = T_V(sum)(sum[i]) + bias[c];
-#else
-        const T_real total = T_V(sum)(sum[i]);
+    for (int i = 0; i < rows; i++) {
+        T_real total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
 
+        if (outputs == 4) {
+            T_V(sum4)(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = T_V(sum)(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+#if T_bias
+            const T_real value = total[j] + bias[column + j];
+#else
+            const T_real value = total[j];
 #endif
-        y[r * T_ldy + c] = T_EPILOGUE(total, r, c);
+
+            y[r * T_ldy + column + j] = T_EPILOGUE(value, r, column + j);
+        }
     }
 }
 

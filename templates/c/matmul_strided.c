@@ -131,14 +131,27 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
 #endif
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++) {
-        const int r = first + row + i / outputs, c = column + i % outputs;
+    for (int i = 0; i < rows; i++) {
+        T_real total[MODC_DOT_OUTPUTS];
+        const int r = first + row + i;
+
+        if (outputs == 4) {
+            T_V(sum4)(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = T_V(sum)(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
 #if T_bias
-        const T_real total = T_V(sum)(sum[i]) + bias[c];
+            const T_real value = total[j] + bias[column + j];
 #else
-        const T_real total = T_V(sum)(sum[i]);
+            const T_real value = total[j];
 #endif
-        y[r * T_n + c] = T_EPILOGUE(total, r, c);
+
+            y[r * T_n + column + j] = T_EPILOGUE(value, r, column + j);
+        }
     }
 }
 
@@ -180,6 +193,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
             T_NAME_strip(y, xb, wb, bias, 1, first, most, T_m - most T_PASS);
 #else
             for (int i = 0; i < T_m; i++) {
+                const int r = first + i;
+
                 for (int j = 0; j < T_n; j++) {
 #if T_bias
                     T_real sum = bias[j];
@@ -189,7 +204,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 
                     for (int k = 0; k < T_k; k++)
                         sum += xb[i * T_xm + k * T_xk] * wb[k * T_wk + j * T_wn];
-                    y[(first + i) * T_n + j] = T_EPILOGUE(sum, first + i, j);
+                    y[r * T_n + j] = T_EPILOGUE(sum, r, j);
                 }
             }
 #endif

@@ -5,43 +5,47 @@
  * T_m and T_k may be sizes. T_vector_math: there is a vector exp for the type (float32). */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
-#if T_vector_math
-    const int full = T_k / T_LANES * T_LANES;
-#else
-    const int full = 0;
-#endif
-
     for (int r = 0; r < T_m; r++) {
         const T_real *const row = x + r * T_k;
         T_real *const out = y + r * T_k;
-        T_real most = -T_V(inf)(), sum = 0, last;
-
 #if T_vector_math
-        if (full > 0) {
-            T_vec high = T_V(load)(row), total = T_V(set)(0);
+        const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
+        T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0);
+        T_real most, last;
 
-            for (int k = T_LANES; k < full; k += T_LANES)
-                high = T_V(atleast)(T_V(load)(row + k), high); /* may lose a NaN, which exp brings back */
-            most = T_V(hmax)(high);
-            for (int k = full; k < T_k; k++)
-                most = T_S(max)(most, row[k]);
-            high = T_V(set)(most);
-            for (int k = 0; k < full; k += T_LANES) {
-                const T_vec e = T_V(exp)(T_V(load)(row + k) - high);
+        for (int k = 0; k < full; k += T_LANES)
+            high = T_V(atleast)(T_V(load)(row + k), high); /* may lose a NaN, which exp brings back */
+        if (rest > 0)
+            high = T_V(atleast)(T_V(load_rest)(row + full, rest, -T_V(inf)()), high);
+        most = T_V(hmax)(high);
+        for (int k = 0; k < full; k += T_LANES) {
+            const T_vec e = T_V(exp)(T_V(load)(row + k) - most);
 
-                total += e;
+            total += e;
 #if !T_log
-                T_V(store)(out + k, e);
+            T_V(store)(out + k, e);
 #endif
-            }
-            sum = T_V(sum)(total);
-        } else
-#endif
-        {
-            for (int k = 0; k < T_k; k++)
-                most = T_S(max)(most, row[k]);
         }
-        for (int k = full; k < T_k; k++) {
+        if (rest > 0) {
+            const T_vec e = T_V(exp)(T_V(load_rest)(row + full, rest, -T_V(inf)()) - most);
+
+            total += e;
+#if !T_log
+            T_V(store_part)(out + full, e, rest);
+#endif
+        }
+#if T_log
+        last = T_S(log)(T_V(sum)(total));
+#else
+        last = 1 / T_V(sum)(total);
+#endif
+#else
+        const int full = 0;
+        T_real most = row[0], sum = 0, last;
+
+        for (int k = 1; k < T_k; k++)
+            most = T_S(max)(most, row[k]);
+        for (int k = 0; k < T_k; k++) {
             const T_real e = T_S(exp)(row[k] - most);
 
             sum += e;
@@ -49,12 +53,13 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
             out[k] = e;
 #endif
         }
-
 #if T_log
         last = T_S(log)(sum);
 #else
         last = 1 / sum;
 #endif
+#endif
+
 #if T_vector_math
         for (int k = 0; k < full; k += T_LANES) {
 #if T_log

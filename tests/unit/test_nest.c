@@ -1,0 +1,164 @@
+/* test_nest.c - the normal form of loop nests: what is dropped, merged, and put innermost. That the elements stay the
+ * same is what test_emit_kernel.c shows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "nest.h"
+
+static struct arena arena;
+static const struct size batch_size = {"batch", 32, 0}, tokens_size = {"tokens", 128, 1};
+static const struct dim *batch, *tokens;
+
+static int set_up(void **state)
+{
+    (void)state;
+    batch = dim_size(&arena, &batch_size);
+    tokens = dim_size(&arena, &tokens_size);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arena_free(&arena);
+    return 0;
+}
+
+static const struct dim *k(int64_t value)
+{
+    return dim_const(&arena, value);
+}
+
+static const struct dim *mul(const struct dim *a, const struct dim *b)
+{
+    return dim_mul(&arena, a, b);
+}
+
+/* One axis: its length, whether it is reduced, and the strides of up to three operands. */
+struct axis {
+    const struct dim *dim;
+    bool reduced;
+    const struct dim *strides[3];
+};
+
+static struct nest make(int ndim, const struct axis *axes, int operands)
+{
+    struct nest nest = {.ndim = ndim, .operand_count = operands};
+
+    nest.operands = ARENA_ARRAY(&arena, operands, struct nest_operand);
+    for (int i = 0; i < ndim; i++) {
+        nest.dims[i] = axes[i].dim;
+        nest.reduced[i] = axes[i].reduced;
+        for (int j = 0; j < operands; j++)
+            nest.operands[j].strides[i] = axes[i].strides[j];
+    }
+    return nest;
+}
+
+/* "64 batch: 1 1; ..." : lengths, an r for reduced, strides */
+static const char *text_of(const struct nest *nest)
+{
+    struct text text = text_new(&arena);
+
+    for (int i = 0; i < nest->ndim; i++) {
+        text_add(&text, i > 0 ? "; " : "");
+        dim_print(&text, nest->dims[i]);
+        text_add(&text, nest->reduced[i] ? " r:" : ":");
+        for (int j = 0; j < nest->operand_count; j++) {
+            text_add(&text, j > 0 ? ", " : " ");
+            dim_print(&text, nest->operands[j].strides[i]);
+        }
+    }
+    return text.data;
+}
+
+static void expect(struct nest nest, const char *expected)
+{
+    nest_normalise(&arena, &nest);
+    assert_string_equal(text_of(&nest), expected);
+    nest_normalise(&arena, &nest); /* nothing more to do */
+    assert_string_equal(text_of(&nest), expected);
+}
+
+#define NEST(operands, ...)                                                                                  \
+    make((int)(sizeof((const struct axis[]){__VA_ARGS__}) / sizeof(struct axis)),                            \
+         (const struct axis[]){__VA_ARGS__}, operands)
+
+static void test_drops_and_merges(void **state)
+{
+    (void)state;
+    /* dense operands are one loop, also over sizes and with axes of 1 */
+    expect(NEST(2, {k(4), false, {k(15), k(15)}}, {k(1), false, {k(15), k(0)}}, {k(5), false, {k(3), k(3)}},
+                {k(3), false, {k(1), k(1)}}),
+           "60: 1, 1");
+    expect(NEST(2, {batch, false, {mul(tokens, k(64)), mul(tokens, k(64))}}, {tokens, false, {k(64), k(64)}},
+                {k(64), false, {k(1), k(1)}}),
+           "64 * batch * tokens: 1, 1");
+    /* a broadcast input keeps its axes apart, but not the others' */
+    expect(NEST(3, {k(2), false, {k(60), k(60), k(0)}}, {k(4), false, {k(15), k(15), k(0)}},
+                {k(5), false, {k(3), k(3), k(3)}}, {k(3), false, {k(1), k(1), k(1)}}),
+           "8: 15, 15, 0; 15: 1, 1, 1");
+    /* a slice: rows with a gap */
+    expect(NEST(2, {k(4), false, {k(6), k(10)}}, {k(2), false, {k(3), k(5)}}, {k(3), false, {k(1), k(1)}}),
+           "8: 3, 5; 3: 1, 1");
+    expect(NEST(1, {k(1), false, {k(1)}}), "");
+}
+
+static void test_orders_maps(void **state)
+{
+    (void)state;
+    /* all operands in the same other order: one loop */
+    expect(NEST(2, {k(3), false, {k(1), k(1)}}, {k(5), false, {k(3), k(3)}}), "15: 1, 1");
+    /* a transposition writes along rows */
+    expect(NEST(2, {k(3), false, {k(5), k(1)}}, {k(5), false, {k(1), k(3)}}), "3: 5, 1; 5: 1, 3");
+    expect(NEST(2, {k(5), false, {k(1), k(3)}}, {k(3), false, {k(5), k(1)}}), "3: 5, 1; 5: 1, 3");
+    /* but goes along what most operands have contiguous */
+    expect(NEST(3, {k(3), false, {k(5), k(1), k(1)}}, {k(5), false, {k(1), k(3), k(3)}}),
+           "5: 1, 3, 3; 3: 5, 1, 1");
+}
+
+static void test_orders_reductions(void **state)
+{
+    struct nest nest;
+
+    (void)state;
+    /* over rows: reduced last; over columns: the kept axis last */
+    expect(NEST(2, {k(7), false, {k(1), k(9)}}, {k(9), true, {k(0), k(1)}}), "7: 1, 9; 9 r: 0, 1");
+    expect(NEST(2, {k(7), true, {k(0), k(9)}}, {k(9), false, {k(1), k(1)}}), "7 r: 0, 9; 9: 1, 1");
+    /* means over height and width, channels first and channels last */
+    expect(NEST(2, {batch, false, {k(8), k(96)}}, {k(8), false, {k(1), k(12)}}, {k(3), true, {k(0), k(4)}},
+                {k(4), true, {k(0), k(1)}}),
+           "8 * batch: 1, 12; 12 r: 0, 1");
+    expect(NEST(2, {batch, false, {k(8), k(96)}}, {k(8), false, {k(1), k(1)}}, {k(3), true, {k(0), k(32)}},
+                {k(4), true, {k(0), k(8)}}),
+           "batch: 8, 96; 12 r: 0, 8; 8: 1, 1");
+    /* a middle axis: the kept ones behind it merge */
+    expect(NEST(2, {k(5), false, {k(12), k(84)}}, {k(7), true, {k(0), k(12)}}, {k(4), false, {k(3), k(3)}},
+                {k(3), false, {k(1), k(1)}}),
+           "5: 12, 84; 7 r: 0, 12; 12: 1, 1");
+    /* neither is contiguous */
+    expect(NEST(2, {k(7), true, {k(0), k(18)}}, {k(9), false, {k(1), k(2)}}), "9: 1, 2; 7 r: 0, 18");
+
+    /* reduced axes change places only where the reduction allows it */
+    nest = NEST(2, {k(3), true, {k(0), k(1)}}, {k(5), true, {k(0), k(3)}});
+    expect(nest, "3 r: 0, 1; 5 r: 0, 3");
+    nest = NEST(2, {k(3), true, {k(0), k(1)}}, {k(5), true, {k(0), k(3)}});
+    nest.reorder = true;
+    expect(nest, "15 r: 0, 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_drops_and_merges, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_orders_maps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_orders_reductions, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

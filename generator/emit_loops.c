@@ -227,11 +227,13 @@ static const char *dim_c(struct kernel *k, const struct dim *dim)
 /* index * dim; a product needs no parentheses there. */
 static const char *times_c(struct kernel *k, const char *index, const struct dim *dim)
 {
-    const char *factor = dim_c(k, dim), *format = strchr(index, ' ') ? "(%s) * %s" : "%s * %s";
+    const char *factor = dim_c(k, dim);
 
     if (strpbrk(factor, "+-/%,"))
         factor = dim_c_text(k->cx, dim, true);
-    return arena_format(k->arena, format, index, factor);
+    if (strchr(index, ' '))
+        index = arena_format(k->arena, "(%s)", index);
+    return arena_format(k->arena, "%s * %s", index, factor);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */

@@ -567,11 +567,16 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     if (module->always_eval)
         eval->training = false;
     eval->call = own;
-    if (module->spec_class && !lower->fenced && count_instances(lower->program->tree, module->signature) > 1) {
-        out = own->result = call_region(eval, module, call);
-        eval->call = outer;
-        eval->training = training;
-        return out;
+    if (module->spec_class && !lower->fenced && !has_state(module) &&
+        count_instances(lower->program->tree, module->signature) > 1) {
+        struct region *region = find_region(eval, module, call);
+
+        if (!region || region->graph) {
+            out = own->result = region ? call_region(eval, module, region, call) : ev_bad(call->loc);
+            eval->call = outer;
+            eval->training = training;
+            return out;
+        }
     }
     if (lower->fenced) {
         inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);

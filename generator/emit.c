@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "embedded.h"
 #include "kernel.h"
-#include "options.h"
 #include "pass.h"
 #include "template.h"
 #include "weights.h"
@@ -399,6 +397,14 @@ static void print_array(struct emit *e, struct text *out, const char *name, cons
     text_add(out, "\n};\n\n");
 }
 
+/* Arrays fill lines of PLAN_ALIGN bytes, so that a struct has one layout whatever MODC_ALIGN is. */
+static int64_t whole_lines(int64_t count, enum dtype dtype)
+{
+    int64_t line = PLAN_ALIGN / dtype_rows[dtype].bytes;
+
+    return count > 0 ? (count + line - 1) / line * line : line;
+}
+
 static const char *packed_struct(struct emit *e, const struct pack_group *group)
 {
     return arena_format(&e->cx->arena, "%s_%s%spacked", e->m, group->name, group->name[0] ? "_" : "");
@@ -417,7 +423,7 @@ static void print_packed_structs(struct emit *e, struct text *out)
             const struct packed *entry = group->entries[i];
 
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[entry->dtype].c, entry->name,
-                        (long long)entry->count, entry->comment);
+                        (long long)whole_lines(entry->count, entry->dtype), entry->comment);
         }
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
@@ -439,10 +445,9 @@ static void print_packed_structs(struct emit *e, struct text *out)
         for (int i = 0; i < e->tree->state_count; i++) {
             const struct module_tensor *tensor = e->tree->states[i];
 
-            text_printf(out, "    MODC_ALIGNED %s %s", dtype_rows[tensor->dtype].c, c_flat(e->cx, tensor->path));
-            if (tensor->ndim > 0)
-                text_printf(out, "[%lld]", (long long)(module_tensor_count(tensor) > 0 ? module_tensor_count(tensor) : 1));
-            text_printf(out, "; /* %s */\n", tensor_shape_text(e->cx, tensor));
+            text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[tensor->dtype].c,
+                        c_flat(e->cx, tensor->path), (long long)whole_lines(module_tensor_count(tensor), tensor->dtype),
+                        tensor_shape_text(e->cx, tensor));
         }
         text_add(out, "};\n\n");
     }
@@ -692,7 +697,7 @@ static bool uses_word(const char *text, const char *word)
 static const char *shadow_source(struct emit *e, const struct module_tensor *tensor)
 {
     if (tensor->kind == MODULE_STATE)
-        return arena_format(&e->cx->arena, "%ss->%s", tensor->ndim ? "" : "&", c_flat(e->cx, tensor->path));
+        return arena_format(&e->cx->arena, "s->%s", c_flat(e->cx, tensor->path));
     return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, e->tree->root, tensor));
 }
 
@@ -1338,9 +1343,5 @@ struct output_file *emit_files(struct cx *cx, const struct plan *plan, const str
                           "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_LIST_DIR} ${MODC_RUNTIME})\n",
                           e.m, weights ? "enable_language(ASM)\n" : "", e.m, e.m,
                           weights ? arena_format(&cx->arena, " ${CMAKE_CURRENT_LIST_DIR}/%s_weights.S", e.m) : "", e.m));
-    if (cx->options && cx->options->bundle)
-        for (int i = 0; i < embedded_file_count; i++)
-            if (strncmp(embedded_files[i].name, "runtime/", 8) == 0)
-                add_file(&e, &files, count, embedded_files[i].name + 8, embedded_files[i].bytes, embedded_files[i].length);
     return files;
 }

@@ -31,6 +31,7 @@ struct parser {
     size_t at, stop; /* what is not yet a token */
     struct token token, last;
     bool module; /* `N x Call` and `Call for NAMES in SEQUENCE` may be written */
+    bool quiet;  /* faults are not said */
     bool failed;
     int depth;
 };
@@ -46,12 +47,13 @@ fail(struct parser *p, struct loc loc, const char *format, ...)
     if (p->failed)
         return false;
     va_start(args, format);
-    diag_error(p->cx, loc, "%s", arena_vformat(&p->cx->arena, format, args));
+    if (!p->quiet)
+        diag_error(p->cx, loc, "%s", arena_vformat(&p->cx->arena, format, args));
     va_end(args);
     p->failed = true;
     p->at = p->stop;
     p->token.kind = TOKEN_END;
-    return true;
+    return !p->quiet;
 }
 
 static const char *found(struct parser *p)
@@ -493,15 +495,13 @@ static bool take_symbol(struct parser *p, const char *symbol)
     return true;
 }
 
-static struct parser parser_new(struct cx *cx, const struct source *source, size_t offset, size_t length,
-                                bool module)
+static struct parser parser_new(struct cx *cx, const struct source *source, size_t offset, size_t length)
 {
-    struct parser p = {.cx = cx, .source = source, .at = offset, .stop = offset + length, .module = module};
+    struct parser p = {.cx = cx, .source = source, .at = offset, .stop = offset + length};
 
     assert(p.stop <= source->length);
     while (p.stop > p.at && strchr(" \t\r\n", source->text[p.stop - 1]))
         p.stop--;
-    next(&p);
     return p;
 }
 
@@ -1099,24 +1099,28 @@ static void expect_end(struct parser *p)
 
 static struct expr *parse_whole(struct parser *p, struct expr *(*parse)(struct parser *))
 {
-    struct loc loc = p->token.loc;
-    struct expr *expr = parse(p);
+    struct loc loc;
+    struct expr *expr;
 
+    next(p);
+    loc = p->token.loc;
+    expr = parse(p);
     expect_end(p);
     return p->failed ? bad(p, loc) : expr;
 }
 
 struct expr *expr_parse(struct cx *cx, const struct source *source, size_t offset, size_t length)
 {
-    struct parser p = parser_new(cx, source, offset, length, false);
+    struct parser p = parser_new(cx, source, offset, length);
 
     return parse_whole(&p, parse_tuple);
 }
 
 struct expr *expr_parse_module(struct cx *cx, const struct source *source, size_t offset, size_t length)
 {
-    struct parser p = parser_new(cx, source, offset, length, true);
+    struct parser p = parser_new(cx, source, offset, length);
 
+    p.module = true;
     return parse_whole(&p, parse_item);
 }
 
@@ -1209,13 +1213,16 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
 static struct stmt *parse_statement(struct parser *p)
 {
     struct stmt *stmt = ARENA_NEW(&p->cx->arena, struct stmt);
-    struct loc first = p->token.loc;
+    struct loc first;
 
+    next(p);
+    first = p->token.loc;
+    stmt->kind = STMT_EXPR;
     if (p->token.kind == TOKEN_END)
         fail(p, first, "expected a statement, found nothing");
-    if (refuse_word(p))
-        return NULL;
-    if (is_name(p, "return")) {
+    if (refuse_word(p)) {
+        /* nothing of it can be read */
+    } else if (is_name(p, "return")) {
         stmt->kind = STMT_RETURN;
         next(p);
         if (p->token.kind != TOKEN_END)
@@ -1223,7 +1230,6 @@ static struct stmt *parse_statement(struct parser *p)
     } else {
         struct expr *left = parse_tuple(p);
 
-        stmt->kind = STMT_EXPR;
         stmt->value = left;
         for (size_t i = 0; i < sizeof augments / sizeof *augments; i++) {
             if (!is_symbol(p, augments[i].symbol))
@@ -1235,8 +1241,11 @@ static struct stmt *parse_statement(struct parser *p)
         }
         if (is_symbol(p, "="))
             stmt->kind = STMT_ASSIGN;
-        if (stmt->kind != STMT_EXPR && !p->failed) {
+        if (stmt->kind != STMT_EXPR)
             check_target(p, left, true);
+        if (p->failed) {
+            stmt->kind = STMT_EXPR;
+        } else if (stmt->kind != STMT_EXPR) {
             next(p);
             stmt->target = left;
             stmt->value = parse_tuple(p);
@@ -1245,17 +1254,25 @@ static struct stmt *parse_statement(struct parser *p)
         }
     }
     expect_end(p);
-    if (p->failed)
-        return NULL;
     stmt->loc = loc_join(first, p->last.loc);
     stmt->end = p->last.end;
+    if (p->failed)
+        stmt->value = bad(p, first);
     return stmt;
 }
 
 struct stmt *stmt_parse(struct cx *cx, const struct source *source, size_t offset, size_t length)
 {
-    struct parser p = parser_new(cx, source, offset, length, false);
+    struct parser p = parser_new(cx, source, offset, length);
 
+    return parse_statement(&p);
+}
+
+struct stmt *stmt_parse_refused(struct cx *cx, const struct source *source, size_t offset, size_t length)
+{
+    struct parser p = parser_new(cx, source, offset, length);
+
+    p.quiet = true;
     return parse_statement(&p);
 }
 
@@ -1315,8 +1332,7 @@ struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_
         size_t end = statement_end(source->text, at, stop);
         struct stmt *stmt = stmt_parse(cx, source, at, end - at);
 
-        if (stmt)
-            ARENA_PUSH(&cx->arena, list, *count, stmt);
+        ARENA_PUSH(&cx->arena, list, *count, stmt);
         at = end;
     }
     return list;
@@ -1355,8 +1371,9 @@ static void parse_signature_argument(struct parser *p, struct signature *out)
 bool signature_parse(struct cx *cx, const struct source *source, size_t offset, size_t length,
                      struct signature *out)
 {
-    struct parser parser = parser_new(cx, source, offset, length, false), *p = &parser;
+    struct parser parser = parser_new(cx, source, offset, length), *p = &parser;
 
+    next(p);
     *out = (struct signature){.name = p->token.text, .loc = p->token.loc};
     if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
         fail(p, p->token.loc, "expected a name, found %s", found(p));

@@ -77,8 +77,12 @@ struct expr *expr_parse(struct cx *cx, const struct source *source, size_t offse
 /* The same, where a module is written: also `N x Call` and `Call for NAMES in SEQUENCE`. */
 struct expr *expr_parse_module(struct cx *cx, const struct source *source, size_t offset, size_t length);
 
-/* One statement. NULL after a fault that was said. */
+/* One statement, never NULL. After a fault, which was said, its value is EXPR_BAD; where the fault stands behind the
+ * '=', the target is there, so that its names are known to be bad, else the kind is STMT_EXPR. */
 struct stmt *stmt_parse(struct cx *cx, const struct source *source, size_t offset, size_t length);
+
+/* The same for text of which a fault was said already, by YAML: says no further one. */
+struct stmt *stmt_parse_refused(struct cx *cx, const struct source *source, size_t offset, size_t length);
 
 /* Statements a line (block text): blank lines and comments are skipped; brackets continue a line. */
 struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_t offset, size_t length, int *count);

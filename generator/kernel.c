@@ -81,7 +81,7 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
         if (is_shadowed(variant, place->tensor))
             return arena_format(&cx->arena, "%s_shadow", c_flat(cx, place->tensor->path));
         if (place->kind == PLACE_STATE)
-            return arena_format(&cx->arena, "%ss->%s", place->tensor->ndim ? "" : "&", c_flat(cx, place->tensor->path));
+            return arena_format(&cx->arena, "s->%s", c_flat(cx, place->tensor->path));
         return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PACKED:
         return arena_format(&cx->arena, "k->%s%s", place->inside, place->packed->name);
@@ -481,12 +481,8 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
                 pointer = arena_format(&cx->arena, "k->%s", entry->operand_entries[j]->name);
             else if (op->code == GRAPH_OP_TENSOR)
                 pointer = arena_format(&cx->arena, "p->%s", tensor_member(cx, entry->root, op->tensor.tensor));
-            else {
-                pointer = "?";
-                for (int c = 0; c < kernels->plan->constant_count; c++)
-                    if (kernels->plan->constants[c]->constant == operand->base->constant)
-                        pointer = kernels->plan->constant_names[c];
-            }
+            else
+                pointer = plan_constant(cx, (struct plan *)kernels->plan, operand->base); /* it is there */
             dim_is_const(operand->offset, &offset);
             text_printf(&out, ", %s", pointer);
             if (offset + part->from[j] > 0)

@@ -159,13 +159,109 @@ static int compare_key(const struct interval *a, const struct interval *b, int r
     return x < y ? -1 : x > y;
 }
 
-/* Offsets that reach the liveness bound: several orders, then exchanges in the best one, the same every time. */
+/* ---- search: intervals in the order in which they begin, each at an edge of what is live there ---- */
+
+#define SEARCH_NODES 2000000
+#define SEARCH_FAILED 65536 /* a power of two */
+
+struct search {
+    struct interval *list;
+    const int *order;
+    int count, nodes;
+    int64_t bound;
+    uint64_t *failed; /* states, by hash, that lead nowhere */
+};
+
+/* What the rest of the search depends on: the offsets of what is still live. */
+static uint64_t search_state(const struct search *search, int at)
+{
+    int first = search->list[search->order[at]].first;
+    uint64_t hash = 1469598103934665603u + (uint64_t)at;
+
+    for (int i = 0; i < at; i++) {
+        const struct interval *other = &search->list[search->order[i]];
+
+        if (other->last >= first)
+            hash = (hash ^ (uint64_t)(other->offset * 64 + i)) * 1099511628211u;
+    }
+    return hash ? hash : 1;
+}
+
+static bool search_fits(const struct search *search, int at, int64_t offset)
+{
+    const struct interval *own = &search->list[search->order[at]];
+
+    if (offset < 0 || offset + own->bytes > search->bound)
+        return false;
+    for (int i = 0; i < at; i++) {
+        const struct interval *other = &search->list[search->order[i]];
+
+        if (overlaps(own, other) && other->offset < offset + own->bytes && offset < other->offset + other->bytes)
+            return false;
+    }
+    return true;
+}
+
+static bool search_from(struct search *search, int at)
+{
+    struct interval *own;
+    uint64_t state;
+
+    if (at == search->count)
+        return true;
+    state = search_state(search, at);
+    if (search->failed[state % SEARCH_FAILED] == state || ++search->nodes > SEARCH_NODES)
+        return false;
+    own = &search->list[search->order[at]];
+    for (int i = -2; i < at; i++) {
+        const struct interval *other = i < 0 ? NULL : &search->list[search->order[i]];
+        int64_t edges[2] = {i == -2 ? 0 : search->bound - own->bytes, -1};
+
+        if (other) {
+            if (!overlaps(own, other))
+                continue;
+            edges[0] = other->offset + other->bytes;
+            edges[1] = other->offset - own->bytes;
+        }
+        for (int e = 0; e < 2; e++) {
+            if (!search_fits(search, at, edges[e]))
+                continue;
+            own->offset = edges[e];
+            if (search_from(search, at + 1))
+                return true;
+        }
+    }
+    search->failed[state % SEARCH_FAILED] = state;
+    return false;
+}
+
+static bool search_bound(struct cx *cx, struct interval *list, int count, int64_t bound)
+{
+    int *order = ARENA_ARRAY(&cx->arena, count + 1, int);
+    struct search search = {.list = list, .order = order, .count = count, .bound = bound};
+
+    if (count > 2000)
+        return false;
+    search.failed = ARENA_ARRAY(&cx->arena, SEARCH_FAILED, uint64_t);
+    for (int i = 0; i < count; i++) { /* by first step, the longer-lived first, then the larger */
+        int k = i;
+
+        while (k > 0 && (list[order[k - 1]].first > list[i].first ||
+                         (list[order[k - 1]].first == list[i].first && list[order[k - 1]].last < list[i].last))) {
+            order[k] = order[k - 1];
+            k--;
+        }
+        order[k] = i;
+    }
+    return search_from(&search, 0);
+}
+
+/* Offsets that reach the liveness bound: several orders of placing, then a search; the same every time. */
 static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound)
 {
     int *order = ARENA_ARRAY(&cx->arena, count + 1, int), *best = ARENA_ARRAY(&cx->arena, count + 1, int);
     int *sorted = ARENA_ARRAY(&cx->arena, count + 1, int);
     int64_t peak = INT64_MAX;
-    uint64_t random = 88172645463325252u;
 
     for (int rule = 0; rule < 5 && peak > bound; rule++) {
         int64_t found;
@@ -185,27 +281,8 @@ static int64_t place_intervals(struct cx *cx, struct interval *list, int count, 
             memcpy(best, order, (size_t)count * sizeof *order);
         }
     }
-    for (int round = 0; round < 20000 && peak > bound && count > 1; round++) {
-        int64_t found;
-        int i, j, held;
-
-        memcpy(order, best, (size_t)count * sizeof *order);
-        for (int swaps = 0; swaps <= round % 3; swaps++) {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            i = (int)(random % (uint64_t)count);
-            j = (int)((random >> 32) % (uint64_t)count);
-            held = order[i];
-            order[i] = order[j];
-            order[j] = held;
-        }
-        found = place_in_order(list, count, order, sorted);
-        if (found <= peak) {
-            peak = found;
-            memcpy(best, order, (size_t)count * sizeof *order);
-        }
-    }
+    if (peak > bound && search_bound(cx, list, count, bound))
+        return bound;
     return place_in_order(list, count, best, sorted);
 }
 
@@ -410,9 +487,8 @@ static void set_last(struct variant *variant, const struct value *value, int ste
         place->last = step;
 }
 
-static const char *constant_name(struct planner *planner, struct value *value)
+const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
 {
-    struct plan *plan = planner->plan;
     const struct tensor *tensor = value->constant;
     size_t bytes = (size_t)tensor_count(tensor) * sizeof *tensor->data;
 
@@ -424,12 +500,12 @@ static const char *constant_name(struct planner *planner, struct value *value)
             return plan->constant_names[i];
     }
 
-    const char *name = arena_format(&planner->cx->arena, "%s_%04x", value->name ? value->name : "constant",
+    const char *name = arena_format(&cx->arena, "%s_%04x", value->name ? value->name : "constant",
                                     (unsigned)(text_hash(tensor->data, bytes) & 0xffff));
     int count = plan->constant_count;
 
-    ARENA_PUSH(&planner->cx->arena, plan->constants, plan->constant_count, value);
-    ARENA_PUSH(&planner->cx->arena, plan->constant_names, count, name);
+    ARENA_PUSH(&cx->arena, plan->constants, plan->constant_count, value);
+    ARENA_PUSH(&cx->arena, plan->constant_names, count, name);
     return name;
 }
 
@@ -500,7 +576,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
         return;
     case GRAPH_OP_CONST:
         place->kind = PLACE_CONST;
-        place->name = constant_name(planner, value);
+        place->name = plan_constant(planner->cx, planner->plan, value);
         return;
     case GRAPH_OP_WRITE:
         *place = variant->places[op->inputs[0]->base->id];
@@ -807,7 +883,9 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
     }
     for (int i = 0; i < tree->state_count; i++) {
         plan->state_offsets[i] = plan->state_bytes;
-        plan->state_bytes += align_up(module_tensor_count(tree->states[i]) * dtype_rows[tree->states[i]->dtype].bytes);
+        plan->state_bytes += align_up(module_tensor_count(tree->states[i]) > 0
+                                          ? module_tensor_count(tree->states[i]) * dtype_rows[tree->states[i]->dtype].bytes
+                                          : 1);
     }
     plan->schema = text_hash(text.data, text.length);
 }
@@ -818,7 +896,7 @@ static void lay_out_group(struct pack_group *group)
         return;
     for (int i = 0; i < group->entry_count; i++) {
         group->entries[i]->offset = group->bytes;
-        group->bytes += align_up(group->entries[i]->count * dtype_rows[group->entries[i]->dtype].bytes);
+        group->bytes += align_up(group->entries[i]->count > 0 ? group->entries[i]->count * dtype_rows[group->entries[i]->dtype].bytes : 1);
     }
     for (int i = 0; i < group->child_count; i++) {
         struct pack_child *child = &group->children[i];
@@ -879,8 +957,16 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                                            fenced ? "_fenced" : "")))
                     return NULL;
     }
-    for (int i = 0; i < plan->group_count; i++)
+    for (int i = 0; i < plan->group_count; i++) {
         lay_out_group(plan->groups[i]);
+        for (int j = 0; j < plan->groups[i]->entry_count; j++) {
+            const struct packed *entry = plan->groups[i]->entries[j];
+
+            for (int k = 0; k < entry->operand_count; k++)
+                if (entry->operands[k]->base->op->code == GRAPH_OP_CONST)
+                    plan_constant(cx, plan, entry->operands[k]->base);
+        }
+    }
     return plan;
 }
 

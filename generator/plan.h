@@ -159,6 +159,9 @@ struct plan *plan_make(struct cx *cx, struct program *program);
 void plan_dump(struct text *text, const struct plan *plan, bool json);
 void plan_explain(struct text *text, const struct plan *plan); /* --explain */
 
+/* The constant array that holds these elements; equal ones are one. */
+const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value);
+
 const struct variant *plan_variant(const struct plan *plan, const struct graph *graph);
 
 /* The name of a tensor, module or packed entry as C path members: "trunk.0.weight" -> "trunk._0.weight". */

@@ -20,6 +20,7 @@ struct reader {
     bool complete; /* what is missing is really missing */
     bool has_version, has_model, has_inputs;
     bool inputs_good;        /* all were understood: a size that none uses is unused */
+    struct loc modules_loc, inputs_loc;
     struct names attributes; /* of the root, in C: its modules and tensors */
     struct names values;     /* constants and sizes */
     struct names arguments;  /* in C: sizes and inputs */
@@ -119,7 +120,8 @@ static bool check_unique(struct reader *r, struct names *names, const char *name
     return false;
 }
 
-/* Adds `name` to names that must differ in C, where some of them are in upper case. */
+/* Adds `name` to names that must differ in C, where some of them are in upper case. False where the very name is
+ * taken; names that only collide in C are said too, and both can be read on. */
 static bool check_unique_in_c(struct reader *r, struct names *names, const char *name, struct loc loc)
 {
     const char *key = upper_c_name(r->cx, name);
@@ -127,12 +129,14 @@ static bool check_unique_in_c(struct reader *r, struct names *names, const char 
 
     if (!first)
         return true;
-    if (strcmp(first->name, name) == 0)
+    bool same = strcmp(first->name, name) == 0;
+
+    if (same)
         diag_error(r->cx, loc, "the name '%s' is taken", name);
     else
         diag_error(r->cx, loc, "'%s' and '%s' give one name in C, %s", first->name, name, key);
     diag_note(r->cx, first->loc, "'%s' is defined here", first->name);
-    return false;
+    return !same;
 }
 
 /* Values ------------------------------------------------------------------------------------------------- */
@@ -154,6 +158,7 @@ static const char *kind_text(const struct node *node)
 /* `what` was expected at the key, something else was found. Says nothing about what is bad already. */
 static void wrong_kind(struct reader *r, const struct node *key, const struct node *node, const char *what)
 {
+    r->spec->partial = true;
     if (node->kind == NODE_BAD || (is_empty(node) && !r->complete))
         return;
     if (is_empty(node))
@@ -220,30 +225,37 @@ static struct expr *read_expr(struct reader *r, const struct node *key, const st
     return bad_expr(r, node);
 }
 
+/* What the line says that YAML did not take for a statement, so that its names are known below it. */
+static struct stmt *read_refused(struct reader *r, const struct node *node)
+{
+    const char *text = node->source->text;
+    size_t end = node->offset;
+
+    while (end < node->source->length && text[end] != '\n' && text[end] != '\r')
+        end++;
+    return stmt_parse_refused(r->cx, node->source, node->offset, end - node->offset);
+}
+
 static struct stmt **read_statements(struct reader *r, const struct node *key, const struct node *node,
                                      int *count)
 {
     struct stmt **list = NULL;
 
-    *count = 0;
-    if (node->kind == NODE_SCALAR && node->style == NODE_LITERAL) {
-        list = stmt_parse_block(r->cx, node->source, node->offset, node->length, count);
-        return list;
-    }
-
     bool many = node->kind == NODE_LIST;
 
+    *count = 0;
     if (node->kind == NODE_MAP || is_empty(node) || (many && node->count == 0)) {
         wrong_kind(r, key, node, "statements");
         hint_colon(r, node);
-        return NULL;
+        ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, node));
+        return list;
     }
     for (int i = 0; i < (many ? node->count : 1); i++) {
         const struct node *item = many ? node->items[i] : node;
 
-        if (item->kind == NODE_BAD)
-            continue;
-        if (item->kind == NODE_SCALAR && item->style == NODE_LITERAL) {
+        if (item->kind == NODE_BAD) {
+            ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, item));
+        } else if (item->kind == NODE_SCALAR && item->style == NODE_LITERAL) {
             int more;
             struct stmt **block = stmt_parse_block(r->cx, item->source, item->offset, item->length, &more);
 
@@ -252,13 +264,13 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
         } else if (item->kind == NODE_SCALAR && !is_empty(item)) {
             struct stmt *stmt = stmt_parse(r->cx, item->source, item->offset, item->length);
 
-            if (stmt)
-                ARENA_PUSH(&r->cx->arena, list, *count, stmt);
+            ARENA_PUSH(&r->cx->arena, list, *count, stmt);
         } else if (is_empty(item)) {
             diag_error(r->cx, item->loc, "expected a statement, found nothing");
         } else {
             diag_error(r->cx, item->loc, "YAML takes this statement for %s", kind_text(item));
             diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, item));
+            ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, item));
         }
     }
     return list;
@@ -678,6 +690,7 @@ static struct spec_input read_input(struct reader *r, const struct node *key, co
 static void read_inputs(struct reader *r, const struct node *key, const struct node *node)
 {
     r->has_inputs = true;
+    r->inputs_loc = key->loc;
     r->inputs_good = node->kind == NODE_MAP;
     if (!is_mapping(r, key, node, "a mapping of names to shapes"))
         return;
@@ -805,15 +818,12 @@ static void read_children(struct reader *r, const struct spec_class *owner, stru
         if (!node->flow && node->items[i]->kind != NODE_BAD && strchr(key->value, '(')) {
             diag_error(r->cx, key->loc, "YAML takes this for a mapping, because of the ': ' in it");
             diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, key));
+            r->spec->partial = true;
             continue;
         }
-        if (!check_module_name(r, key) || !check_unique_in_c(r, names, key->value, key->loc))
-            continue;
-
-        struct spec_module *child = read_module(r, owner, key, node->items[i], false);
-
-        if (child)
-            ARENA_PUSH(&r->cx->arena, module->children, module->count, child);
+        if (check_module_name(r, key) && check_unique_in_c(r, names, key->value, key->loc))
+            ARENA_PUSH(&r->cx->arena, module->children, module->count,
+                       read_module(r, owner, key, node->items[i], false));
     }
 }
 
@@ -832,15 +842,15 @@ static struct spec_module *read_module(struct reader *r, const struct spec_class
             diag_error(r->cx, node->loc, "expected a module, found nothing");
         else
             wrong_kind(r, key, node, "a module");
-        return NULL;
+        module = new_module(r, SPEC_MODULE_CALL, in_list ? NULL : key, node);
+        module->text = "";
+        module->call = bad_expr(r, node);
+        return module;
     case NODE_LIST:
         module = new_module(r, SPEC_MODULE_LIST, in_list ? NULL : key, node);
-        for (int i = 0; i < node->count; i++) {
-            struct spec_module *child = read_module(r, owner, key, node->items[i], true);
-
-            if (child)
-                ARENA_PUSH(&r->cx->arena, module->children, module->count, child);
-        }
+        for (int i = 0; i < node->count; i++)
+            ARENA_PUSH(&r->cx->arena, module->children, module->count,
+                       read_module(r, owner, key, node->items[i], true));
         return module;
     case NODE_MAP:
         break;
@@ -860,14 +870,14 @@ static void read_class_modules(struct reader *r, struct spec_class *owner, struc
     } else if (node->kind == NODE_LIST || (node->kind == NODE_SCALAR && !is_empty(node))) {
         struct spec_module *module = read_module(r, owner, key, node, false);
 
-        if (module && module->kind == SPEC_MODULE_CALL) {
+        if (module->kind == SPEC_MODULE_CALL) {
             if (module->call->kind != EXPR_BAD)
                 diag_error(r->cx, node->loc, "'modules' is a list, or a mapping of names to modules");
+            r->spec->partial = true;
             return;
         }
         owner->modules = module;
-        if (module)
-            module->name = NULL;
+        module->name = NULL;
     } else {
         wrong_kind(r, key, node, "a list, or a mapping of names to modules");
     }
@@ -935,23 +945,31 @@ static void read_tensors(struct reader *r, struct spec_class *owner, struct name
         if (!check_identifier(r, tensor->name, tensor->loc) ||
             !check_unique_in_c(r, names, tensor->name, tensor->loc))
             continue;
+        ARENA_PUSH(&r->cx->arena, owner->tensors, owner->tensor_count, tensor);
         if (item->kind != NODE_MAP) {
             wrong_kind(r, key, item, "{shape: ..., init: ...} or {value: ...}");
             if (item->kind == NODE_LIST && item->flow)
                 diag_hint(r->cx, "write {shape: %.*s}", (int)item->length, item->source->text + item->offset);
+            tensor->shape = bad_expr(r, item);
             continue;
         }
+
+        int errors = diag_errors(r->cx);
+
         for (int k = 0; k < item->count; k++)
             read_tensor_key(r, tensor, item->keys[k], item->items[k]);
-        if (!tensor->shape && !tensor->value)
+
+        bool clean = diag_errors(r->cx) == errors; /* else what is missing may be what was faulty */
+
+        if (clean && !tensor->shape && !tensor->value)
             diag_error(r->cx, key->loc, "'%s' has neither 'shape' nor 'value'", key->value);
-        else if (tensor->shape && tensor->value)
+        else if (clean && tensor->shape && tensor->value)
             diag_error(r->cx, key->loc, "'%s' has both 'shape' and 'value': the value gives the shape",
                        key->value);
-        else if (tensor->init && tensor->value)
+        else if (clean && tensor->init && tensor->value)
             diag_error(r->cx, key->loc, "'%s' has both 'init' and 'value'", key->value);
-        else
-            ARENA_PUSH(&r->cx->arena, owner->tensors, owner->tensor_count, tensor);
+        if (diag_errors(r->cx) > errors)
+            tensor->shape = bad_expr(r, item);
     }
 }
 
@@ -959,8 +977,12 @@ static void read_tensors(struct reader *r, struct spec_class *owner, struct name
 
 static bool read_signature(struct reader *r, const struct node *key, struct signature *out)
 {
-    return key->kind == NODE_SCALAR && signature_parse(r->cx, key->source, key->offset, key->length, out) &&
-           check_identifier(r, out->name, out->loc);
+    bool good = key->kind == NODE_SCALAR &&
+                signature_parse(r->cx, key->source, key->offset, key->length, out) &&
+                check_identifier(r, out->name, out->loc);
+
+    r->spec->partial |= !good;
+    return good;
 }
 
 static struct spec_function *new_function(struct reader *r, const struct signature *signature)
@@ -1192,6 +1214,7 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
 
 static void read_modules(struct reader *r, const struct node *key, const struct node *node)
 {
+    r->modules_loc = key->loc;
     read_class_modules(r, &r->spec->root, &r->attributes, key, node);
 }
 
@@ -1264,10 +1287,12 @@ static void read_key(struct reader *r, const struct node *key, const struct node
             diag_error(r->cx, key->loc, "'%s' is not supported yet by this version of modc", key->value);
         return;
     }
-    if (is_forward(key))
+    if (is_forward(key)) {
         read_forward(r, key, node);
-    else
+    } else {
         unknown_key(r, key, "a spec", known, COUNT(known));
+        r->spec->partial |= node->kind != NODE_SCALAR; /* a misspelt section of names */
+    }
 }
 
 /* What needs all of a spec ------------------------------------------------------------------------------- */
@@ -1337,18 +1362,18 @@ static void check_entry(struct reader *r, const struct spec_function *entry, con
     }
 }
 
-static void check_forward(struct reader *r, struct loc start)
+static void check_forward(struct reader *r)
 {
     const struct spec *spec = r->spec;
     const struct spec_module *modules = spec->root.modules;
 
-    if (spec->root.forward || diag_errors(r->cx) > 0)
+    if (spec->root.forward || spec->partial)
         return;
     if (!modules || modules->kind == SPEC_MODULE_MAP) {
-        diag_error(r->cx, start, "the spec has no 'forward'");
+        diag_error(r->cx, r->modules_loc, "the spec has no 'forward'");
         diag_hint(r->cx, "only a model whose 'modules' is a list needs none");
-    } else if (spec->input_count != 1) {
-        diag_error(r->cx, start, "the spec has no 'forward', and %d inputs", spec->input_count);
+    } else if (r->inputs_good && spec->input_count != 1) {
+        diag_error(r->cx, r->inputs_loc, "the spec has no 'forward', and %d inputs", spec->input_count);
         diag_hint(r->cx, "a list of modules takes one input; with more of them write 'forward'");
     }
 }
@@ -1372,7 +1397,7 @@ static void check_whole(struct reader *r)
             diag_error(r->cx, start, "the spec has no 'inputs'");
             diag_hint(r->cx, "write 'inputs: {x: [4]}' with the names and shapes of the inputs");
         }
-        check_forward(r, start);
+        check_forward(r);
         if (r->inputs_good)
             check_sizes(r);
     }
@@ -1394,8 +1419,9 @@ struct spec *spec_read(struct cx *cx, const struct source *source)
 
     spec->source = source;
     spec->model = "model";
-    spec->model_loc = loc_at(source, 0, 1);
+    spec->model_loc = r->modules_loc = r->inputs_loc = loc_at(source, 0, 1);
     spec->threads = 1;
+    spec->partial = !root || !r->complete;
     if (root && root->kind == NODE_MAP) {
         for (int i = 0; i < root->count; i++)
             read_key(r, root->keys[i], root->items[i]);

@@ -49,7 +49,7 @@ struct spec_tensor { /* parameters:, buffers:, state: */
     enum spec_tensor_kind kind;
     const char *name;
     struct loc loc;
-    struct expr *shape; /* or NULL with value */
+    struct expr *shape; /* or NULL with value; BAD where the tensor was not understood */
     struct expr *init;  /* CALL or NAME; NULL: zeros */
     struct expr *value;
     struct expr *dtype; /* NULL: the model's */
@@ -111,6 +111,9 @@ struct spec {
     int freeze_count, eval_count;
     enum spec_toggle hooks, pack, state_dict;
     int threads; /* default 1 */
+
+    /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
+    bool partial;
 };
 
 #define SPEC_MAX_BYTES ((size_t)16 << 20)

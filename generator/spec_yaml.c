@@ -774,6 +774,7 @@ static void flow_entry(struct reader *r, struct node *map, size_t begin, size_t 
             break;
     }
     if (colon >= end) {
+        r->complete = false;
         diag_error(r->cx, place(r, begin, end), "expected 'key: value'");
         if (memchr(text + begin, ':', end - begin))
             diag_hint(r->cx, "YAML wants a blank behind the ':'");

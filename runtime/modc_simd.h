@@ -1269,40 +1269,65 @@ MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
         sums[i] = MODC_D(sum)(v[i]);
 }
 
-#define MODC_HORIZONTAL(type, real, function, count, better)                                                 \
-    real part[count];                                                                                        \
+#if MODC_LANES == 4
+typedef modc_f32 modc_f32x4;
+typedef modc_f64 modc_f64x2;
+#endif
+typedef int32_t modc_m32x4 __attribute__((vector_size(16)));
+typedef int64_t modc_m64x2 __attribute__((vector_size(16)));
+
+/* No branches: what is greatest cannot be foreseen. */
+#define MODC_BETTER(type, mask, better, b)                                                                   \
+    keep = (mask)(part[0] better b) | (mask)(part[0] != part[0]);                                            \
+    part[0] = (type)(((mask)part[0] & keep) | ((mask)b & ~keep))
+
+#define MODC_HORIZONTAL(type, mask, better)                                                                  \
+    type part[MODC_LANES / 4], other;                                                                        \
+    mask keep;                                                                                               \
                                                                                                              \
     memcpy(part, &a, sizeof part);                                                                           \
     MODC_UNROLL                                                                                              \
-    for (int step = count / 2; step > 0; step /= 2) {                                                        \
-        MODC_UNROLL                                                                                          \
-        for (int i = 0; i < step; i++) {                                                                     \
-            if (part[i + step] better part[i] || part[i + step] != part[i + step])                           \
-                part[i] = part[i + step];                                                                    \
-        }                                                                                                    \
-    }                                                                                                        \
-    return part[0]
+    for (int i = 1; i < MODC_LANES / 4; i++) {                                                               \
+        MODC_BETTER(type, mask, better, part[i]);                                                            \
+    }
 
 MODC_INLINE float MODC_F(hmax)(MODC_T a)
 {
-    MODC_HORIZONTAL(MODC_T, float, max, MODC_LANES, >);
+    MODC_HORIZONTAL(modc_f32x4, modc_m32x4, >)
+    other = (modc_f32x4){part[0][2], part[0][3], part[0][0], part[0][1]};
+    MODC_BETTER(modc_f32x4, modc_m32x4, >, other);
+    other = (modc_f32x4){part[0][1], part[0][0], part[0][3], part[0][2]};
+    MODC_BETTER(modc_f32x4, modc_m32x4, >, other);
+    return part[0][0];
 }
 
 MODC_INLINE float MODC_F(hmin)(MODC_T a)
 {
-    MODC_HORIZONTAL(MODC_T, float, min, MODC_LANES, <);
+    MODC_HORIZONTAL(modc_f32x4, modc_m32x4, <)
+    other = (modc_f32x4){part[0][2], part[0][3], part[0][0], part[0][1]};
+    MODC_BETTER(modc_f32x4, modc_m32x4, <, other);
+    other = (modc_f32x4){part[0][1], part[0][0], part[0][3], part[0][2]};
+    MODC_BETTER(modc_f32x4, modc_m32x4, <, other);
+    return part[0][0];
 }
 
 MODC_INLINE double MODC_D(hmax)(MODC_T64 a)
 {
-    MODC_HORIZONTAL(MODC_T64, double, max, MODC_LANES64, >);
+    MODC_HORIZONTAL(modc_f64x2, modc_m64x2, >)
+    other = (modc_f64x2){part[0][1], part[0][0]};
+    MODC_BETTER(modc_f64x2, modc_m64x2, >, other);
+    return part[0][0];
 }
 
 MODC_INLINE double MODC_D(hmin)(MODC_T64 a)
 {
-    MODC_HORIZONTAL(MODC_T64, double, min, MODC_LANES64, <);
+    MODC_HORIZONTAL(modc_f64x2, modc_m64x2, <)
+    other = (modc_f64x2){part[0][1], part[0][0]};
+    MODC_BETTER(modc_f64x2, modc_m64x2, <, other);
+    return part[0][0];
 }
 
+#undef MODC_BETTER
 #undef MODC_HORIZONTAL
 #endif
 

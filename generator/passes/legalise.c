@@ -22,6 +22,8 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
 
     copy->name = value->name;
     copy->prepared = value_is_static(graph, value) && graph->program->tree->spec->pack != SPEC_OFF;
+    for (int i = 0; i < value->ndim; i++) /* what MODEL_pack makes has one shape */
+        copy->prepared &= dim_is_const(value->dims[i], NULL);
     set_dense(graph, copy);
     return copy;
 }

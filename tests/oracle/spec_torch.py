@@ -28,6 +28,10 @@ NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "storage", "winogr
 KNOWN = NO_EFFECT | {"model", "dtype", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "entries", "set", "add", "tie", "freeze", "eval", "training"}
 
+# What the text of a spec runs in: names are looked up in the spec's own scopes. (torch imports what it needs late, and
+# asks the running frame how.)
+BUILTINS = {"__builtins__": {"__import__": builtins.__import__}}
+
 # A bare `tanh` means torch.nn.functional's, which says that it is deprecated.
 warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is deprecated")
 
@@ -234,7 +238,7 @@ class ConstructorNames:
         return torch_name(name)
 
     def evaluate(self, value):
-        return eval(compiled(expression_text(value), "eval"), {"__builtins__": {}}, self)
+        return eval(compiled(expression_text(value), "eval"), BUILTINS, self)
 
     def with_names(self, target, value):
         """These names and those of a comprehension's target (a name, or a tuple of such)."""
@@ -284,12 +288,12 @@ class StatementNames:
         for text in statements:
             for code, node in compiled(text, "exec"):
                 if isinstance(node, ast.Return):
-                    return eval(code, {"__builtins__": {}}, self)
-                exec(code, {"__builtins__": {}}, self)
+                    return eval(code, BUILTINS, self)
+                exec(code, BUILTINS, self)
         return None
 
     def evaluate(self, text):
-        return eval(compiled(text, "eval"), {"__builtins__": {}}, self)
+        return eval(compiled(text, "eval"), BUILTINS, self)
 
 
 def assign_names(target, value, found):

@@ -22,7 +22,8 @@
 #define LONG_LOADS 60  /* loads that are longer together get names */
 #define SCALAR_ROW 8   /* rows that are shorter at their maximum stay scalar */
 #define LONG_VALUE 64  /* vector text that is longer and stands in several places becomes a function */
-#define STREAMS 4      /* accumulators or vectors of columns at a time */
+#define STREAMS 4      /* accumulators of a row */
+#define COLUMNS 8      /* vectors of columns at a time, at most */
 #define SUM_LIMIT 1024 /* per accumulator of one lane */
 
 /* ---- the text of a kernel ----------------------------------------------------------------------------- */
@@ -891,8 +892,8 @@ static const struct kind_row kind_rows[] = {
     [REDUCE_MIN] = {"smallest", "minima", "most", "min", "hmin", "<"},
     [REDUCE_ANY] = {"any", NULL, NULL, NULL, NULL, "||"},
     [REDUCE_ALL] = {"all", NULL, NULL, NULL, NULL, "&&"},
-    [REDUCE_ARGMAX] = {"index", NULL, NULL, NULL, NULL, ">"},
-    [REDUCE_ARGMIN] = {"index", NULL, NULL, NULL, NULL, "<"},
+    [REDUCE_ARGMAX] = {"index", "maxima", "least", "max", "hmax", ">"},
+    [REDUCE_ARGMIN] = {"index", "minima", "most", "min", "hmin", "<"},
 };
 
 struct reduction {
@@ -1000,12 +1001,17 @@ static const char *declare_accumulator(struct kernel *k, const struct reduction 
     const char *type = vector_type(k), *neutral = r->neutral;
 
     name = names_new(&k->names, name);
-    if (streams == 0)
+    if (streams == 0) {
         declare(k, "%s %s = %s;", scalar_accumulator_type(r), name, neutral_text(k, r));
-    else if (streams == 1)
+    } else if (streams == 1) {
         declare(k, "%s %s = %s;", type, name, neutral);
-    else
-        declare(k, "%s %s[%d] = {%s, %s, %s, %s};", type, name, STREAMS, neutral, neutral, neutral, neutral);
+    } else {
+        struct text list = text_new(k->arena);
+
+        for (int i = 0; i < streams; i++)
+            text_printf(&list, "%s%s", i > 0 ? ", " : "", neutral);
+        declare(k, "%s %s[%d] = {%s};", type, name, streams, list.data);
+    }
     return name;
 }
 
@@ -1238,6 +1244,22 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
     }
 }
 
+/* The position of the best of a row, or of the first NaN; the last one needs no look. */
+static const char *find_in_row(struct kernel *k, const struct reduction *r, const char *best)
+{
+    int axis = k->nest.ndim - 1;
+    const char *name = names_new(&k->names, "best"), *index = names_new(&k->names, "index"), *value;
+
+    declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, name, best);
+    declare(k, "int %s = 0;", index);
+    k->index[axis] = index;
+    value = element(k, 1);
+    open_block(k, "while (%s < %s - 1 && %s != %s && %s == %s)", index, r->row.stop, value, name, value, value);
+    statement(k, "%s++;", index);
+    close_loop(k, axis);
+    return index;
+}
+
 /* Everything for one output, or for vectors of outputs: declares the accumulator, fills it, and returns its name. */
 static const char *reduce_all(struct kernel *k, struct reduction *r, int streams)
 {
@@ -1251,6 +1273,8 @@ static const char *reduce_all(struct kernel *k, struct reduction *r, int streams
         add_loops(k, r, -1, streams);
         if (r->way != REDUCE_ROWS)
             return sum;
+        if (is_arg(r->kind))
+            return find_in_row(k, r, horizontal(k, r, sum));
         if (dag_is_identity(r->tail.dag))
             return horizontal(k, r, sum);
         result = names_new(&k->names, kind->one);
@@ -1345,6 +1369,16 @@ static bool has_reduced(const struct kernel *k)
     return false;
 }
 
+/* argmax of a row as it is: its maximum, then where that stands. */
+static bool finds_in_row(const struct kernel *k, const struct reduction *r)
+{
+    int count = 0;
+
+    for (int axis = 0; axis < k->nest.ndim; axis++)
+        count += k->nest.reduced[axis];
+    return count == 1 && dag_is_identity(r->head.dag);
+}
+
 static enum reduce_way choose_way(struct kernel *k, const struct reduction *r)
 {
     const struct kind_row *kind = &kind_rows[r->kind];
@@ -1354,20 +1388,33 @@ static enum reduce_way choose_way(struct kernel *k, const struct reduction *r)
     if (!kind->neutral || !has_reduced(k) || !operands_vectorise(k, r->head.dag, 1, heads))
         return REDUCE_ELEMENTS;
     if (k->nest.reduced[last])
-        return kind->horizontal ? REDUCE_ROWS : REDUCE_ELEMENTS;
-    if (!operands_vectorise(k, r->tail.dag, 1 + heads, count - 1 - heads) || !stride_is(k, 0, last, 1) ||
+        return kind->horizontal && (!is_arg(r->kind) || finds_in_row(k, r)) ? REDUCE_ROWS : REDUCE_ELEMENTS;
+    if (is_arg(r->kind) || !operands_vectorise(k, r->tail.dag, 1 + heads, count - 1 - heads) || !stride_is(k, 0, last, 1) ||
         !dag_vectorises(r->head.dag, &lanes) || lanes != k->lanes)
         return REDUCE_ELEMENTS;
     return REDUCE_COLUMNS;
 }
 
+/* How many vectors of outputs at a time: what divides the row, else what is best where it is long. */
+static int column_streams(const struct kernel *k)
+{
+    int axis = k->nest.ndim - 1;
+    int64_t upper = axis_upper(k, axis), count;
+
+    for (int streams = COLUMNS; streams > 1; streams--)
+        if (dim_is_const(k->nest.dims[axis], &count) && count % (streams * widest(k)) == 0)
+            return streams;
+    return upper >= 2 * COLUMNS * widest(k) ? COLUMNS : upper >= COLUMNS / 2 * widest(k) ? COLUMNS / 2 : 1;
+}
+
 static void reduce_vectors(struct kernel *k, struct reduction *r)
 {
     int last = k->nest.ndim - 1, kept = 0;
-    bool columns = r->way == REDUCE_COLUMNS, wide = axis_upper(k, last) >= STREAMS * widest(k);
+    bool columns = r->way == REDUCE_COLUMNS;
+    int streams = columns ? column_streams(k) : axis_upper(k, last) >= STREAMS * widest(k) ? STREAMS : 1;
     int steps;
 
-    r->row = whole_row(k, last, wide ? STREAMS : 1);
+    r->row = whole_row(k, last, streams);
     r->row.body = columns ? reduce_columns : add_row_vectors;
     r->row.data = r;
     find_split(k, r);

@@ -284,7 +284,7 @@ static enum op_accepts norm_accepts(const struct op *op, int input)
 {
     if (in_tail(op, input))
         return ACCEPT_ANY;
-    return input == 0 ? ACCEPT_ROWS : ACCEPT_DENSE;
+    return input == 0 && op->norm.axes == 1 ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 
 const struct op_row op_rows[GRAPH_OP_COUNT] = {

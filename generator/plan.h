@@ -34,8 +34,9 @@ struct packed {
     enum packed_format format;
     enum dtype dtype;
     int64_t n, k, count; /* count: elements with padding */
+    int groups;          /* of n, each padded apart */
     bool zero;           /* padding is to be cleared first */
-    struct packed_part parts[2];
+    struct packed_part *parts;
     int part_count;
     struct value **operands; /* resolved; base is a tensor, a constant or a prepared value */
     const struct packed **operand_entries; /* of prepared operands */

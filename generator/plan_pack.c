@@ -81,20 +81,22 @@ static int make_loops(const struct value *value, int n_axis, const struct value 
     return count;
 }
 
-/* One nest: n from `first`, `n_count` of them, in steps of `panel` if `split`. */
+/* One nest: n from `first`, `n_count` of them, in steps of `panel` if `split`; `to` is where they go. */
 static void make_part(struct cx *cx, struct packed *entry, const struct loop *loops, int loop_count, int source_ndim,
-                      int64_t first, int64_t n_count, int64_t panel, bool split)
+                      int64_t first, int64_t n_count, int64_t panel, bool split, int64_t to)
 {
-    struct packed_part *part = &entry->parts[entry->part_count++];
-    struct nest *nest = &part->nest;
+    struct packed_part *part;
+    struct nest *nest;
     bool panels = entry->format == PACKED_PANELS;
     int operands = entry->operand_count;
 
+    ARENA_PUSH(&cx->arena, entry->parts, entry->part_count, (struct packed_part){.to = to});
+    part = &entry->parts[entry->part_count - 1];
+    nest = &part->nest;
     nest->operand_count = operands + 1;
     nest->operands = ARENA_ARRAY(&cx->arena, operands + 1, struct nest_operand);
     nest->operands[0].dtype = entry->dtype;
     part->from = ARENA_ARRAY(&cx->arena, operands + 1, int64_t);
-    part->to = panels ? first / panel * entry->k * panel : first;
     for (int i = 0; i < operands; i++)
         nest->operands[1 + i].dtype = entry->operands[i]->dtype;
     for (int l = 0; l < loop_count; l++) {
@@ -103,20 +105,20 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
 
         for (int piece = 0; piece < pieces; piece++) {
             int d = nest->ndim++;
-            int64_t extent = loop->extent, to, scale = 1;
+            int64_t extent = loop->extent, step, scale = 1;
 
             if (loop->is_n) {
                 extent = !split ? n_count : piece == 0 ? n_count / panel : panel;
                 scale = split && piece == 0 ? panel : 1;
                 if (panels)
-                    to = split && piece == 0 ? entry->k * panel : 1;
+                    step = split && piece == 0 ? entry->k * panel : 1;
                 else
-                    to = entry->format == PACKED_ROWS ? entry->k : 1;
+                    step = entry->format == PACKED_ROWS ? entry->k : 1;
             } else {
-                to = panels ? loop->unit * panel : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
+                step = panels ? loop->unit * panel : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
             }
             nest->dims[d] = number(cx, extent);
-            nest->operands[0].strides[d] = number(cx, to);
+            nest->operands[0].strides[d] = number(cx, step);
             for (int i = 0; i < operands; i++) {
                 const struct dim *stride = operand_stride(cx, entry->operands[i], source_ndim, loop->axis);
 
@@ -186,7 +188,7 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
 
     switch (entry->format) {
     case PACKED_PANELS:
-        return arena_format(&cx->arena, "panels [%lld][%lld][%lld]", (long long)((entry->n + panel - 1) / panel),
+        return arena_format(&cx->arena, "panels [%lld][%lld][%lld]", (long long)(entry->count / entry->k / panel),
                             (long long)entry->k, (long long)panel);
     case PACKED_ROWS:
         return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
@@ -200,7 +202,8 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
 }
 
 static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
-                                         enum packed_format format, struct value *value, int n_axis, bool make)
+                                         enum packed_format format, struct value *value, int n_axis, int groups,
+                                         bool make)
 {
     struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
     struct value *source = value;
@@ -238,7 +241,10 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->operand_count = 1;
     }
     entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
-    text_printf(&key, "%d %d %lld %lld ", format, entry->dtype, (long long)entry->n, (long long)entry->k);
+    if ((format != PACKED_PANELS && format != PACKED_VECTOR) || entry->n / groups % panel == 0)
+        groups = 1; /* without padding they lie one behind the other */
+    entry->groups = groups;
+    text_printf(&key, "%d %d %lld %lld %d ", format, entry->dtype, (long long)entry->n, (long long)entry->k, groups);
     for (int l = 0; l < loop_count; l++)
         text_printf(&key, "%s%lld*%lld ", loops[l].is_n ? "n" : "k", (long long)loops[l].extent, (long long)loops[l].unit);
     dag_print(&key, entry->dag);
@@ -246,7 +252,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         struct value *operand = entry->operands[i];
 
         if (operand->base->prepared) { /* made before */
-            entry->operand_entries[i] = find_or_make(cx, group, root, PACKED_DENSE, operand->base, -1, make);
+            entry->operand_entries[i] = find_or_make(cx, group, root, PACKED_DENSE, operand->base, -1, 1, make);
             if (!entry->operand_entries[i])
                 return NULL;
         }
@@ -262,20 +268,20 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
 
     entry->count = entry->n * entry->k;
     if (format == PACKED_PANELS || format == PACKED_VECTOR) {
-        int64_t padded = (entry->n + panel - 1) / panel * panel;
+        int64_t padded = (entry->n / groups + panel - 1) / panel * panel * groups;
 
         entry->zero = padded != entry->n;
         entry->count = padded * entry->k;
     }
-    if (format == PACKED_PANELS) {
-        int64_t whole = entry->n / panel * panel;
+    for (int g = 0; g < groups; g++) {
+        int64_t n = entry->n / groups, whole = format == PACKED_PANELS ? n / panel * panel : 0;
+        int64_t to = g * (entry->count / groups);
 
         if (whole > 0)
-            make_part(cx, entry, loops, loop_count, source->ndim, 0, whole, panel, true);
-        if (entry->n > whole)
-            make_part(cx, entry, loops, loop_count, source->ndim, whole, entry->n - whole, panel, false);
-    } else {
-        make_part(cx, entry, loops, loop_count, source->ndim, 0, entry->n, panel, false);
+            make_part(cx, entry, loops, loop_count, source->ndim, g * n, whole, panel, true, to);
+        if (n > whole || entry->n == 0)
+            make_part(cx, entry, loops, loop_count, source->ndim, g * n + whole, n - whole, panel, false,
+                      to + whole * entry->k);
     }
     for (int p = 0; p < entry->part_count; p++)
         nest_normalise(&cx->arena, &entry->parts[p].nest);
@@ -290,13 +296,13 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
 }
 
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
-                                enum packed_format format, struct value *value, int n_axis)
+                                enum packed_format format, struct value *value, int n_axis, int groups)
 {
-    return find_or_make(cx, group, root, format, value, n_axis, true);
+    return find_or_make(cx, group, root, format, value, n_axis, groups, true);
 }
 
 const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
-                               enum packed_format format, struct value *value, int n_axis)
+                               enum packed_format format, struct value *value, int n_axis, int groups)
 {
-    return find_or_make(cx, group, root, format, value, n_axis, false);
+    return find_or_make(cx, group, root, format, value, n_axis, groups, false);
 }

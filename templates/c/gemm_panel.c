@@ -5,10 +5,11 @@
  * rows x columns over all of K (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008),
  * which read as many neighbouring panels as the registers of the target hold. */
 
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. */
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
 MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int rows, const int columns, const int sets,
-                             const int row, const int column T_ARGS)
+                             const int row, const int column, const int share, const int turn T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -26,6 +27,8 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     MODC_ROLL
     for (int k = 0; k < T_k / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * T_LANES * T_k + (turn * T_k + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
@@ -91,27 +94,30 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
     if (T_n * T_k * (int)sizeof(T_real) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band T_PASS);
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
             if (rest > 0)
-                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band T_PASS);
+                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0 T_PASS);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band T_PASS);
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
             if (rest > 0)
-                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band T_PASS);
+                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
         }
     } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = T_n * T_k * (int)sizeof(T_real) > 1024 * 1024 && part <= T_P ? part : 0;
+
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band T_PASS);
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t T_PASS);
             for (int t = 0; t < flat; t++)
-                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band T_PASS);
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t T_PASS);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band T_PASS);
+            T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0 T_PASS);
         for (int t = 0; rest > 0 && t < flat; t++)
-            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band T_PASS);
+            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
     }
 }
 
@@ -126,7 +132,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 #else
     int row = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-    T_NAME_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS T_PASS);
+    if (row > 0)
+        T_NAME_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS T_PASS);
 #if MODC_TILE_ROWS > 8
     if ((T_m - row) & 8) {
         T_NAME_strip(y, x, w, bias, 8, row, 0, 1 T_PASS);

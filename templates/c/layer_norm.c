@@ -1,14 +1,14 @@
 /* y = (x - mean) / sqrt(variance + T_eps) * w + bias over rows of T_k, and the tail: y, x (T_m, T_k), w and bias (T_k).
  *
  * The biased variance, from a second pass around the mean: two passes over a row in cache are as fast as one, and safe
- * (torch.nn.functional.layer_norm). Fits: rows are contiguous; T_m and T_k may be sizes. */
+ * (torch.nn.functional.layer_norm). Fits: rows are contiguous, T_ldx apart; T_m and T_k may be sizes. */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     const int four = T_k / (4 * T_LANES) * (4 * T_LANES), full = T_k / T_LANES * T_LANES;
 
     for (int r = 0; r < T_m; r++) {
-        const T_real *const row = x + r * T_k;
+        const T_real *const row = x + r * T_ldx;
         T_vec part[4] = {T_V(set)(0), T_V(set)(0), T_V(set)(0), T_V(set)(0)}, middle;
         T_real sum, mean, scale;
 

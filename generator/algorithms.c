@@ -105,7 +105,7 @@ static double cost_strided(const struct op *op)
 
 static bool fits_conv(const struct graph *graph, const struct op *op)
 {
-    return is_packed_weight(graph, op) && op->window.channels_last && op->window.groups == 1;
+    return is_packed_weight(graph, op) && op->window.channels_last;
 }
 
 static bool fits_depthwise(const struct graph *graph, const struct op *op)

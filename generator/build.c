@@ -50,13 +50,12 @@ struct value *build_const(struct eval *eval, struct loc loc, const struct tensor
     return value;
 }
 
-struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
+/* Infers and checks an op whose output value is there; computes it where all inputs are constant, else appends it. */
+static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op, bool constant)
 {
-    bool constant = op->input_count > 0 || op->code == GRAPH_OP_MAP;
     const char *fault;
 
     op->loc = loc;
-    op->outputs[0] = new_value(eval, op, loc);
     op->output_count = 1;
     fault = op_rows[op->code].infer(eval->cx, op);
     if (fault) {
@@ -65,9 +64,6 @@ struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
     }
     for (int i = 0; i < op->input_count; i++)
         constant &= op->inputs[i]->constant != NULL;
-    for (int i = 0; op->dag && i < op->dag->count; i++)
-        if (op->dag->nodes[i].prim == PRIM_DIM)
-            constant = false;
     for (int i = 0; i < op->outputs[0]->ndim; i++)
         constant &= dim_is_const(op->outputs[0]->dims[i], NULL);
     if (constant) {
@@ -82,6 +78,17 @@ struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
     }
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
     return op->outputs[0];
+}
+
+struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
+{
+    bool constant = op->input_count > 0 || op->code == GRAPH_OP_MAP;
+
+    for (int i = 0; op->dag && i < op->dag->count; i++)
+        if (op->dag->nodes[i].prim == PRIM_DIM)
+            constant = false;
+    op->outputs[0] = new_value(eval, op, loc);
+    return finish_op(eval, loc, op, constant);
 }
 
 /* A constant of one element reads as a number inside a dag. */
@@ -384,39 +391,13 @@ static struct op *view_op(struct eval *eval, enum view_kind kind, struct value *
 static struct value *build_view(struct eval *eval, struct loc loc, struct op *op, int ndim,
                                 const struct dim *const *dims)
 {
-    struct value *input = op->inputs[0];
+    struct value *out = new_value(eval, op, loc);
 
-    op->loc = loc;
-    op->outputs[0] = new_value(eval, op, loc);
-    op->output_count = 1;
-    op->outputs[0]->dtype = input->dtype;
-    op->outputs[0]->ndim = ndim;
-    memcpy(op->outputs[0]->dims, dims, (size_t)ndim * sizeof *dims);
-
-    const char *fault = op_rows[GRAPH_OP_VIEW].infer(eval->cx, op);
-
-    if (fault) {
-        diag_error(eval->cx, loc, "%s", fault);
-        return NULL;
-    }
-    if (input->constant) {
-        bool known = true;
-
-        for (int i = 0; i < ndim; i++)
-            known &= dim_is_const(dims[i], NULL);
-        if (known) {
-            struct tensor *result = op_interpret(eval->cx, op);
-
-            if (result)
-                return build_const(eval, loc, result);
-        }
-    }
-    if (!eval->graph) {
-        diag_error(eval->cx, loc, "this must be known while generating");
-        return NULL;
-    }
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
-    return op->outputs[0];
+    out->dtype = op->inputs[0]->dtype;
+    out->ndim = ndim;
+    memcpy(out->dims, dims, (size_t)ndim * sizeof *dims);
+    op->outputs[0] = out;
+    return finish_op(eval, loc, op, true);
 }
 
 struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm)

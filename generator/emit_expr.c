@@ -189,11 +189,13 @@ static const char *at(const struct printer *p, struct piece piece, enum rank ran
 }
 
 /* a operator b, which groups from the left; comparisons do not group. */
-static struct piece infix(struct printer *p, struct piece a, const char *operator, struct piece b, enum rank rank)
+static struct piece infix(struct printer *p, struct piece a, const char *operator, struct piece b,
+                          enum rank rank)
 {
     enum rank tighter = (enum rank)(rank - 1);
 
-    return format(p, rank, "%s %s %s", at(p, a, rank == RANK_COMPARE ? tighter : rank), operator, at(p, b, tighter));
+    return format(p, rank, "%s %s %s", at(p, a, rank == RANK_COMPARE ? tighter : rank), operator,
+                  at(p, b, tighter));
 }
 
 const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t integer)
@@ -242,16 +244,44 @@ static bool is_float_const(const struct dag_node *node)
 /* ---- names of nodes ---------------------------------------------------------------------------------- */
 
 static const char *const nouns[PRIM_COUNT] = {
-    [PRIM_LOAD] = "v", [PRIM_CONST] = "number", [PRIM_DIM] = "size", [PRIM_CAST] = "converted",
-    [PRIM_ADD] = "sum", [PRIM_SUB] = "difference", [PRIM_MUL] = "product", [PRIM_DIV] = "quotient",
-    [PRIM_FLOORDIV] = "quotient", [PRIM_MOD] = "remainder", [PRIM_POW] = "power", [PRIM_MIN] = "least",
-    [PRIM_MAX] = "most", [PRIM_NEG] = "negative", [PRIM_ABS] = "magnitude", [PRIM_EXP] = "exponential",
-    [PRIM_EXPM1] = "exponential", [PRIM_LOG] = "logarithm", [PRIM_LOG1P] = "logarithm",
-    [PRIM_TANH] = "tangent", [PRIM_ERF] = "error", [PRIM_SQRT] = "root", [PRIM_RSQRT] = "inverse_root",
-    [PRIM_SIN] = "sine", [PRIM_COS] = "cosine", [PRIM_FLOOR] = "whole", [PRIM_ISNAN] = "is_nan",
-    [PRIM_EQ] = "equal", [PRIM_NE] = "unequal", [PRIM_LT] = "less", [PRIM_LE] = "at_most",
-    [PRIM_GT] = "greater", [PRIM_GE] = "at_least", [PRIM_AND] = "both", [PRIM_OR] = "either",
-    [PRIM_XOR] = "one_of", [PRIM_NOT] = "inverse", [PRIM_SELECT] = "chosen",
+    [PRIM_LOAD] = "v",
+    [PRIM_CONST] = "number",
+    [PRIM_DIM] = "size",
+    [PRIM_CAST] = "converted",
+    [PRIM_ADD] = "sum",
+    [PRIM_SUB] = "difference",
+    [PRIM_MUL] = "product",
+    [PRIM_DIV] = "quotient",
+    [PRIM_FLOORDIV] = "quotient",
+    [PRIM_MOD] = "remainder",
+    [PRIM_POW] = "power",
+    [PRIM_MIN] = "least",
+    [PRIM_MAX] = "most",
+    [PRIM_NEG] = "negative",
+    [PRIM_ABS] = "magnitude",
+    [PRIM_EXP] = "exponential",
+    [PRIM_EXPM1] = "exponential",
+    [PRIM_LOG] = "logarithm",
+    [PRIM_LOG1P] = "logarithm",
+    [PRIM_TANH] = "tangent",
+    [PRIM_ERF] = "error",
+    [PRIM_SQRT] = "root",
+    [PRIM_RSQRT] = "inverse_root",
+    [PRIM_SIN] = "sine",
+    [PRIM_COS] = "cosine",
+    [PRIM_FLOOR] = "whole",
+    [PRIM_ISNAN] = "is_nan",
+    [PRIM_EQ] = "equal",
+    [PRIM_NE] = "unequal",
+    [PRIM_LT] = "less",
+    [PRIM_LE] = "at_most",
+    [PRIM_GT] = "greater",
+    [PRIM_GE] = "at_least",
+    [PRIM_AND] = "both",
+    [PRIM_OR] = "either",
+    [PRIM_XOR] = "one_of",
+    [PRIM_NOT] = "inverse",
+    [PRIM_SELECT] = "chosen",
 };
 
 /* The type that the node's text has. */
@@ -276,7 +306,8 @@ static void name_node(struct printer *p, int index)
     if (node->prim == PRIM_LOAD)
         wish = arena_format(p->arena, "v%d", node->input);
     wish = names_new(p->place->names, wish);
-    text_printf(p->place->before, "%sconst %s %s = %s;\n", p->place->indent, node_type(p, index), wish, piece->text);
+    text_printf(p->place->before, "%sconst %s %s = %s;\n", p->place->indent, node_type(p, index), wish,
+                piece->text);
     *piece = (struct piece){wish, RANK_PRIMARY};
 }
 
@@ -464,7 +495,7 @@ static const char *as_unsigned(struct printer *p, const struct dag_node *node, i
 /* Types narrower than int are computed in int, which holds the result, and narrowed; int32 and int64 wrap as
  * unsigned. */
 static struct piece wrapping(struct printer *p, const struct dag_node *node, const char *operator,
-                             const struct piece *a)
+                             const struct piece * a)
 {
     const char *type = dtype_rows[node->dtype].c;
     enum rank rank = operator[0] == '*' ? RANK_PRODUCT : RANK_SUM;
@@ -487,9 +518,11 @@ static struct piece integer_call(struct printer *p, const struct dag_node *node,
 }
 
 /* condition ? a : b; narrow types are narrowed again. */
-static struct piece choice(struct printer *p, enum dtype dtype, const char *condition, struct piece a, struct piece b)
+static struct piece choice(struct printer *p, enum dtype dtype, const char *condition, struct piece a,
+                           struct piece b)
 {
-    struct piece piece = format(p, RANK_CHOICE, "%s ? %s : %s", condition, at(p, a, RANK_SUM), at(p, b, RANK_SUM));
+    struct piece piece = format(p, RANK_CHOICE, "%s ? %s : %s", condition, at(p, a, RANK_SUM),
+                                at(p, b, RANK_SUM));
 
     if (!dtype_is_int(dtype) || dtype_rows[dtype].bytes >= 4)
         return piece;
@@ -540,7 +573,7 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
     case PRIM_AND:
     case PRIM_OR:
     case PRIM_XOR: {
-        const char *operator = node->prim == PRIM_AND ? "&" : node->prim == PRIM_OR ? "|" : "^";
+        const char *operator= node->prim == PRIM_AND ? "&" : node->prim == PRIM_OR ? "|" : "^";
         const char *x = at(p, a[0], RANK_UNARY), *y = at(p, a[1], RANK_UNARY);
 
         if (narrow)
@@ -668,7 +701,7 @@ static struct piece vector_mask(struct printer *p, const struct dag_node *node, 
     case PRIM_AND:
     case PRIM_OR:
     case PRIM_XOR: {
-        const char *operator = node->prim == PRIM_AND ? "&" : node->prim == PRIM_OR ? "|" : "^";
+        const char *operator= node->prim == PRIM_AND ? "&" : node->prim == PRIM_OR ? "|" : "^";
 
         return format(p, RANK_BITS, "%s %s %s", at(p, a[0], RANK_UNARY), operator, at(p, a[1], RANK_UNARY));
     }
@@ -702,7 +735,9 @@ static struct piece vector_node(struct printer *p, const struct dag_node *node)
     case PRIM_CAST: { /* of a mask */
         struct piece one = number_piece(p, p->lanes, 1.0, 0), zero = number_piece(p, p->lanes, 0.0, 0);
 
-        return call(p, p->lanes, "select", 3, (struct piece[]){a[0], call(p, p->lanes, "set", 1, &one), call(p, p->lanes, "set", 1, &zero)});
+        return call(
+            p, p->lanes, "select", 3,
+            (struct piece[]){a[0], call(p, p->lanes, "set", 1, &one), call(p, p->lanes, "set", 1, &zero)});
     }
     case PRIM_SELECT:
         if (p->uniform[node->args[0]])
@@ -805,7 +840,8 @@ struct piece expr_scalar_piece(struct cx *cx, const struct dag *dag, const struc
     return print_dag(&printer);
 }
 
-const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes, const struct expr_place *place)
+const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes,
+                              const struct expr_place *place)
 {
     struct printer printer = {.cx = cx, .dag = dag, .place = place, .vector = true, .lanes = lanes};
     struct piece piece = print_dag(&printer);

@@ -44,12 +44,13 @@ struct kernel {
     const char *name;
     struct nest nest; /* normalised */
     struct names names;
-    const char **parameter;      /* of each operand: "y", "x0", ... */
-    const char **pointer;        /* the same, or the pointer to the row that the loops are at */
-    bool *in_row;                /* pointer[i] includes the axes before the last */
-    const char *index[MAX_DIMS]; /* where each axis is: a loop's variable, or an expression; NULL: not inside */
-    bool *loaded;                /* which operands have vectors in the innermost loop */
-    const char **splat;          /* of each operand: the vector that holds its one value, or NULL */
+    const char **parameter; /* of each operand: "y", "x0", ... */
+    const char **pointer;   /* the same, or the pointer to the row that the loops are at */
+    bool *in_row;           /* pointer[i] includes the axes before the last */
+    const char
+        *index[MAX_DIMS]; /* where each axis is: a loop's variable, or an expression; NULL: not inside */
+    bool *loaded;         /* which operands have vectors in the innermost loop */
+    const char **splat;   /* of each operand: the vector that holds its one value, or NULL */
     struct block *block;
     int depth;
     struct text helpers; /* functions above the kernel */
@@ -195,7 +196,7 @@ static void open_block(struct kernel *k, const char *format, ...)
     k->depth++;
 }
 
-/* Braces only around more than one line. */
+/* Braces around more than one line, and below a head of more than one. */
 static void close_block(struct kernel *k)
 {
     struct block *block = k->block;
@@ -204,6 +205,7 @@ static void close_block(struct kernel *k)
 
     k->block = block->outer;
     k->depth--;
+    single = single && strlen(indent_text(k)) + strlen(block->head) <= LINE_WIDTH;
     k->names.count = block->names;
     begin_statement(k);
     if (block->unrolled)
@@ -324,8 +326,8 @@ static void add_parameter(struct text *parameters, const char *type, const char 
 }
 
 /* A parameter, and a line for it if the body does not use it after all. */
-static void declare_parameter(struct kernel *k, struct text *parameters, struct text *unused, const char *type,
-                              const char *name)
+static void declare_parameter(struct kernel *k, struct text *parameters, struct text *unused,
+                              const char *type, const char *name)
 {
     add_parameter(parameters, type, name);
     if (!mentions(k->block->text.data, name))
@@ -362,15 +364,16 @@ struct random_names {
     const char *seed, *counter, *stream;
 };
 
-static void end_kernel(struct kernel *k, struct text *out, const char *comment, const struct random_names *random)
+static void end_kernel(struct kernel *k, struct text *out, const char *comment,
+                       const struct random_names *random)
 {
     struct text parameters = text_new(k->arena), unused = text_new(k->arena);
 
     for (int i = 0; i < k->nest.operand_count; i++) {
         const char *type = dtype_rows[k->nest.operands[i].dtype].c;
 
-        declare_parameter(k, &parameters, &unused, arena_format(k->arena, "%s%s *", i > 0 ? "const " : "", type),
-                   k->parameter[i]);
+        declare_parameter(k, &parameters, &unused,
+                          arena_format(k->arena, "%s%s *", i > 0 ? "const " : "", type), k->parameter[i]);
     }
     if (random) {
         declare_parameter(k, &parameters, &unused, "uint64_t", random->seed);
@@ -555,7 +558,8 @@ static const char *load_text(struct kernel *k, int operand, int axis, const char
 }
 
 /* Names for loads that would make a line long. */
-static void name_loads(struct kernel *k, const struct value_source *source, const char **inputs, const bool *loads)
+static void name_loads(struct kernel *k, const struct value_source *source, const char **inputs,
+                       const bool *loads)
 {
     size_t length = 0;
     int count = 0;
@@ -579,7 +583,8 @@ static void name_loads(struct kernel *k, const struct value_source *source, cons
     }
 }
 
-static const char *vector_value(struct kernel *k, const struct value_source *source, int axis, const char *count)
+static const char *vector_value(struct kernel *k, const struct value_source *source, int axis,
+                                const char *count)
 {
     const struct dag *dag = source->dag;
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
@@ -621,7 +626,8 @@ static void make_function(struct kernel *k, struct value_source *source, const c
     for (int i = 0; i < dag->input_count; i++) {
         bool reduced = source->reduced && i == 0;
 
-        inputs[i] = names_new(&names, reduced ? "value" : arena_format(k->arena, "x%d", operand_of(source, i) - 1));
+        inputs[i] = names_new(&names,
+                              reduced ? "value" : arena_format(k->arena, "x%d", operand_of(source, i) - 1));
         if (loads[i])
             add_parameter(&parameters, vector_type(k), inputs[i]);
     }
@@ -634,9 +640,11 @@ static void make_function(struct kernel *k, struct value_source *source, const c
 
     source->function = arena_format(k->arena, "%s_%s", k->name, suffix);
     text_printf(&k->helpers, "/* One vector of what %s %s. */\n", k->name,
-                source->reduced ? "stores" : source->first == 1 && strcmp(suffix, "head") == 0 ? "reduces" : "computes");
+                source->reduced                                     ? "stores"
+                : source->first == 1 && strcmp(suffix, "head") == 0 ? "reduces"
+                                                                    : "computes");
     add_line(&k->helpers, arena_format(k->arena, "MODC_INLINE %s %s(%s)", vector_type(k), source->function,
-                                          parameters.data));
+                                       parameters.data));
     text_add(&k->helpers, "{\n");
     add_lines(&k->helpers, before->data);
     text_add(&k->helpers, before->length > 0 ? "\n" : "");
@@ -677,8 +685,8 @@ static void vector_row(struct kernel *k, const struct row *row)
         if (whole && !counted) {
             open_block(k, "%s", "");
             name = loop_name(k);
-            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s += %s)", name, row->start, name,
-                                          row->stop, name, step);
+            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s += %s)", name, row->start,
+                                          name, row->stop, name, step);
             k->index[row->axis] = name;
             row->body(k, row->data, streams, NULL);
             close_loop(k, row->axis);
@@ -838,7 +846,8 @@ static void map_copy(struct kernel *k)
     for (int axis = 0; axis < last; axis++)
         open_loop(k, axis);
     if (dim_is_const(k->nest.dims[last], NULL))
-        statement(k, "memcpy(%s, %s, %s * sizeof *%s);", address(k, 0), address(k, 1), count, k->parameter[0]);
+        statement(k, "memcpy(%s, %s, %s * sizeof *%s);", address(k, 0), address(k, 1), count,
+                  k->parameter[0]);
     else
         statement(k, "memcpy(%s, %s, (size_t)%s * sizeof *%s);", address(k, 0), address(k, 1), count,
                   k->parameter[0]);
@@ -918,10 +927,12 @@ static bool is_arg(enum reduce_kind kind)
 /* What an accumulator starts from, as the type of the elements. */
 static const char *neutral_text(struct kernel *k, const struct reduction *r)
 {
-    static const int64_t least[] = {[DTYPE_BOOL] = 0,          [DTYPE_UINT8] = 0,         [DTYPE_INT8] = INT8_MIN,
-                                    [DTYPE_INT16] = INT16_MIN, [DTYPE_INT32] = INT32_MIN, [DTYPE_INT64] = INT64_MIN};
-    static const int64_t most[] = {[DTYPE_BOOL] = 1,          [DTYPE_UINT8] = UINT8_MAX, [DTYPE_INT8] = INT8_MAX,
-                                   [DTYPE_INT16] = INT16_MAX, [DTYPE_INT32] = INT32_MAX, [DTYPE_INT64] = INT64_MAX};
+    static const int64_t least[] = {
+        [DTYPE_BOOL] = 0,          [DTYPE_UINT8] = 0,         [DTYPE_INT8] = INT8_MIN,
+        [DTYPE_INT16] = INT16_MIN, [DTYPE_INT32] = INT32_MIN, [DTYPE_INT64] = INT64_MIN};
+    static const int64_t most[] = {
+        [DTYPE_BOOL] = 1,          [DTYPE_UINT8] = UINT8_MAX, [DTYPE_INT8] = INT8_MAX,
+        [DTYPE_INT16] = INT16_MAX, [DTYPE_INT32] = INT32_MAX, [DTYPE_INT64] = INT64_MAX};
     bool real = dtype_is_float(r->dtype);
     double number = 0;
     int64_t integer = 0;
@@ -996,7 +1007,8 @@ static void combine(struct kernel *k, const struct reduction *r, bool vector, co
 }
 
 /* Declares an accumulator of so many vectors, or of one scalar for 0, at its neutral value. */
-static const char *declare_accumulator(struct kernel *k, const struct reduction *r, int streams, const char *name)
+static const char *declare_accumulator(struct kernel *k, const struct reduction *r, int streams,
+                                       const char *name)
 {
     const char *type = vector_type(k), *neutral = r->neutral;
 
@@ -1055,10 +1067,11 @@ static const char *horizontal(struct kernel *k, const struct reduction *r, const
     if (r->row.streams == 1)
         return arena_format(k->arena, "%s_%s(%s)", type, row->horizontal, name);
     if (!row->combine)
-        return arena_format(k->arena, "%s_%s((%s[0] %s %s[1]) %s (%s[2] %s %s[3]))", type, row->horizontal, name,
-                            row->operator, name, row->operator, name, row->operator, name);
-    return arena_format(k->arena, "%s_%s(%s_%s(%s_%s(%s[0], %s[1]), %s_%s(%s[2], %s[3])))", type, row->horizontal, type,
-                        row->combine, type, row->combine, name, name, type, row->combine, name, name);
+        return arena_format(k->arena, "%s_%s((%s[0] %s %s[1]) %s (%s[2] %s %s[3]))", type, row->horizontal,
+                            name, row->operator, name, row->operator, name, row->operator, name);
+    return arena_format(k->arena, "%s_%s(%s_%s(%s_%s(%s[0], %s[1]), %s_%s(%s[2], %s[3])))", type,
+                        row->horizontal, type, row->combine, type, row->combine, name, name, type,
+                        row->combine, name, name);
 }
 
 /* The position along the flattened reduced axes. */
@@ -1088,7 +1101,7 @@ static const char *flat_index(struct kernel *k)
 static void add_element(struct kernel *k, const struct reduction *r)
 {
     struct piece value = scalar_value(k, &r->head);
-    const char *name, *accumulator = r->accumulator, *operator = kind_rows[r->kind].operator;
+    const char *name, *accumulator = r->accumulator, *operator= kind_rows[r->kind].operator;
     bool real = dtype_is_float(r->dtype);
 
     if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL) {
@@ -1117,8 +1130,8 @@ static void add_element(struct kernel *k, const struct reduction *r)
         statement(k, "%s = %s;", accumulator, name);
     } else {
         if (real) /* the first NaN wins */
-            open_block(k, "if (%s %s %s || (%s != %s && %s == %s))", name, operator, r->best, name, name, r->best,
-                       r->best);
+            open_block(k, "if (%s %s %s || (%s != %s && %s == %s))", name, operator, r->best, name, name,
+                       r->best, r->best);
         else
             open_block(k, "if (%s %s %s)", name, operator, r->best);
         statement(k, "%s = %s;", r->best, name);
@@ -1218,8 +1231,8 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
             r->row.count = r->block;
         } else {
             stop = names_new(&k->names, "stop");
-            declare(k, "const int %s = %s - %s < %lld ? %s : %s + %lld;", stop, end, start, (long long)r->block, end,
-                    start, (long long)r->block);
+            declare(k, "const int %s = %s - %s < %lld ? %s : %s + %lld;", stop, end, start,
+                    (long long)r->block, end, start, (long long)r->block);
             r->row.count = -1;
         }
         part = declare_accumulator(k, r, streams, name);
@@ -1233,8 +1246,8 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
             r->row = row;
             open_block(k, "%s", "");
             k->index[r->split] = loop_name(k);
-            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s++)", k->index[r->split], start,
-                                          k->index[r->split], stop, k->index[r->split]);
+            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s++)", k->index[r->split],
+                                          start, k->index[r->split], stop, k->index[r->split]);
             add_loops(k, r, r->split, streams);
             close_loop(k, r->split);
         }
@@ -1244,17 +1257,23 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
     }
 }
 
-/* The position of the best of a row, or of the first NaN; the last one needs no look. */
+/* The position of the best of a row: every element before it is worse, or, where the best is NaN, a number. The last
+ * element needs no look. */
 static const char *find_in_row(struct kernel *k, const struct reduction *r, const char *best)
 {
     int axis = k->nest.ndim - 1;
-    const char *name = names_new(&k->names, "best"), *index = names_new(&k->names, "index"), *value;
+    const char *name = names_new(&k->names, "best"), *index = names_new(&k->names, "index"), *value, *last;
 
+    if (r->row.count >= 0)
+        last = arena_format(k->arena, "%lld", (long long)r->row.count - 1);
+    else
+        last = arena_format(k->arena, "%s - 1", r->row.stop);
     declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, name, best);
     declare(k, "int %s = 0;", index);
     k->index[axis] = index;
     value = element(k, 1);
-    open_block(k, "while (%s < %s - 1 && %s != %s && %s == %s)", index, r->row.stop, value, name, value, value);
+    open_block(k, "while (%s < %s && (%s %s %s || (%s != %s && %s == %s)))", index, last, name,
+               kind_rows[r->kind].operator, value, name, name, value, value);
     statement(k, "%s++;", index);
     close_loop(k, axis);
     return index;
@@ -1268,7 +1287,8 @@ static const char *reduce_all(struct kernel *k, struct reduction *r, int streams
     int opened[MAX_DIMS], count = 0;
 
     if (r->split < 0) {
-        sum = declare_accumulator(k, r, streams, streams > 1 || r->way == REDUCE_ROWS ? kind->many : kind->one);
+        sum = declare_accumulator(k, r, streams,
+                                  streams > 1 || r->way == REDUCE_ROWS ? kind->many : kind->one);
         r->accumulator = sum;
         add_loops(k, r, -1, streams);
         if (r->way != REDUCE_ROWS)
@@ -1389,8 +1409,8 @@ static enum reduce_way choose_way(struct kernel *k, const struct reduction *r)
         return REDUCE_ELEMENTS;
     if (k->nest.reduced[last])
         return kind->horizontal && (!is_arg(r->kind) || finds_in_row(k, r)) ? REDUCE_ROWS : REDUCE_ELEMENTS;
-    if (is_arg(r->kind) || !operands_vectorise(k, r->tail.dag, 1 + heads, count - 1 - heads) || !stride_is(k, 0, last, 1) ||
-        !dag_vectorises(r->head.dag, &lanes) || lanes != k->lanes)
+    if (is_arg(r->kind) || !operands_vectorise(k, r->tail.dag, 1 + heads, count - 1 - heads) ||
+        !stride_is(k, 0, last, 1) || !dag_vectorises(r->head.dag, &lanes) || lanes != k->lanes)
         return REDUCE_ELEMENTS;
     return REDUCE_COLUMNS;
 }
@@ -1476,9 +1496,9 @@ static enum dtype value_dtype(const struct reduction *r)
     return is_arg(r->kind) || wraps(r) ? DTYPE_INT64 : r->dtype;
 }
 
-void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                        enum reduce_kind kind, const struct dag *head, const struct dag *tail,
-                        const struct size *const *sizes, int size_count)
+void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
+                        struct nest nest, enum reduce_kind kind, const struct dag *head,
+                        const struct dag *tail, const struct size *const *sizes, int size_count)
 {
     struct reduction r = {.kind = kind, .split = -1};
     struct kernel k;
@@ -1524,8 +1544,9 @@ static void store_random(struct kernel *k, struct value_source *tail, const char
     statement(k, "%s = %s;", element(k, 0), value.text);
 }
 
-void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                        const struct dag *tail, const struct size *const *sizes, int size_count)
+void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
+                        struct nest nest, const struct dag *tail, const struct size *const *sizes,
+                        int size_count)
 {
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
     struct kernel k = begin_kernel(cx, name, nest, dag, NULL, sizes, size_count);
@@ -1549,7 +1570,8 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         if (dim_is_const(k.nest.dims[0], &count) && count % 4 == 0)
             k.block->head = arena_format(k.arena, "for (int %s = 0; %s < 4; %s++)", j, j, j);
         else
-            k.block->head = arena_format(k.arena, "for (int %s = 0; %s < 4 && %s < %s - %s; %s++)", j, j, j, end, i, j);
+            k.block->head = arena_format(k.arena, "for (int %s = 0; %s < 4 && %s < %s - %s; %s++)", j, j, j,
+                                         end, i, j);
         k.index[0] = arena_format(k.arena, "%s + %s", i, j);
         store_random(&k, &source, arena_format(k.arena, "%s[%s]", words, j));
         close_blocks(&k, 2);
@@ -1568,8 +1590,9 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
             statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", random.seed, position, key, words);
         else
             statement(&k, "modc_philox(%s, 0, %s, %s);", random.seed, key, words);
-        store_random(&k, &source, position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
-                                           : arena_format(k.arena, "%s[0]", words));
+        store_random(&k, &source,
+                     position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
+                              : arena_format(k.arena, "%s[0]", words));
         close_blocks(&k, k.nest.ndim);
     }
     end_kernel(&k, out, comment, &random);

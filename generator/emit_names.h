@@ -24,7 +24,16 @@ const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight);
 bool *dag_needed(struct arena *arena, const struct dag *dag);
 
 /* How strongly the outermost operator of a text binds, as in C's grammar. */
-enum rank { RANK_PRIMARY, RANK_UNARY, RANK_PRODUCT, RANK_SUM, RANK_COMPARE, RANK_BITS, RANK_LOGIC, RANK_CHOICE };
+enum rank {
+    RANK_PRIMARY,
+    RANK_UNARY,
+    RANK_PRODUCT,
+    RANK_SUM,
+    RANK_COMPARE,
+    RANK_BITS,
+    RANK_LOGIC,
+    RANK_CHOICE
+};
 
 struct piece {
     const char *text;
@@ -40,7 +49,8 @@ struct expr_place {
     struct names *names;
 };
 struct piece expr_scalar_piece(struct cx *cx, const struct dag *dag, const struct expr_place *place);
-const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes, const struct expr_place *place);
+const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes,
+                              const struct expr_place *place);
 
 /* The text of a piece as an operand of an operator: in parentheses unless it binds as strongly as `rank`. */
 const char *piece_text(struct arena *arena, struct piece piece, enum rank rank);

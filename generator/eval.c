@@ -10,8 +10,10 @@
 
 #include "layers.h"
 #include "module.h"
+#include "pytorch.h"
 
 #define EVAL_MAX_DEPTH 64
+#define EVAL_MAX_CALLS 100000
 
 /* ---- making values ---------------------------------------------------------------------------------------- */
 
@@ -258,11 +260,51 @@ static bool find_global(const char *name, struct loc loc, struct ev *out)
     return false;
 }
 
+/* Words that YAML takes for a bool, or Python nearly does. */
+static bool is_like_bool(const char *name)
+{
+    static const char *const words[] = {"yes", "no", "on", "off", "Yes", "No", "On", "Off", "TRUE", "FALSE", "YES", "NO"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    const char **known = NULL;
+    bool partial = eval->partial;
+    int known_count = 0, count;
+
+    for (struct scope *s = scope; s; s = s->outer) {
+        partial |= s->partial;
+        for (int i = 0; i < s->count; i++)
+            ARENA_PUSH(&eval->cx->arena, known, known_count, s->items[i].name);
+        if (s->names)
+            s->names(eval, s, &known, &known_count);
+    }
+
+    const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
+
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
+    if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH, expr->text)) {
+        diag_error(eval->cx, expr->loc, "%s is not supported yet by this version of modc", expr->text);
+        return;
+    }
+    if (partial && !diag_nearest(expr->text, known, known_count))
+        return; /* it may be a name of what could not be read */
+    diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
+    if (is_like_bool(expr->text))
+        diag_hint(eval->cx, "a bool is written true or false");
+    else
+        diag_hint_nearest(eval->cx, expr->text, known, known_count);
+}
+
 static struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev out;
-    const char **known = NULL;
-    int known_count = 0, count;
 
     for (struct scope *s = scope; s; s = s->outer) {
         for (int i = 0; i < s->count; i++) {
@@ -273,32 +315,17 @@ static struct ev eval_name(struct eval *eval, struct scope *scope, const struct 
                     out.tensor = eval->refresh(eval, out.tensor);
                 return out;
             }
-            ARENA_PUSH(&eval->cx->arena, known, known_count, s->items[i].name);
         }
         if (strcmp(expr->text, "self") == 0 && s->self)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};
         if (s->find && s->find(eval, s, expr->text, expr->loc, &out))
             return out;
     }
-    if (find_global(expr->text, expr->loc, &out))
-        return out;
-
-    const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
-
-    diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
-    for (int i = 0; i < count; i++)
-        ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
-    for (struct scope *s = scope; s; s = s->outer) {
-        if (!s->self)
-            continue;
-        for (int i = 0; i < s->self->child_count; i++)
-            ARENA_PUSH(&eval->cx->arena, known, known_count, s->self->children[i]->name);
-        for (int i = 0; i < s->self->tensor_count; i++)
-            ARENA_PUSH(&eval->cx->arena, known, known_count, s->self->tensors[i]->name);
-        break;
+    if (!find_global(expr->text, expr->loc, &out)) {
+        unknown_name(eval, scope, expr);
+        return ev_bad(expr->loc);
     }
-    diag_hint_nearest(eval->cx, expr->text, known, known_count);
-    return ev_bad(expr->loc);
+    return out;
 }
 
 /* ---- operators -------------------------------------------------------------------------------------------- */
@@ -348,7 +375,19 @@ static struct ev operand_fault(struct eval *eval, struct loc loc, enum expr_op o
                                const struct ev *b)
 {
     diag_error(eval->cx, loc, "'%s' does not take %s and %s", expr_op_text(op), ev_kind_text(a), ev_kind_text(b));
+    if ((op == OP_AND || op == OP_OR) && (a->kind == EV_TENSOR || b->kind == EV_TENSOR))
+        diag_hint(eval->cx, "'%s' takes what is known while generating; for tensors write '%s'", expr_op_text(op),
+                  op == OP_AND ? "&" : "|");
     return ev_bad(loc);
+}
+
+/* Sums and products of known integers that leave 64 bits. */
+static bool overflows(enum expr_op op, int64_t a, int64_t b)
+{
+    int64_t out;
+
+    return (op == OP_ADD && __builtin_add_overflow(a, b, &out)) || (op == OP_SUB && __builtin_sub_overflow(a, b, &out)) ||
+           (op == OP_MUL && __builtin_mul_overflow(a, b, &out));
 }
 
 static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
@@ -363,7 +402,11 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
     known = dim_is_const(y, &j) && known;
 
     if ((op == OP_DIV || op == OP_FLOORDIV || op == OP_MOD) && dim_equals(y, 0)) {
-        diag_error(eval->cx, loc, "division by zero");
+        diag_error(eval->cx, b->loc, "division by zero");
+        return ev_bad(loc);
+    }
+    if (known && overflows(op, i, j)) {
+        diag_error(eval->cx, loc, "%lld %s %lld does not fit 64 bits", (long long)i, expr_op_text(op), (long long)j);
         return ev_bad(loc);
     }
     switch (op) {
@@ -431,6 +474,13 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
         }
         if (known)
             return ev_float(loc, pow((double)i, (double)j));
+        if (dim_is_const(y, &j) && j >= 0 && j <= MAX_DIMS) { /* of a size */
+            const struct dim *power = dim_const(arena, 1);
+
+            for (int64_t k = 0; k < j; k++)
+                power = dim_mul(arena, power, x);
+            return ev_dim(loc, power);
+        }
         break;
     case OP_DIV:
         if (known)
@@ -447,7 +497,8 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
     return ev_bad(loc);
 }
 
-static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op op, double x, double y)
+/* Of two numbers, of which one is a float. `b` is the right one. */
+static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op op, double x, double y, const struct ev *b)
 {
     switch (op) {
     case OP_ADD:
@@ -460,7 +511,7 @@ static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op o
     case OP_FLOORDIV:
     case OP_MOD:
         if (y == 0) {
-            diag_error(eval->cx, loc, "division by zero");
+            diag_error(eval->cx, b->loc, "division by zero");
             return ev_bad(loc);
         }
         if (op == OP_MOD) {
@@ -492,6 +543,7 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
                                     const struct ev *b)
 {
     bool a_int = a->kind == EV_INT || a->kind == EV_BOOL, b_int = b->kind == EV_INT || b->kind == EV_BOOL;
+    bool a_number = a_int || a->kind == EV_FLOAT, b_number = b_int || b->kind == EV_FLOAT;
     double x, y;
     bool truth;
 
@@ -503,10 +555,7 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
         return truth == (op == OP_OR) ? *a : *b;
     }
     if (a->kind == EV_TENSOR || b->kind == EV_TENSOR) {
-        bool a_fits = a->kind == EV_TENSOR || a_int || a->kind == EV_FLOAT;
-        bool b_fits = b->kind == EV_TENSOR || b_int || b->kind == EV_FLOAT;
-
-        if (!a_fits || !b_fits) {
+        if ((a->kind != EV_TENSOR && !a_number) || (b->kind != EV_TENSOR && !b_number)) {
             if (op == OP_EQ || op == OP_NE)
                 return ev_bool(loc, op == OP_NE);
             return operand_fault(eval, loc, op, a, b);
@@ -520,12 +569,11 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
     }
     if (a_int && b_int)
         return dim_binary(eval, loc, op, a, b);
-    if (ev_get_number(a, &x) && ev_get_number(b, &y)) {
-        struct ev out = number_binary(eval, loc, op, x, y);
-
-        return out.kind == EV_BAD && diag_errors(eval->cx) == 0 ? operand_fault(eval, loc, op, a, b) : out;
-    }
-    if ((a_int || a->kind == EV_FLOAT) && (b_int || b->kind == EV_FLOAT))
+    if (a_number && b_number && (op == OP_MATMUL || op >= OP_BITAND))
+        return operand_fault(eval, loc, op, a, b);
+    if (ev_get_number(a, &x) && ev_get_number(b, &y))
+        return number_binary(eval, loc, op, x, y, b);
+    if (a_number && b_number)
         return build_binary(eval, loc, op_prims[op].prim, op_prims[op].label, a, b); /* a size with a float */
     if (op == OP_EQ || op == OP_NE)
         return ev_bool(loc, ev_equal(a, b) == (op == OP_EQ));
@@ -539,8 +587,8 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
     if (op == OP_MUL && a->kind == EV_TUPLE && b_int) {
         int64_t times;
 
-        if (ev_get_int(b, &times) && times * a->count <= 4096) {
-            int count = times < 0 ? 0 : (int)times * a->count;
+        if (ev_get_int(b, &times) && (a->count == 0 || times <= 4096 / a->count)) {
+            int count = times < 0 || a->count == 0 ? 0 : (int)times * a->count;
             struct ev *items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
 
             for (int i = 0; i < count; i++)
@@ -590,6 +638,8 @@ static struct ev eval_unary(struct eval *eval, struct scope *scope, const struct
         return eval_binary_values(eval, expr->loc, expr->op == OP_POS ? OP_ADD : OP_SUB, &zero, &a);
     }
     diag_error(eval->cx, expr->loc, "'%s' does not take %s", expr_op_text(expr->op), ev_kind_text(&a));
+    if (expr->op == OP_NOT && a.kind == EV_TENSOR)
+        diag_hint(eval->cx, "'not' takes what is known while generating; for tensors write '~'");
     return ev_bad(expr->loc);
 }
 
@@ -617,15 +667,16 @@ static struct ev tensor_transposed(struct eval *eval, struct loc loc, struct val
     return ev_tensor(loc, build_permute(eval, loc, value, perm));
 }
 
+/* `name_loc` is the place of the name alone. */
 static struct ev module_attribute(struct eval *eval, struct scope *scope, struct module *module, struct loc loc,
-                                  const char *name)
+                                  const char *name, struct loc name_loc)
 {
     struct module *child = module_child(module, name);
     struct module_tensor *tensor = module_find_tensor(module, name);
     struct ev out;
 
     if (child)
-        return ev_module(loc, child);
+        return child->faulty ? ev_bad(loc) : ev_module(loc, child);
     if (tensor) {
         struct scope own = {.self = module};
 
@@ -644,7 +695,6 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
             return module->args[i].value;
     if (strcmp(name, "training") == 0)
         return ev_bool(loc, eval->training);
-    diag_error(eval->cx, loc, "%s has no attribute '%s'", module->class_name, name);
 
     const char **known = NULL;
     int count = 0;
@@ -655,7 +705,18 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
         ARENA_PUSH(&eval->cx->arena, known, count, module->tensors[i]->name);
     for (int i = 0; i < module->arg_count; i++)
         ARENA_PUSH(&eval->cx->arena, known, count, module->args[i].name);
-    diag_hint_nearest(eval->cx, name, known, count);
+    if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
+        return ev_bad(loc);
+    diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
+    if (diag_nearest(name, known, count)) {
+        diag_hint_nearest(eval->cx, name, known, count);
+    } else if (module->child_count > 0 && module->child_count <= 8 && !module->spec_class) {
+        struct text text = text_new(&eval->cx->arena);
+
+        for (int i = 0; i < module->child_count; i++)
+            text_printf(&text, "%s'%s'", i ? ", " : "", module->children[i]->name);
+        diag_hint(eval->cx, "it has %s", text.data);
+    }
     return ev_bad(loc);
 }
 
@@ -666,7 +727,7 @@ static struct ev space_attribute(struct eval *eval, struct scope *scope, const s
     enum dtype dtype;
 
     if (strcmp(space->text, "self") == 0)
-        return module_attribute(eval, scope, space->module, expr->loc, name);
+        return module_attribute(eval, scope, space->module, expr->loc, name, expr->name_loc);
     if (strcmp(space->text, "torch") == 0) {
         if (strcmp(name, "nn") == 0)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
@@ -687,9 +748,38 @@ static struct ev space_attribute(struct eval *eval, struct scope *scope, const s
     unsigned flag = strcmp(space->text, "torch") == 0 ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL;
     const char *const *known = function_names(eval->cx, flag, &count);
 
+    if (pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
+        diag_error(eval->cx, expr->name_loc, "%s.%s is not supported yet by this version of modc", space->text, name);
+        return ev_bad(expr->loc);
+    }
     diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
     diag_hint_nearest(eval->cx, name, known, count);
     return ev_bad(expr->loc);
+}
+
+static void unknown_attribute(struct eval *eval, const struct ev *base, const char *name, struct loc loc)
+{
+    static const char *const attributes[] = {"shape", "ndim", "dtype", "T", "mT"};
+    struct arena *arena = &eval->cx->arena;
+    const char **known = NULL;
+    int count = 0, methods;
+
+    if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
+        diag_error(eval->cx, loc, "the method '%s' is not supported yet by this version of modc", name);
+        return;
+    }
+    if (base->kind == EV_TENSOR) {
+        const char *const *names = function_names(eval->cx, FUNCTION_METHOD, &methods);
+
+        for (int i = 0; i < methods; i++)
+            ARENA_PUSH(arena, known, count, names[i]);
+        for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+            ARENA_PUSH(arena, known, count, attributes[i]);
+    }
+    for (int i = 0; base->kind == EV_TUPLE && base->fields && i < base->count; i++)
+        ARENA_PUSH(arena, known, count, base->fields[i]);
+    diag_error(eval->cx, loc, "%s has no attribute '%s'", ev_kind_text(base), name);
+    diag_hint_nearest(eval->cx, name, known, count);
 }
 
 static struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr)
@@ -704,7 +794,7 @@ static struct ev eval_attribute(struct eval *eval, struct scope *scope, const st
     case EV_SPACE:
         return space_attribute(eval, scope, &base, expr);
     case EV_MODULE:
-        return module_attribute(eval, scope, base.module, expr->loc, name);
+        return module_attribute(eval, scope, base.module, expr->loc, name, expr->name_loc);
     case EV_TUPLE:
         for (int i = 0; base.fields && i < base.count; i++)
             if (strcmp(base.fields[i], name) == 0)
@@ -732,11 +822,7 @@ static struct ev eval_attribute(struct eval *eval, struct scope *scope, const st
         break;
     }
 
-    int count = 0;
-    const char *const *known = base.kind == EV_TENSOR ? function_names(eval->cx, FUNCTION_METHOD, &count) : NULL;
-
-    diag_error(eval->cx, expr->name_loc, "%s has no attribute '%s'", ev_kind_text(&base), name);
-    diag_hint_nearest(eval->cx, name, known, count);
+    unknown_attribute(eval, &base, name, expr->name_loc);
     return ev_bad(expr->loc);
 }
 
@@ -807,6 +893,12 @@ static struct value *index_select(struct eval *eval, struct value *value, int ax
     if (dim_is_const(extent, &size) && dim_is_const(at, &i) && (i < 0 || i >= size)) {
         diag_error(eval->cx, loc, "index %s is out of range for dimension %d of size %lld", dim_text(arena, index->dim),
                    axis, (long long)size);
+        return NULL;
+    }
+    /* sizes count from 1 here, as far as bounds can tell: at 0 there is nothing to choose from */
+    if (dim_lower(at) < -1 || dim_lower(dim_sub(arena, extent, at)) < 0 || dim_upper(dim_sub(arena, extent, at)) <= 0) {
+        diag_error(eval->cx, loc, "index %s is in the range of dimension %d, of size %s, only for some sizes",
+                   dim_text(arena, index->dim), axis, dim_text(arena, extent));
         return NULL;
     }
     value = build_slice(eval, loc, value, axis, at, dim_const(arena, 1), dim_const(arena, 1));
@@ -907,8 +999,11 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
                        base.count);
             return ev_bad(expr->loc);
         }
-        base.items[at].loc = expr->loc;
-        return base.items[at];
+
+        struct ev item = base.items[at];
+
+        item.loc = expr->loc;
+        return item;
     }
     if (base.kind == EV_TUPLE && items[0].kind == EV_SLICE) {
         int64_t bound[3] = {0, base.count, 1};
@@ -929,9 +1024,10 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
             goto fault;
 
         struct ev *part = ARENA_ARRAY(&eval->cx->arena, base.count + 1, struct ev);
+        int64_t step = bound[2] < base.count ? bound[2] : base.count + 1;
         int n = 0;
 
-        for (int64_t i = bound[0]; i < bound[1]; i += bound[2])
+        for (int64_t i = bound[0]; i < bound[1]; i += step)
             part[n++] = base.items[i];
         return ev_tuple(eval, expr->loc, part, n);
     }
@@ -940,13 +1036,14 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
             if (at < 0)
                 at += base.module->child_count;
             if (at >= 0 && at < base.module->child_count)
-                return ev_module(expr->loc, base.module->children[at]);
+                return base.module->children[at]->faulty ? ev_bad(expr->loc)
+                                                         : ev_module(expr->loc, base.module->children[at]);
             diag_error(eval->cx, items[0].loc, "index %s is out of range: '%s' has %d children",
                        ev_text(eval, &items[0]), base.module->path, base.module->child_count);
             return ev_bad(expr->loc);
         }
         if (items[0].kind == EV_STRING)
-            return module_attribute(eval, scope, base.module, expr->loc, items[0].text);
+            return module_attribute(eval, scope, base.module, expr->loc, items[0].text, items[0].loc);
     }
 fault:
     diag_error(eval->cx, expr->loc, "%s cannot be indexed like this", ev_kind_text(&base));
@@ -969,6 +1066,18 @@ const struct signature *eval_signature(struct eval *eval, const char *text)
     return signature;
 }
 
+static void hint_signature(struct eval *eval, const char *what, const struct signature_arg *args, int count)
+{
+    struct text text = text_new(&eval->cx->arena);
+
+    for (int i = 0; i < count; i++) {
+        text_printf(&text, "%s%s%s", i ? ", " : "", args[i].name, args[i].value ? "=" : "");
+        if (args[i].value)
+            expr_print(&text, args[i].value);
+    }
+    diag_hint(eval->cx, "it is %s(%s)", what, text.data);
+}
+
 bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args, int count,
                int gather, const struct call *call)
 {
@@ -987,15 +1096,17 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
 
                 while (i + n < call->count && !call->names[i + n])
                     n++;
-                scope_bind(eval, scope, args[position].name, ev_tuple(eval, call->loc, call->args + i, n));
+                scope_bind(eval, scope, args[position].name,
+                           ev_tuple(eval, loc_join(call->args[i].loc, call->args[i + n - 1].loc), call->args + i, n));
                 given[position] = true;
                 position = count;
                 i += n - 1;
                 continue;
             }
             if (position >= count) {
-                diag_error(eval->cx, call->args[i].loc, "%s takes %d argument%s, found more", what, count,
-                           count == 1 ? "" : "s");
+                diag_error(eval->cx, call->args[i].loc, "%s takes %d argument%s, found %d", what, count,
+                           count == 1 ? "" : "s", call->count);
+                hint_signature(eval, what, args, count);
                 return false;
             }
             at = position++;
@@ -1027,7 +1138,8 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
             continue;
         if (!args[j].value) {
             if (fine) {
-                diag_error(eval->cx, call->loc, "%s misses argument '%s'", what, args[j].name);
+                diag_error(eval->cx, call->loc, "%s misses the argument '%s'", what, args[j].name);
+                hint_signature(eval, what, args, count);
             }
             fine = false;
             continue;
@@ -1079,17 +1191,39 @@ static struct ev call_elementwise(struct eval *eval, const struct elementwise_ro
     return build_elementwise(eval, call->loc, row, args, count - (row->flags & ELEMENTWISE_INPLACE ? 1 : 0));
 }
 
+/* Functions of the spec that run. */
+struct frame {
+    const struct spec_function *function;
+    const struct frame *outer;
+};
+
 static struct ev call_spec_function(struct eval *eval, struct scope *scope, const struct spec_function *function,
                                     const struct call *call)
 {
     struct scope *outer = scope, own = {0};
+    struct frame frame = {function, eval->frame};
+    struct ev out;
 
+    for (const struct frame *f = eval->frame; f; f = f->outer) {
+        if (f->function == function) {
+            diag_error(eval->cx, call->loc, "the function '%s' calls itself", function->name);
+            diag_hint(eval->cx, "functions are inlined where they are called, so none can be part of itself");
+            return ev_bad(call->loc);
+        }
+    }
+    if (++eval->calls > EVAL_MAX_CALLS) {
+        diag_error(eval->cx, call->loc, "functions are called more than %d times", EVAL_MAX_CALLS);
+        return ev_bad(call->loc);
+    }
     while (outer->outer) /* functions see constants, sizes and functions alone */
         outer = outer->outer;
     own.outer = outer;
     if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
-    return eval_statements(eval, &own, function->statements, function->count);
+    eval->frame = &frame;
+    out = eval_statements(eval, &own, function->statements, function->count);
+    eval->frame = frame.outer;
+    return out;
 }
 
 /* float(x), int(x), bool(x) of numbers that are known while generating. */
@@ -1191,6 +1325,8 @@ static bool call_python(struct eval *eval, const char *name, const struct call *
             if (n == 65536)
                 return false;
             ARENA_PUSH(&eval->cx->arena, items, n, ev_int(eval, call->loc, i));
+            if (overflows(OP_ADD, i, bound[2]))
+                break;
         }
         *out = ev_tuple(eval, call->loc, items, n);
         return true;
@@ -1209,11 +1345,19 @@ static bool call_python(struct eval *eval, const char *name, const struct call *
     return false;
 }
 
+/* What a function of Python takes that is none of PyTorch's as well; NULL: not one of them. */
+static const char *python_takes(const char *name)
+{
+    return strcmp(name, "len") == 0     ? "one tuple, list of modules, or tensor with dimensions"
+           : strcmp(name, "range") == 0 ? "one to three integers that are known while generating, for at most 65536 numbers"
+           : strcmp(name, "enumerate") == 0 ? "one tuple or list"
+                                            : NULL;
+}
+
 static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call)
 {
     if (eval->depth >= EVAL_MAX_DEPTH) {
         diag_error(eval->cx, call->loc, "calls are nested more than %d deep", EVAL_MAX_DEPTH);
-        diag_hint(eval->cx, "a function may not call itself");
         return ev_bad(call->loc);
     }
     eval->depth++;
@@ -1258,7 +1402,10 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         out = call_dtype(eval, callee, call);
         break;
     default:
-        diag_error(eval->cx, call->loc, "%s cannot be called", ev_kind_text(callee));
+        if (callee->kind == EV_SPACE && callee->module)
+            diag_error(eval->cx, call->loc, "a module cannot call itself");
+        else
+            diag_error(eval->cx, call->loc, "%s cannot be called", ev_kind_text(callee));
         out = ev_bad(call->loc);
     }
     eval->depth--;
@@ -1284,6 +1431,11 @@ static struct ev eval_call(struct eval *eval, struct scope *scope, const struct 
         python.loc = expr->loc;
         return python;
     }
+    if (expr->a->kind == EXPR_NAME && python_takes(expr->a->text)) {
+        if (!bad)
+            diag_error(eval->cx, expr->loc, "%s takes %s", expr->a->text, python_takes(expr->a->text));
+        return ev_bad(expr->loc);
+    }
     callee = eval_expr(eval, scope, expr->a);
     if (callee.kind == EV_BAD || bad)
         return ev_bad(expr->loc);
@@ -1300,8 +1452,14 @@ static struct ev eval_if(struct eval *eval, struct scope *scope, const struct ex
     if (condition.kind == EV_BAD)
         return condition;
     if (!ev_get_bool(&condition, &truth)) {
-        diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
-                   ev_kind_text(&condition));
+        if (condition.kind == EV_INT) {
+            diag_error(eval->cx, expr->b->loc, "'%s' depends on sizes that are only known at run time",
+                       dim_text(&eval->cx->arena, condition.dim));
+            diag_hint(eval->cx, "conditions must be known while generating; make the size a constant");
+        } else {
+            diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
+                       ev_kind_text(&condition));
+        }
         if (condition.kind == EV_TENSOR)
             diag_hint(eval->cx, "where(condition, a, b) chooses by a tensor");
         return ev_bad(expr->loc);
@@ -1469,15 +1627,17 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
     }
 }
 
-struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count)
+/* With `once` the first fault ends it: what follows in a body of the tables would say it again in other words. */
+static struct ev run_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,
+                                bool once)
 {
     for (int i = 0; i < count; i++) {
         const struct stmt *stmt = statements[i];
         struct ev value;
 
-        if (!stmt) /* its fault was said */
-            return ev_bad((struct loc){0});
         value = stmt->value ? eval_expr(eval, scope, stmt->value) : ev_none(stmt->loc);
+        if (once && value.kind == EV_BAD)
+            return value;
         switch (stmt->kind) {
         case STMT_ASSIGN:
             assign(eval, scope, stmt->target, value);
@@ -1489,16 +1649,22 @@ struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *c
             break;
         }
         case STMT_RETURN:
-            if (i + 1 < count && statements[i + 1]) {
+            if (i + 1 < count) {
                 diag_error(eval->cx, statements[i + 1]->loc, "nothing can follow 'return'");
                 return ev_bad(stmt->loc);
             }
             return value;
         case STMT_EXPR:
+            scope->partial |= stmt->value->kind == EXPR_BAD;
             break;
         }
     }
-    return ev_none((struct loc){0});
+    return scope->partial ? ev_bad((struct loc){0}) : ev_none((struct loc){0});
+}
+
+struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count)
+{
+    return run_statements(eval, scope, statements, count, false);
 }
 
 /* ---- texts of the tables ---------------------------------------------------------------------------------- */
@@ -1552,5 +1718,5 @@ struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, co
         relocate(statements[i]->target, eval->at);
         relocate(statements[i]->value, eval->at);
     }
-    return eval_statements(eval, scope, statements, count);
+    return run_statements(eval, scope, statements, count, true);
 }

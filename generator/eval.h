@@ -35,6 +35,7 @@ struct module;
 struct spec_function;
 struct function_row;
 struct eval;
+struct frame;
 
 struct ev {
     enum ev_kind kind;
@@ -75,7 +76,9 @@ struct scope {
     struct binding *items;
     int count;
     bool (*find)(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out);
-    const void *data; /* for find */
+    void (*names)(struct eval *eval, struct scope *scope, const char ***names, int *count); /* of find, for hints */
+    const void *data; /* for find and names */
+    bool partial; /* a statement could not be read: a name that is not known may be one of its */
     struct module *self; /* whose statements run; NULL in functions of the spec */
 };
 
@@ -86,6 +89,9 @@ struct eval {
     bool training;
     struct module_call *call; /* the module call whose statements run */
     int depth;                /* of nested calls */
+    int calls;                /* of functions of the spec, so far */
+    const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
+    bool partial;             /* as spec.h's */
     struct loc at;            /* the user's call, for faults inside bodies of the tables */
     /* Supplied by graph.c: what a module does when it is called, and a write to self.NAME or a part of it. */
     struct ev (*call_module)(struct eval *eval, struct module *module, const struct call *call);

@@ -209,8 +209,11 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
             diag_hint(eval->cx, "declare it under 'state:' or 'buffers:'");
         return false;
     }
+    if (tensor->faulty)
+        return false;
     if (tensor->kind == MODULE_PARAMETER) {
         diag_error(eval->cx, loc, "'%s' is a parameter; only buffers and state can be written", name);
+        diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
         return false;
     }
     slot = slot_value(eval, tensor, loc);
@@ -222,29 +225,29 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     }
     ndim = target->ndim;
     memcpy(dims, target->dims, sizeof dims);
-    if (!dims_broadcast(eval->cx, dims, &ndim, value) || ndim != target->ndim) {
-        diag_error(eval->cx, loc, "a value of shape %s does not fit '%s' of shape %s",
-                   shape_text(arena, value->ndim, value->dims), name, shape_text(arena, target->ndim, target->dims));
+    bool fits = dims_broadcast(eval->cx, dims, &ndim, value) && ndim == target->ndim;
+
+    for (int i = 0; fits && i < ndim; i++)
+        fits = dim_equal(dims[i], target->dims[i]);
+    if (!fits) {
+        diag_error(eval->cx, loc, "a value of shape %s does not fit %s'%s' of shape %s",
+                   shape_text(arena, value->ndim, value->dims), target == slot ? "" : "the part of ", name,
+                   shape_text(arena, target->ndim, target->dims));
+        if (target == slot)
+            diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
         return false;
-    }
-    for (int i = 0; i < ndim; i++) {
-        if (!dim_equal(dims[i], target->dims[i])) {
-            diag_error(eval->cx, loc, "a value of shape %s does not fit '%s' of shape %s",
-                       shape_text(arena, value->ndim, value->dims), name,
-                       shape_text(arena, target->ndim, target->dims));
-            return false;
-        }
     }
     if (dtype_category(value->dtype) > dtype_category(tensor->dtype) && dtype_category(tensor->dtype) < 2) {
         diag_error(eval->cx, loc, "result type %s can't be cast to '%s' of type %s", dtype_rows[value->dtype].name, name,
                    dtype_rows[tensor->dtype].name);
+        diag_hint(eval->cx, "convert the value first, with .to(torch.%s)", dtype_rows[tensor->dtype].name);
         return false;
     }
     if (value_root(value) == slot) {
         if (same_view(value, target))
             return true;
         diag_error(eval->cx, loc, "this reads from '%s' while it writes to it", name);
-        diag_hint(eval->cx, "make a copy first: ....clone()");
+        diag_hint(eval->cx, "write a copy of what is read, made by .clone()");
         return false;
     }
     value = build_cast(eval, loc, value, tensor->dtype);
@@ -462,10 +465,12 @@ static struct ev call_region(struct eval *eval, struct module *module, struct re
 
 /* ---- calling modules -------------------------------------------------------------------------------------- */
 
-/* Threads the first argument through the children; the others go to every one. */
+/* Threads the first argument through the children; the others go to every one. Where no statement calls the list, since
+ * the model is one, each child is its own place. */
 static struct ev call_children(struct eval *eval, struct module *module, const struct call *call)
 {
     struct call next = *call;
+    bool written = call->loc.offset != module->loc.offset;
 
     if (call->count == 0 || call->names[0]) {
         diag_error(eval->cx, call->loc, "'%s' takes an input", module->path);
@@ -474,6 +479,7 @@ static struct ev call_children(struct eval *eval, struct module *module, const s
     next.args = ARENA_ARRAY(&eval->cx->arena, call->count, struct ev);
     memcpy(next.args, call->args, (size_t)call->count * sizeof *call->args);
     for (int i = 0; i < module->child_count; i++) {
+        next.loc = written ? call->loc : module->children[i]->loc;
         next.args[0] = call_module(eval, module->children[i], &next);
         if (next.args[0].kind == EV_BAD)
             return next.args[0];
@@ -516,14 +522,17 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
     if (!row->forward) {
         diag_error(eval->cx, call->loc, "%s cannot be called", row->name);
         if (row->container != LAYER_PLAIN)
-            diag_hint(eval->cx, "call its children: %s.NAME(x)", module->path);
+            diag_hint(eval->cx, row->container == LAYER_MODULE_LIST ? "call its children: %s[0](x)"
+                                                                   : "call its children: %s.NAME(x)",
+                      module->path);
         return ev_bad(call->loc);
     }
     colon = strchr(row->forward, ':');
     signature = eval_signature(eval, arena_copy(&eval->cx->arena, row->forward, (size_t)(colon - row->forward)));
     own = ARENA_NEW(&eval->cx->arena, struct scope);
     own->outer = module_scope(eval, lower->program->tree, module);
-    if (!eval_bind(eval, own, row->name, signature->args, signature->count, 0, call))
+    if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", row->name), signature->args,
+                   signature->count, 0, call))
         return ev_bad(call->loc);
     eval->at = call->loc;
     out = eval_body(eval, own, row->name, colon + 1 + strspn(colon + 1, " "));
@@ -534,14 +543,19 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
 
 static struct ev run_activation(struct eval *eval, struct module *module, const struct call *call)
 {
+    const struct signature *signature = eval_signature(eval, "forward(input)");
+    struct scope own = {0};
     struct ev args[8];
     int count = 1;
 
-    if (call->count != 1 || call->args[0].kind != EV_TENSOR) {
-        diag_error(eval->cx, call->loc, "%s takes one tensor", module->class_name);
+    if (!eval_bind(eval, &own, arena_format(&eval->cx->arena, "%s.forward", module->class_name), signature->args,
+                   signature->count, 0, call))
+        return ev_bad(call->loc);
+    args[0] = own.items[0].value;
+    if (args[0].kind != EV_TENSOR) {
+        diag_error(eval->cx, args[0].loc, "%s takes a tensor, found %s", module->class_name, ev_kind_text(&args[0]));
         return ev_bad(call->loc);
     }
-    args[0] = call->args[0];
     for (int i = 0; i < module->arg_count - ((module->elementwise->flags & ELEMENTWISE_INPLACE) != 0); i++)
         args[count++] = module->args[i].value;
     return build_elementwise(eval, call->loc, module->elementwise, args, count);
@@ -558,6 +572,8 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     int input_count = 0, at = 0;
     struct ev out;
 
+    if (module->faulty)
+        return ev_bad(call->loc);
     for (int i = 0; i < call->count; i++)
         if (call->args[i].kind == EV_BAD)
             return ev_bad(call->loc);
@@ -593,7 +609,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     else if (module->elementwise)
         out = run_activation(eval, module, &inner);
     else
-        out = ev_bad(call->loc); /* its constructor was faulty */
+        assert(!"a module without a body");
     if (lower->fenced && out.kind != EV_BAD) {
         struct value **values = NULL;
         int count = 0;
@@ -741,6 +757,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     eval->write = write_tensor;
     eval->read = read_tensor;
     eval->refresh = refresh;
+    eval->partial = tree->spec->partial;
     tree->sizes = entry->sizes;
     scope = module_scope(eval, tree, tree->root);
     own = ARENA_NEW(&program->cx->arena, struct scope);
@@ -751,16 +768,15 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     struct value **values = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct value *);
 
     for (int i = 0; i < entry->input_count; i++)
-        fine &= lower_input(&lower, shapes, entry->inputs[i], &values[i]);
-    if (!fine)
-        return NULL;
-    if (fenced && entry->input_count > 0)
+        if (!lower_input(&lower, shapes, entry->inputs[i], &values[i]))
+            values[i] = NULL, fine = false;
+    if (fenced && entry->input_count > 0 && fine)
         fence(eval, tree->root, false, values, entry->input_count, entry->input_count);
     for (int i = 0; i < entry->input_count; i++) {
-        args[i] = ev_tensor(entry->inputs[i]->loc, values[i]);
+        args[i] = ev_tensor(entry->inputs[i]->loc, values[i]); /* bad where the input is */
         scope_bind(eval, own, entry->inputs[i]->name, args[i]);
     }
-    call.loc = entry->spec ? entry->spec->loc : tree->spec->model_loc;
+    call.loc = entry->spec ? entry->spec->loc : tree->root->loc;
     call.args = args;
     call.count = entry->input_count;
     call.names = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, const char *);
@@ -769,11 +785,12 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
         result = eval_statements(eval, own, entry->spec->statements, entry->spec->count);
     else
         result = call_children(eval, tree->root, &call);
-    if (result.kind == EV_NONE) {
+    if (result.kind == EV_NONE || (result.kind == EV_TUPLE && result.count == 0)) {
         diag_error(program->cx, call.loc, "'%s' returns nothing", entry->name);
         diag_hint(program->cx, "end it with '- return NAME'");
+        return NULL;
     }
-    if (!flatten_result(eval, &result))
+    if (!flatten_result(eval, &result) || !fine)
         return NULL;
     if (fenced) {
         struct value **all = NULL;
@@ -805,27 +822,17 @@ static bool read_entry(struct program *program, struct entry *entry, const struc
 {
     struct module_tree *tree = program->tree;
     struct cx *cx = program->cx;
-    struct eval eval = {.cx = cx, .default_dtype = tree->dtype};
+    struct eval eval = {.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
     int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count;
 
     entry->spec = spec;
     entry->inputs = ARENA_ARRAY(&cx->arena, count + 1, const struct spec_input *);
     for (int i = 0; i < count; i++) {
-        const char **known = ARENA_ARRAY(&cx->arena, tree->spec->input_count + 1, const char *);
+        bool own = spec && spec->has_args;
 
-        if (!spec || !spec->has_args) {
-            entry->inputs[i] = &tree->spec->inputs[i];
-            continue;
-        }
-        entry->inputs[i] = find_input(tree->spec, spec->args[i].name);
-        if (!entry->inputs[i]) {
-            diag_error(cx, spec->args[i].loc, "entry '%s' takes '%s', which is no input of the model", entry->name,
-                       spec->args[i].name);
-            for (int j = 0; j < tree->spec->input_count; j++)
-                known[j] = tree->spec->inputs[j].name;
-            diag_hint_nearest(cx, spec->args[i].name, known, tree->spec->input_count);
-            return false;
-        }
+        entry->inputs[i] = own ? find_input(tree->spec, spec->args[i].name) : &tree->spec->inputs[i];
+        if (!entry->inputs[i])
+            return false; /* spec.c said so */
     }
     entry->input_count = count;
     entry->sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, struct size);
@@ -838,17 +845,8 @@ static bool read_entry(struct program *program, struct entry *entry, const struc
         for (int j = 0; j < tree->size_count; j++)
             if (strcmp(tree->sizes[j].name, spec->max[i].name) == 0)
                 at = j;
-        if (at < 0) {
-            const char **known = ARENA_ARRAY(&cx->arena, tree->size_count + 1, const char *);
-
-            for (int j = 0; j < tree->size_count; j++)
-                known[j] = tree->sizes[j].name;
-            diag_error(cx, spec->max[i].loc, "'%s' is no size of the model", spec->max[i].name);
-            diag_hint_nearest(cx, spec->max[i].name, known, tree->size_count);
-            return false;
-        }
-        if (max.kind == EV_BAD)
-            return false;
+        if (at < 0 || max.kind == EV_BAD)
+            return false; /* said already: the former by spec.c */
         if (!ev_get_int(&max, &value) || value < 1 || value > tree->sizes[at].max) {
             diag_error(cx, spec->max[i].max->loc, "the maximum of '%s' must be an integer from 1 to %lld here, found %s",
                        spec->max[i].name, (long long)tree->sizes[at].max, ev_text(&eval, &max));
@@ -919,23 +917,15 @@ struct program *graph_lower(struct cx *cx, struct module_tree *tree)
         struct entry *entry = &program->entries[program->entry_count];
         const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
 
-        if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST)) {
-            if (spec->entry_count > 0)
-                continue; /* entries alone */
-            diag_error(cx, spec->model_loc, "the model has no 'forward', and its modules are not a list");
-            diag_hint(cx, "add forward: with statements, the last of which is '- return NAME'");
-            continue;
-        }
+        if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST))
+            continue; /* spec.c said so */
         entry->name = i < 0 ? "forward" : function->name;
         tree->sizes = sizes;
         if (!read_entry(program, entry, function))
             continue;
         program->entry_count++;
-        if (i < 0 && !function && entry->input_count != 1) {
-            diag_error(cx, spec->model_loc, "a list of modules takes one input; this model has %d", entry->input_count);
-            diag_hint(cx, "add forward: with statements");
-            continue;
-        }
+        if (i < 0 && !function && entry->input_count != 1)
+            continue; /* spec.c said so */
         for (int training = 0; training < 2; training++)
             for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF ? 1 : 2); fenced++)
                 entry->graphs[training][fenced] = lower_entry(program, entry, training, fenced);

@@ -460,14 +460,15 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
         text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
     for (int i = 0; i < entry->part_count; i++) {
         const struct packed_part *part = &entry->parts[i];
+        int of_group = entry->part_count / entry->groups;
         struct nest_job job = {.nest = part->nest, .dag = entry->dag};
         struct text stem = text_new(&cx->arena);
 
         job.comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
-        text_printf(&stem, "pack_%s_%lldx%lld%s", formats[entry->format], (long long)entry->n, (long long)entry->k,
+        text_printf(&stem, "pack_%s_%lldx%lld%s", formats[entry->format], (long long)entry->n / entry->groups, (long long)entry->k,
                     dag_is_identity(entry->dag) ? "" : "_folded");
-        if (entry->part_count > 1)
-            text_add(&stem, i == 0 ? "_whole" : "_rest");
+        if (of_group > 1)
+            text_add(&stem, i % of_group == 0 ? "_whole" : "_rest");
         text_printf(&out, "    %s(k->%s", register_kernel(kernels, stem.data, print_nest, &job), entry->name);
         if (part->to > 0)
             text_printf(&out, " + %lld", (long long)part->to);
@@ -502,6 +503,7 @@ const char *kernel_unpack(struct kernels *kernels, const struct packed *entry, c
     dim_is_const(entry->operands[0]->offset, &offset);
     for (int i = 0; i < entry->part_count; i++) {
         const struct packed_part *part = &entry->parts[i];
+        int of_group = entry->part_count / entry->groups;
         struct nest_job job = {.nest = part->nest, .dag = entry->dag};
         struct text stem = text_new(&cx->arena);
 
@@ -510,9 +512,9 @@ const char *kernel_unpack(struct kernels *kernels, const struct packed *entry, c
         job.nest.operands[1] = part->nest.operands[0];
         nest_normalise(&cx->arena, &job.nest);
         job.comment = arena_format(&cx->arena, "y = x0 in %s", entry->comment);
-        text_printf(&stem, "unpack_%lldx%lld", (long long)entry->n, (long long)entry->k);
-        if (entry->part_count > 1)
-            text_add(&stem, i == 0 ? "_whole" : "_rest");
+        text_printf(&stem, "unpack_%lldx%lld", (long long)entry->n / entry->groups, (long long)entry->k);
+        if (of_group > 1)
+            text_add(&stem, i % of_group == 0 ? "_whole" : "_rest");
         text_printf(&out, "        %s((%s *)out", register_kernel(kernels, stem.data, print_nest, &job),
                     dtype_rows[entry->dtype].c);
         if (offset + part->from[0] > 0)
@@ -768,20 +770,20 @@ static void holes_contract(struct template_job *job, const struct step *step)
                                 dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "");
 }
 
-static void holes_window(struct template_job *job)
+static void holes_window(struct template_job *job, const struct step *step)
 {
     struct cx *cx = job->cx;
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
-    bool conv = op->code == GRAPH_OP_CONV;
+    bool conv = op->code == GRAPH_OP_CONV, panels = step->algorithm->weight == PACKED_PANELS;
 
     hole_extent(job, "T_n", y->dims[0]);
     hole_extent(job, "T_h", x->dims[1]);
     hole_extent(job, "T_w", x->dims[2]);
     hole_extent(job, "T_oh", y->dims[1]);
     hole_extent(job, "T_ow", y->dims[2]);
-    hole_extent(job, "T_c", conv ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
+    hole_extent(job, "T_c", panels ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
     hole_extent(job, "T_oc", conv ? dim_floordiv(&cx->arena, y->dims[3], groups) : y->dims[3]);
     hole_int(job, "T_groups", op->window.groups);
     hole_int(job, "T_kh", op->window.kernel[0]);
@@ -871,7 +873,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     else if (op->code == GRAPH_OP_NORM)
         holes_norm(&job);
     else
-        holes_window(&job);
+        holes_window(&job, step);
     if (op->tail)
         job.comment = arena_format(&cx->arena, "%s;\n * then %s", job.comment, dag_text(cx, op->tail));
 

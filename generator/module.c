@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pytorch.h"
+
 #define MODULE_MAX_DEPTH 64
 #define MODULE_MAX_COUNT 100000
 
@@ -52,11 +54,13 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
     struct module_tensor *tensor = module_find_tensor(module, name);
 
     if (child) {
-        *out = ev_module(loc, child);
+        *out = child->faulty ? ev_bad(loc) : ev_module(loc, child);
         return true;
     }
     if (tensor) {
-        if (tensor->none)
+        if (tensor->faulty)
+            *out = ev_bad(loc);
+        else if (tensor->none)
             *out = ev_none(loc);
         else if (eval->read)
             *out = eval->read(eval, tensor, loc);
@@ -151,11 +155,36 @@ static bool find_maximum_name(struct eval *eval, struct scope *scope, const char
 
 typedef bool finder(struct eval *, struct scope *, const char *, struct loc, struct ev *);
 
+static void module_names(struct eval *eval, struct scope *scope, const char ***names, int *count)
+{
+    const struct module *module = scope->self;
+
+    for (int i = 0; i < module->child_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->children[i]->name);
+    for (int i = 0; i < module->tensor_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->tensors[i]->name);
+    for (int i = 0; i < module->arg_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->args[i].name);
+}
+
+static void global_names(struct eval *eval, struct scope *scope, const char ***names, int *count)
+{
+    const struct module_tree *tree = scope->data;
+
+    for (int i = 0; i < tree->constant_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, tree->constants[i].name);
+    for (int i = 0; i < tree->size_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, tree->sizes[i].name);
+    for (int i = 0; i < tree->spec->function_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, tree->spec->functions[i]->name);
+}
+
 static struct scope *global_scope(struct eval *eval, struct module_tree *tree, finder *find)
 {
     struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
 
     scope->find = find;
+    scope->names = global_names;
     scope->data = tree;
     return scope;
 }
@@ -170,6 +199,7 @@ struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct m
     struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
 
     scope->find = find_module_name;
+    scope->names = module_names;
     scope->data = tree;
     scope->self = module;
     if (module->spec_class) /* bodies of the tables see functions of PyTorch alone */
@@ -325,10 +355,14 @@ static bool set_shape(struct build *build, struct module_tensor *tensor, const s
             diag_error(build->cx, items[i].loc, "a dimension must be an integer, found %s", ev_text(&build->eval, &items[i]));
             return false;
         }
-        if (extent < 0 || extent > INT32_MAX || __builtin_mul_overflow(elements, extent > 0 ? extent : 1, &elements) ||
-            elements > (int64_t)1 << 40) {
-            diag_error(build->cx, items[i].loc, "'%s' has a dimension that is negative or too large: %lld", tensor->path,
-                       (long long)extent);
+        if (extent < 0 || extent > INT32_MAX) {
+            diag_error(build->cx, items[i].loc, "'%s' has a dimension that is %s: %lld", tensor->path,
+                       extent < 0 ? "negative" : "larger than 2**31 - 1", (long long)extent);
+            return false;
+        }
+        if (__builtin_mul_overflow(elements, extent > 0 ? extent : 1, &elements) || elements > (int64_t)1 << 40) {
+            diag_error(build->cx, shape->loc, "'%s' has more than 2**40 elements: its shape is %s", tensor->path,
+                       ev_text(&build->eval, shape));
             return false;
         }
         tensor->dims[i] = extent;
@@ -338,16 +372,18 @@ static bool set_shape(struct build *build, struct module_tensor *tensor, const s
     return true;
 }
 
-static void set_value(struct build *build, struct module_tensor *tensor, struct ev value)
+static bool set_value(struct build *build, struct module_tensor *tensor, struct ev value)
 {
     if (value.kind == EV_INT || value.kind == EV_FLOAT || value.kind == EV_BOOL)
         value = ev_tensor(value.loc, build_scalar(&build->eval, value.loc, &value));
     if (value.kind == EV_BAD)
-        return;
+        return false;
     if (value.kind != EV_TENSOR || !value.tensor->constant) {
         diag_error(build->cx, value.loc, "the value of '%s' must be a tensor that is known while generating, found %s",
                    tensor->path, ev_kind_text(&value));
-        return;
+        if (value.kind == EV_TUPLE)
+            diag_hint(build->cx, "full, arange, cat and the like make tensors");
+        return false;
     }
     tensor->init = INIT_VALUE;
     tensor->value = value.tensor->constant;
@@ -357,6 +393,7 @@ static void set_value(struct build *build, struct module_tensor *tensor, struct 
         tensor->dims[i] = tensor->value->dims[i];
         tensor->shape[i] = value.tensor->dims[i];
     }
+    return true;
 }
 
 /* "a, b" as a tuple; "" as the empty one. */
@@ -393,13 +430,14 @@ static void add_row_tensor(struct build *build, struct module *module, const str
     if (row->with)
         eval_body(&build->eval, scope, "with", row->with);
     if (row->value) {
-        set_value(build, tensor, eval_text(&build->eval, scope, "value", row->value));
+        tensor->faulty = !set_value(build, tensor, eval_text(&build->eval, scope, "value", row->value));
         return;
     }
 
     struct ev shape = shape_of_text(build, scope, row->shape);
 
-    if (set_shape(build, tensor, &shape)) {
+    tensor->faulty = !set_shape(build, tensor, &shape);
+    if (!tensor->faulty) {
         struct source *source = ARENA_NEW(&build->cx->arena, struct source);
 
         *source = (struct source){"<init>", row->init, strlen(row->init)};
@@ -441,15 +479,15 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
         for (int i = 0; i < build->tree->spec->entry_count; i++)
             tensor->written |= statements_write(build->tree->spec->entries[i]->statements,
                                                 build->tree->spec->entries[i]->count, spec->name);
-    if (tensor->written && kind == MODULE_PARAMETER)
-        diag_error(build->cx, spec->loc, "a statement writes the parameter '%s'; only buffers and state can be written",
-                   tensor->path);
-    if (spec->value) {
-        set_value(build, tensor, eval_expr(&build->eval, scope, spec->value));
-    } else if (spec->shape) {
+    if (spec->shape && spec->shape->kind == EXPR_BAD) {
+        tensor->faulty = true;
+    } else if (spec->value) {
+        tensor->faulty = !set_value(build, tensor, eval_expr(&build->eval, scope, spec->value));
+    } else {
         struct ev shape = eval_expr(&build->eval, scope, spec->shape);
 
-        if (set_shape(build, tensor, &shape) && spec->init)
+        tensor->faulty = !set_shape(build, tensor, &shape);
+        if (!tensor->faulty && spec->init)
             set_init(build, scope, tensor, spec->init);
     }
     if (spec->dtype) {
@@ -463,7 +501,9 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
             struct value *cast = build_const(&build->eval, spec->loc, tensor->value);
 
             cast = build_cast(&build->eval, spec->loc, cast, tensor->dtype);
-            tensor->value = cast->constant;
+            tensor->faulty |= !cast;
+            if (cast)
+                tensor->value = cast->constant;
         }
     }
     tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
@@ -557,8 +597,8 @@ static bool eval_args(struct build *build, struct scope *scope, const struct exp
 
 /* ---- modules ---------------------------------------------------------------------------------------------- */
 
-static struct module *build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
-                                   const struct spec_module *spec);
+static void build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
+                         const struct spec_module *spec);
 
 /* Children of a list, by number: repetitions expand in place. */
 static void build_items(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec);
@@ -573,6 +613,7 @@ static struct module *new_module(struct build *build, struct module *parent, con
     module->loc = loc;
     module->class_name = "?";
     module->text = "";
+    build->count++;
     if (parent)
         ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
     return module;
@@ -615,6 +656,13 @@ static void unknown_class(struct build *build, struct loc loc, const char *name)
         ARENA_PUSH(&build->cx->arena, known, count, build->tree->spec->classes[i]->name);
     for (int i = 0; i < layers; i++)
         ARENA_PUSH(&build->cx->arena, known, count, names[i]);
+    if (pytorch_has(PYTORCH_MODULE, name)) {
+        diag_error(build->cx, loc, "%s is not supported yet by this version of modc", name);
+        diag_hint(build->cx, "'modc layers' lists what it has; 'classes:' defines modules of your own");
+        return;
+    }
+    if (build->eval.partial && !diag_nearest(name, known, count))
+        return; /* it may be a class of what could not be read */
     diag_error(build->cx, loc, "modc does not know the module '%s'", name);
     if (diag_nearest(name, known, count))
         diag_hint_nearest(build->cx, name, known, count);
@@ -644,7 +692,25 @@ static struct scope *row_scope(struct build *build, const struct module *module)
     return scope;
 }
 
-static void build_layer(struct build *build, struct module *module, const struct layer_row *row, const struct call *call)
+/* The place of the argument that a check names first, where the user wrote it; else the module's. */
+static struct loc check_loc(const struct module *module, const char *condition)
+{
+    const char *first = NULL;
+    struct loc loc = module->loc;
+
+    for (int i = 0; i < module->arg_count; i++) {
+        const char *at = strstr(condition, module->args[i].name);
+
+        if (at && module->args[i].value.loc.source == module->loc.source && (!first || at < first)) {
+            first = at;
+            loc = module->args[i].value.loc;
+        }
+    }
+    return loc;
+}
+
+/* False after a fault, as all of these. */
+static bool build_layer(struct build *build, struct module *module, const struct layer_row *row, const struct call *call)
 {
     struct arena *arena = &build->cx->arena;
     struct text text = text_new(arena);
@@ -669,12 +735,12 @@ static void build_layer(struct build *build, struct module *module, const struct
     if (strcmp(row->name, "Identity") == 0) /* any arguments, ignored */
         own.count = 0;
     if (!eval_bind(&build->eval, scope, row->name, signature->args, signature->count, 0, &own))
-        return;
+        return false;
     for (int i = 0; i < count; i++)
         for (int j = 0; j < scope->count; j++)
             if (strcmp(scope->items[j].name, names[i]) == 0 &&
                 !check_arg(build, module, &row->args[i], &scope->items[j].value))
-                return;
+                return false;
     store_args(build, module, scope, names, count);
     build->eval.at = module->loc;
     for (int i = 0; i < 8 && row->checks[i].condition; i++) {
@@ -682,9 +748,9 @@ static void build_layer(struct build *build, struct module *module, const struct
         bool truth = true;
 
         if (ev_get_bool(&holds, &truth) && !truth) {
-            diag_error(build->cx, module->loc, "%s: %s", row->name,
+            diag_error(build->cx, check_loc(module, row->checks[i].condition), "%s: %s", row->name,
                        layer_repr(&build->eval, row_scope(build, module), row->checks[i].message));
-            return;
+            return false;
         }
     }
     for (int i = 0; i < 8 && row->params[i].name; i++)
@@ -692,9 +758,10 @@ static void build_layer(struct build *build, struct module *module, const struct
     for (int i = 0; i < 6 && row->buffers[i].name; i++)
         add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER);
     module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->extra_repr);
+    return true;
 }
 
-static void build_activation(struct build *build, struct module *module, const struct elementwise_row *row,
+static bool build_activation(struct build *build, struct module *module, const struct elementwise_row *row,
                              const struct call *call)
 {
     struct arena *arena = &build->cx->arena;
@@ -714,7 +781,7 @@ static void build_activation(struct build *build, struct module *module, const s
     text_add(&text, ")");
     signature = eval_signature(&build->eval, text.data);
     if (!eval_bind(&build->eval, scope, row->module, signature->args, signature->count, 0, call))
-        return;
+        return false;
     for (int i = 0; i < signature->count; i++)
         names[i] = signature->args[i].name;
     store_args(build, module, scope, names, signature->count);
@@ -723,14 +790,15 @@ static void build_activation(struct build *build, struct module *module, const s
 
         if (!ev_get_number(&module->args[i].value, &number)) {
             arg_fault(build, module, names[i], &module->args[i].value, "a number");
-            return;
+            return false;
         }
     }
     build->eval.at = module->loc;
     module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->repr);
+    return true;
 }
 
-static void build_class(struct build *build, struct module *module, const struct spec_class *class,
+static bool build_class(struct build *build, struct module *module, const struct spec_class *class,
                         const struct call *call)
 {
     struct arena *arena = &build->cx->arena;
@@ -742,13 +810,14 @@ static void build_class(struct build *build, struct module *module, const struct
     module->class_name = class->name;
     for (struct module *outer = module->parent; outer; outer = outer->parent) {
         if (outer->spec_class == class) {
-            diag_error(build->cx, module->loc, "class '%s' contains itself", class->name);
-            return;
+            diag_error(build->cx, module->loc, "the class '%s' contains itself", class->name);
+            diag_note(build->cx, class->loc, "'%s' is defined here", class->name);
+            return false;
         }
     }
     scope->outer = global_scope(&build->eval, build->tree, find_fixed_name);
     if (call && !eval_bind(&build->eval, scope, class->name, class->args, class->arg_count, 0, call))
-        return;
+        return false;
     for (int i = 0; i < class->arg_count; i++)
         names[i] = class->args[i].name;
     store_args(build, module, scope, names, class->arg_count);
@@ -778,6 +847,7 @@ static void build_class(struct build *build, struct module *module, const struct
             for (int i = 0; i < class->modules->count; i++)
                 build_module(build, module, class->modules->children[i]->name, own, class->modules->children[i]);
     }
+    return true;
 }
 
 /* `Linear(4, 4) if wide else Identity()`: the chosen one; NULL where the condition is at fault. */
@@ -791,12 +861,21 @@ static const struct expr *choose_call(struct build *build, struct scope *scope, 
             return NULL;
         if (!ev_get_bool(&condition, &truth)) {
             diag_error(build->cx, expr->b->loc, "a condition must be known while generating, found %s",
-                       ev_kind_text(&condition));
+                       ev_text(&build->eval, &condition));
             return NULL;
         }
         expr = truth ? expr->a : expr->c;
     }
     return expr;
+}
+
+static void not_a_module(struct build *build, const struct module *parent, const struct expr *expr)
+{
+    diag_error(build->cx, expr->loc, "a module is needed here, as Linear(4, 2)");
+    if (expr->kind == EXPR_NONE)
+        diag_hint(build->cx, "Identity() gives its input");
+    else if (expr->kind == EXPR_NAME && parent)
+        diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
 }
 
 static struct module *build_call(struct build *build, struct module *parent, const char *name, struct scope *scope,
@@ -810,17 +889,13 @@ static struct module *build_call(struct build *build, struct module *parent, con
     struct call call;
 
     (void)spec;
+    module->faulty = true; /* until it is built */
     expr = choose_call(build, scope, expr);
     if (!expr || expr->kind == EXPR_BAD)
         return module;
     class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
     if (!class_name) {
-        if (expr->kind == EXPR_NAME && (layer_find(expr->text) || elementwise_module(expr->text) || find_class(build, expr->text))) {
-            diag_error(build->cx, expr->loc, "a module is written as a call");
-            diag_hint(build->cx, "write %s()", expr->text);
-        } else {
-            diag_error(build->cx, expr->loc, "a module is needed here, as Linear(4, 2)");
-        }
+        not_a_module(build, parent, expr);
         return module;
     }
     module->class_name = class_name;
@@ -831,6 +906,7 @@ static struct module *build_call(struct build *build, struct module *parent, con
     if (row && row->container != LAYER_PLAIN) { /* Sequential(Linear(4, 4), ReLU()), ModuleList(12 x Block(8)) */
         module->layer = row;
         module->extra_repr = "";
+        module->faulty = false;
         for (int i = 0; i < expr->count; i++) {
             struct spec_module item = {.kind = SPEC_MODULE_CALL, .loc = expr->items[i]->loc, .call = expr->items[i]};
             struct spec_module *children[1] = {&item};
@@ -849,12 +925,9 @@ static struct module *build_call(struct build *build, struct module *parent, con
     }
     if (!eval_args(build, scope, expr, &call))
         return module;
-    if (class)
-        build_class(build, module, class, &call);
-    else if (row)
-        build_layer(build, module, row, &call);
-    else
-        build_activation(build, module, line, &call);
+    module->faulty = !(class ? build_class(build, module, class, &call)
+                       : row ? build_layer(build, module, row, &call)
+                             : build_activation(build, module, line, &call));
     return module;
 }
 
@@ -863,20 +936,29 @@ static const char *number_name(struct build *build, int number)
     return arena_format(&build->cx->arena, "%d", number);
 }
 
+static bool fits_limits(struct build *build, struct loc loc)
+{
+    if (build->depth < MODULE_MAX_DEPTH && build->count < MODULE_MAX_COUNT)
+        return true;
+    diag_error(build->cx, loc, "modules are nested more than %d deep, or there are more than %d", MODULE_MAX_DEPTH,
+               MODULE_MAX_COUNT);
+    return false;
+}
+
 static void build_repeat(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
                          const struct expr *expr)
 {
     struct ev times = eval_expr(&build->eval, scope, expr->a);
-    int64_t count;
+    int64_t count = 0;
 
-    if (times.kind == EV_BAD)
-        return;
-    if (!ev_get_int(&times, &count) || count < 0 || count > 10000) {
+    if (times.kind != EV_BAD && (!ev_get_int(&times, &count) || count < 0 || count > 10000)) {
         diag_error(build->cx, expr->a->loc, "the number of modules must be an integer from 0 to 10000, found %s",
                    ev_text(&build->eval, &times));
-        return;
+        times.kind = EV_BAD;
     }
-    for (int64_t i = 0; i < count; i++)
+    if (times.kind == EV_BAD)
+        parent->faulty = true;
+    for (int64_t i = 0; i < count && times.kind != EV_BAD && fits_limits(build, expr->loc); i++)
         build_call(build, parent, number_name(build, parent->child_count), scope, spec, expr->b)->array = true;
 }
 
@@ -885,13 +967,11 @@ static void build_for(struct build *build, struct module *parent, struct scope *
 {
     struct ev sequence = eval_expr(&build->eval, scope, expr->b);
 
-    if (sequence.kind == EV_BAD)
-        return;
-    if (sequence.kind != EV_TUPLE) {
-        diag_error(build->cx, expr->b->loc, "'for' takes a tuple or list, found %s", ev_kind_text(&sequence));
-        return;
-    }
-    for (int i = 0; i < sequence.count; i++) {
+    if (sequence.kind != EV_BAD && sequence.kind != EV_TUPLE)
+        diag_error(build->cx, expr->b->loc, "'for' takes a tuple or list, found %s", ev_text(&build->eval, &sequence));
+    if (sequence.kind != EV_TUPLE)
+        parent->faulty = true;
+    for (int i = 0; sequence.kind == EV_TUPLE && i < sequence.count && fits_limits(build, expr->loc); i++) {
         struct scope *own = ARENA_NEW(&build->cx->arena, struct scope);
         const struct ev *item = &sequence.items[i];
 
@@ -902,8 +982,9 @@ static void build_for(struct build *build, struct module *parent, struct scope *
             for (int j = 0; j < expr->count; j++)
                 scope_bind(&build->eval, own, expr->names[j], item->items[j]);
         } else {
-            diag_error(build->cx, expr->loc, "%s cannot be taken apart into %d names", ev_text(&build->eval, item),
+            diag_error(build->cx, expr->b->loc, "%s cannot be taken apart into %d names", ev_text(&build->eval, item),
                        expr->count);
+            parent->faulty = true;
             return;
         }
         build_call(build, parent, number_name(build, parent->child_count), own, spec, expr->a);
@@ -924,22 +1005,18 @@ static void build_items(struct build *build, struct module *parent, struct scope
     }
 }
 
-static struct module *build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
-                                   const struct spec_module *spec)
+static void build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
+                         const struct spec_module *spec)
 {
     struct module *module;
     bool list = spec->kind == SPEC_MODULE_LIST ||
                 (spec->kind == SPEC_MODULE_CALL && (spec->call->kind == EXPR_REPEAT || spec->call->kind == EXPR_FOR));
 
-    if (build->depth >= MODULE_MAX_DEPTH || build->count >= MODULE_MAX_COUNT) {
-        diag_error(build->cx, spec->loc, "modules are nested more than %d deep, or there are more than %d",
-                   MODULE_MAX_DEPTH, MODULE_MAX_COUNT);
-        return NULL;
-    }
-    build->count++;
+    if (!fits_limits(build, spec->loc))
+        return;
     build->depth++;
     if (spec->kind == SPEC_MODULE_CALL && !list) {
-        module = build_call(build, parent, name, scope, spec, spec->call);
+        build_call(build, parent, name, scope, spec, spec->call);
     } else {
         module = new_module(build, parent, name, spec->loc);
         module->layer = layer_find(list ? "Sequential" : "ModuleDict");
@@ -959,7 +1036,6 @@ static struct module *build_module(struct build *build, struct module *parent, c
         }
     }
     build->depth--;
-    return module;
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------- */
@@ -1064,6 +1140,18 @@ static void read_sizes(struct build *build)
     tree->size_count = spec->size_count;
 }
 
+static void check_class_names(struct cx *cx, const struct spec *spec)
+{
+    for (int i = 0; i < spec->class_count; i++) {
+        const struct spec_class *class = spec->classes[i];
+
+        if (!pytorch_has(PYTORCH_MODULE, class->name) && !layer_find(class->name))
+            continue;
+        diag_error(cx, class->loc, "'%s' is a class of %s; a class of the spec needs a name of its own", class->name,
+                   pytorch_has(PYTORCH_MODULE, class->name) ? "torch.nn" : "modc");
+    }
+}
+
 struct module_tree *module_build(struct cx *cx, struct spec *spec)
 {
     struct module_tree *tree = ARENA_NEW(&cx->arena, struct module_tree);
@@ -1077,12 +1165,20 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
                    spec->dtypes[0]);
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
+    build.eval.partial = spec->partial;
+    check_class_names(cx, spec);
     read_sizes(&build);
     tree->root = new_module(&build, NULL, "", spec->root.loc);
     build_class(&build, tree->root, &spec->root, NULL);
     if (!tree->root->layer && strcmp(tree->root->class_name, "Sequential") != 0)
         tree->root->class_name = spec->model;
     number_modules(&build, tree->root);
+    tree->partial = spec->partial;
+    for (int i = 0; i < tree->module_count; i++) {
+        tree->partial |= tree->modules[i]->faulty;
+        for (int j = 0; j < tree->modules[i]->tensor_count; j++)
+            tree->partial |= tree->modules[i]->tensors[j]->faulty;
+    }
     order_draws(&build, tree->root);
     for (int p = 0; p < spec->freeze_count; p++) {
         bool found = false;
@@ -1093,7 +1189,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
                 found = true;
             }
         }
-        if (!found)
+        if (!found && !tree->partial)
             diag_error(cx, spec->freeze_locs[p], "'%s' matches no parameter", spec->freeze[p]);
     }
     for (int p = 0; p < spec->eval_count; p++) {
@@ -1105,7 +1201,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
                 found = true;
             }
         }
-        if (!found)
+        if (!found && !tree->partial)
             diag_error(cx, spec->eval_locs[p], "'%s' matches no module", spec->eval[p]);
     }
     return tree;

@@ -24,6 +24,7 @@ struct module_tensor {
     bool persistent, optional, requires_grad, frozen;
     bool none;    /* an empty slot (bias=False): has no key */
     bool written; /* some statement of the spec writes it (buffers in training mode, state) */
+    bool faulty;  /* a fault of it was said: its value is bad */
     enum init_kind init;
     double a, b;
     const struct tensor *value; /* INIT_VALUE */
@@ -55,6 +56,7 @@ struct module {
     int tensor_count;
     const char *extra_repr;
     const char *signature; /* spec classes: class and arguments, equal for instances that may share a region */
+    bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
     bool always_eval;      /* eval: [...] fixes it and what it calls in evaluation mode */
     int calls;             /* how often the entries call it, counted while lowering; 0: warned about */
@@ -76,6 +78,7 @@ struct module_tree {
     struct binding *constants; /* in order; values */
     int constant_count;
     enum dtype dtype;
+    bool partial; /* as spec.h's; or some module or tensor is faulty */
 };
 
 struct module_tree *module_build(struct cx *cx, struct spec *spec);

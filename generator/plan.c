@@ -333,7 +333,7 @@ static bool adds_packed(struct planner *planner, const struct op *op, const stru
     if (row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR && dim_equals(weight->strides[0], 1))
         return false;
     home = find_home(planner, weight);
-    return !pack_find(planner->cx, home.group, home.root, row->weight, weight, 1);
+    return !pack_find(planner->cx, home.group, home.root, row->weight, weight, 1, 1);
 }
 
 static const struct algorithm *choose(struct planner *planner, const struct op *op)
@@ -426,10 +426,10 @@ static struct home find_home(struct planner *planner, const struct value *value)
 }
 
 static const struct packed *need_packed(struct planner *planner, enum packed_format format, struct value *value,
-                                        int n_axis, const char **inside)
+                                        int n_axis, int groups, const char **inside)
 {
     struct home home = find_home(planner, value);
-    const struct packed *entry = pack_entry(planner->cx, home.group, home.root, format, value, n_axis);
+    const struct packed *entry = pack_entry(planner->cx, home.group, home.root, format, value, n_axis, groups);
 
     *inside = home.inside;
     planner->variant->uses_packed = true;
@@ -449,24 +449,26 @@ static void pack_weights(struct planner *planner, struct step *step)
     struct op *op = step->op;
     const struct algorithm *algorithm = step->algorithm;
     struct value *weight, *bias;
-    int n_axis;
+    int n_axis, groups = 1;
 
     if (!algorithm || algorithm->weight == PACKED_NONE)
         return;
     weight = op->inputs[1];
     bias = (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
     n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0;
+    if (op->code == GRAPH_OP_CONV && algorithm->weight == PACKED_PANELS)
+        groups = op->window.groups;
     if (!(algorithm->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
           dim_equals(weight->strides[0], 1)))
-        step->weight = need_packed(planner, algorithm->weight, weight, n_axis, &step->weight_inside);
+        step->weight = need_packed(planner, algorithm->weight, weight, n_axis, groups, &step->weight_inside);
     if (!bias)
         return;
 
     int64_t n = 0, panel = 64 / dtype_rows[bias->dtype].bytes;
 
     dim_is_const(bias->dims[0], &n);
-    if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n % panel != 0))
-        step->bias = need_packed(planner, PACKED_VECTOR, bias, 0, &step->bias_inside);
+    if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n / groups % panel != 0))
+        step->bias = need_packed(planner, PACKED_VECTOR, bias, 0, groups, &step->bias_inside);
 }
 
 /* The base value whose memory `value` shares: through boundaries and maps that work in place. */
@@ -593,7 +595,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
     }
     if (value->prepared) {
         place->kind = PLACE_PACKED;
-        place->packed = need_packed(planner, PACKED_DENSE, value, -1, &place->inside);
+        place->packed = need_packed(planner, PACKED_DENSE, value, -1, 1, &place->inside);
         return;
     }
     if (is_output(variant->graph, value, &place->index)) {

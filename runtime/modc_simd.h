@@ -114,15 +114,15 @@
 #define MODC_ROLL _Pragma("clang loop unroll(disable)")
 #define MODC_KERNELS_BEGIN                                                                                   \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wunused-parameter\"")              \
-    _Pragma("STDC FP_CONTRACT ON")
+        _Pragma("STDC FP_CONTRACT ON")
 #define MODC_KERNELS_END _Pragma("clang diagnostic pop")
 #elif defined __GNUC__
 #define MODC_UNROLL _Pragma("GCC unroll 64")
 #define MODC_ROLL
 #define MODC_KERNELS_BEGIN                                                                                   \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")                  \
-    _Pragma("GCC push_options")                                                                              \
-    _Pragma("GCC optimize(\"fp-contract=fast\", \"no-math-errno\", \"no-trapping-math\")")
+        _Pragma("GCC push_options")                                                                          \
+            _Pragma("GCC optimize(\"fp-contract=fast\", \"no-math-errno\", \"no-trapping-math\")")
 #define MODC_KERNELS_END _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 #else
 #define MODC_UNROLL
@@ -342,11 +342,13 @@ MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint
 /* ---- square roots: one instruction, or the digits by hand -------------------------------------------- */
 
 #if defined __GNUC__ && defined __x86_64__ && defined __AVX__
-#define MODC_SQRT_ASM(type, suffix, result, a) __asm__("vsqrt" type " {%1, %0|%0, %1}" : "=v"(result) : "v"(a))
+#define MODC_SQRT_ASM(type, suffix, result, a)                                                               \
+    __asm__("vsqrt" type " {%1, %0|%0, %1}" : "=v"(result) : "v"(a))
 #elif defined __GNUC__ && defined __SSE2__
 #define MODC_SQRT_ASM(type, suffix, result, a) __asm__("sqrt" type " {%1, %0|%0, %1}" : "=x"(result) : "x"(a))
 #elif defined __GNUC__ && defined __aarch64__ && defined __ARM_NEON
-#define MODC_SQRT_ASM(type, suffix, result, a) __asm__("fsqrt %0." suffix ", %1." suffix : "=w"(result) : "w"(a))
+#define MODC_SQRT_ASM(type, suffix, result, a)                                                               \
+    __asm__("fsqrt %0." suffix ", %1." suffix : "=w"(result) : "w"(a))
 #endif
 
 MODC_INLINE float modc_f32s_sqrt(float a)
@@ -506,17 +508,19 @@ MODC_OUTLINE float modc_f32s_pow(float x, float y)
  * that matter. The rest is in [-pi / 4, pi / 4]. */
 MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
 {
-    static const uint32_t two_over_pi[] = {0, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
-                                            0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+    static const uint32_t two_over_pi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                           0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
     const uint32_t bits = modc_f32_to_bits(x) & 0x7fffffffu;
-    const int shift = (int)(bits >> 23) - 150 + 32; /* x = mantissa 2^(shift - 32); two_over_pi has 32 zero bits ahead */
+    const int shift = (int)(bits >> 23) - 150 +
+                      32; /* x = mantissa 2^(shift - 32); two_over_pi has 32 zero bits ahead */
     const uint64_t mantissa = (bits & 0x7fffffu) | 0x800000u;
     uint32_t word[4];
     uint64_t high, low;
     int64_t rest;
     float r;
 
-    for (int i = 0; i < 4; i++) { /* the bits of 2 / pi from `shift` on; what is above them gives multiples of 4 */
+    for (int i = 0; i < 4;
+         i++) { /* the bits of 2 / pi from `shift` on; what is above them gives multiples of 4 */
         const int at = (shift >> 5) + i - 1, by = shift & 31;
         const uint64_t pair = ((uint64_t)(at >= 0 && at < 8 ? two_over_pi[at] : 0) << 32) |
                               (at >= -1 && at < 7 ? two_over_pi[at + 1] : 0);
@@ -696,6 +700,11 @@ MODC_INLINE void MODC_F(store)(float *p, MODC_T v)
 MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)
 {
     return n > 0 ? *p : 0.0f;
+}
+
+MODC_INLINE MODC_T MODC_F(load_rest)(const float *p, int n, float other)
+{
+    return n > 0 ? *p : other;
 }
 
 MODC_INLINE void MODC_F(store_part)(float *p, MODC_T v, int n)
@@ -1113,14 +1122,32 @@ MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
 
 /* The first n lanes of v, the others of `rest`. */
 #if MODC_LANES == 16
-#define MODC_LANE_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
-#define MODC_LANE64_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7}
+#define MODC_LANE_NUMBERS                                                                                    \
+    {                                                                                                        \
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15                                                 \
+    }
+#define MODC_LANE64_NUMBERS                                                                                  \
+    {                                                                                                        \
+        0, 1, 2, 3, 4, 5, 6, 7                                                                               \
+    }
 #elif MODC_LANES == 8
-#define MODC_LANE_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7}
-#define MODC_LANE64_NUMBERS {0, 1, 2, 3}
+#define MODC_LANE_NUMBERS                                                                                    \
+    {                                                                                                        \
+        0, 1, 2, 3, 4, 5, 6, 7                                                                               \
+    }
+#define MODC_LANE64_NUMBERS                                                                                  \
+    {                                                                                                        \
+        0, 1, 2, 3                                                                                           \
+    }
 #else
-#define MODC_LANE_NUMBERS {0, 1, 2, 3}
-#define MODC_LANE64_NUMBERS {0, 1}
+#define MODC_LANE_NUMBERS                                                                                    \
+    {                                                                                                        \
+        0, 1, 2, 3                                                                                           \
+    }
+#define MODC_LANE64_NUMBERS                                                                                  \
+    {                                                                                                        \
+        0, 1                                                                                                 \
+    }
 #endif
 
 MODC_INLINE MODC_T MODC_F(first)(MODC_T v, int n, MODC_T rest)
@@ -1209,8 +1236,7 @@ MODC_INLINE double MODC_D(sum)(MODC_T64 a)
 /* Four sums at once, for a fraction of the shuffles: pairs within 128 bits first, at full width. */
 #if defined __clang__ || __GNUC__ >= 12
 #if MODC_LANES == 16
-#define MODC_LOW(a, b)                                                                                       \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define MODC_LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
 #define MODC_HIGH(a, b)                                                                                      \
     __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 #define MODC_FIRST(a, b)                                                                                     \
@@ -1230,7 +1256,8 @@ MODC_INLINE double MODC_D(sum)(MODC_T64 a)
 #endif
 MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
 {
-    const MODC_T ab = MODC_LOW(v[0], v[1]) + MODC_HIGH(v[0], v[1]), cd = MODC_LOW(v[2], v[3]) + MODC_HIGH(v[2], v[3]);
+    const MODC_T ab = MODC_LOW(v[0], v[1]) + MODC_HIGH(v[0], v[1]),
+                 cd = MODC_LOW(v[2], v[3]) + MODC_HIGH(v[2], v[3]);
     const MODC_T all = MODC_FIRST(ab, cd) + MODC_SECOND(ab, cd);
 #if MODC_LANES == 16
     modc_f32x8 half8[2];
@@ -1540,7 +1567,8 @@ MODC_INLINE MODC_T MODC_F(erf)(MODC_T a)
 MODC_INLINE MODC_T MODC_F(turn)(MODC_T a, MODC_U *quadrant)
 {
     const MODC_T t = a * 0.636619772f + MODC_ROUND, n = t - MODC_ROUND, size = MODC_F(abs)(a);
-    const MODC_M large = MODC_F(ge)(size, MODC_F(set)(8192.0f)) & MODC_F(lt)(size, MODC_F(set)(modc_f32_inf()));
+    const MODC_M large = MODC_F(ge)(size, MODC_F(set)(8192.0f)) &
+                         MODC_F(lt)(size, MODC_F(set)(modc_f32_inf()));
     MODC_T r = a - n * 1.5703125f;
 
     r = r - n * 0.000483751297f;

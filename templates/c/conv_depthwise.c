@@ -25,7 +25,8 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
-        const T_real *const xh = x + (h * T_w + x0) * T_c + channel, *const wh = w + kh * (T_kw * T_c) + channel;
+        const T_real *const xh = x + (h * T_w + x0) * T_c + channel, *const wh = w + kh * (T_kw * T_c) +
+                                                                                 channel;
 
         if (h < 0 || h >= T_h)
             continue;

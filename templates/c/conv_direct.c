@@ -8,8 +8,8 @@
  * that lie outside, which is known while compiling, and lines outside are skipped. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w, const int channels,
-                             const int from, const int to, const int vectors)
+MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
+                             const int channels, const int from, const int to, const int vectors)
 {
     T_vec b[MODC_TILE_VECTORS(1)];
 
@@ -51,23 +51,26 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
-        const T_real *const xh = x + (h * T_w + x0) * (T_groups * T_c), *const wh = w + kh * (T_kw * T_c * T_P);
+        const T_real *const xh = x + (h * T_w + x0) * (T_groups * T_c), *const wh = w +
+                                                                                    kh * (T_kw * T_c * T_P);
 
         if (h < 0 || h >= T_h)
             continue;
         if (clip) {
             for (int kw = 0; kw < T_kw; kw++) {
                 if (x0 + kw * T_dw >= 0 && x0 + kw * T_dw < T_w)
-                    T_NAME_taps(sum, xh + kw * (T_dw * T_groups * T_c), wh + kw * (T_c * T_P), T_c, 0, rows, vectors);
+                    T_NAME_taps(sum, xh + kw * (T_dw * T_groups * T_c), wh + kw * (T_c * T_P), T_c, 0, rows,
+                                vectors);
             }
         } else if (left || right || T_dw > 1 || T_groups > 1) {
             MODC_UNROLL
             for (int kw = 0; kw < T_kw; kw++) {
                 const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
-                const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows) : rows;
+                const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows)
+                                     : rows;
 
-                T_NAME_taps(sum, xh + kw * (T_dw * T_groups * T_c), wh + kw * (T_c * T_P), T_c, from < 0 ? 0 : from,
-                            to > rows ? rows : to, vectors);
+                T_NAME_taps(sum, xh + kw * (T_dw * T_groups * T_c), wh + kw * (T_c * T_P), T_c,
+                            from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             T_NAME_taps(sum, xh, wh, T_kw * T_c, 0, rows, vectors);
@@ -149,7 +152,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         panel = T_kh * T_kw * T_c * T_P,
         panels = (T_oc + T_P - 1) / T_P,
 #if T_fixed_ow
-        most = (T_ow + (T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) / ((T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        most = (T_ow + (T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((T_ow + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
 #else
         most = MODC_LINE_ROWS,
 #endif
@@ -176,8 +180,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
                 const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
 
                 for (int oh = 0; oh < T_oh; oh++)
-                    T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, bg + full, T_oc - full, n * T_oh + oh,
-                                oh * T_sh - T_ph, g * T_oc + full T_PASS);
+                    T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, bg + full, T_oc - full,
+                                n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
             }
         }
     }

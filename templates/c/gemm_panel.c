@@ -96,13 +96,15 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
             for (int n = 0; n < bands; n++)
                 T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
             if (rest > 0)
-                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0 T_PASS);
+                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
+                            0 T_PASS);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
                 T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
             if (rest > 0)
-                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
+                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                            0 T_PASS);
         }
     } else {
         const int part = (band + tall + flat - 1) / (tall + flat);
@@ -110,12 +112,15 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t T_PASS);
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
+                            t T_PASS);
             for (int t = 0; t < flat; t++)
-                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t T_PASS);
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
+                            tall + t T_PASS);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0 T_PASS);
+            T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
+                        0 T_PASS);
         for (int t = 0; rest > 0 && t < flat; t++)
             T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
     }

@@ -6,7 +6,8 @@
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
 MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int columns, const int sets, const int column T_ARGS)
+                             const T_real *restrict bias, const int columns, const int sets,
+                             const int column T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES;
     T_vec sum[MODC_TILE_REGISTERS];
@@ -71,5 +72,6 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     for (int n = 0; n < bands; n++)
         T_NAME_band(y, x, w, bias, band, 1, n * band T_PASS);
     if (rest > 0)
-        T_NAME_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + T_LANES - 1) / T_LANES, T_k), bands * band T_PASS);
+        T_NAME_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + T_LANES - 1) / T_LANES, T_k),
+                    bands * band T_PASS);
 }

@@ -73,7 +73,8 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
                               const T_real *restrict bias, const int rows, const int first, const int row,
                               const int count T_ARGS)
 {
-    const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band, whole = T_n / T_LANES * T_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band,
+              whole = T_n / T_LANES * T_LANES;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
@@ -176,7 +177,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 {
     for (int batch0 = 0; batch0 < T_batch0; batch0++) {
         for (int batch1 = 0; batch1 < T_batch1; batch1++) {
-            const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1, *const wb = w + batch0 * T_w0 + batch1 * T_w1;
+            const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1, *const wb = w + batch0 * T_w0 +
+                                                                                    batch1 * T_w1;
             const int first = (batch0 * T_batch1 + batch1) * T_m;
 #if T_form == 1
             const int most = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;

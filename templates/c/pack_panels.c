@@ -8,7 +8,8 @@ static void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
     for (int g = 0; g < T_groups; g++) {
         for (int first = 0; first < T_n; first += T_P) {
             for (int k = 0; k < T_k0 * T_k1 * T_k2; k++) {
-                const int from = g * T_sg + k / (T_k1 * T_k2) * T_s0 + k / T_k2 % T_k1 * T_s1 + k % T_k2 * T_s2;
+                const int from = g * T_sg + k / (T_k1 * T_k2) * T_s0 + k / T_k2 % T_k1 * T_s1 +
+                                 k % T_k2 * T_s2;
 
                 for (int n = first; n < first + T_P; n++) {
                     T_real value = 0;

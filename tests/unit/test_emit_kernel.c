@@ -139,7 +139,8 @@ static struct nest new_nest(int ndim, const struct dim *const *dims, int operand
 
 /* Strides of an operand that has the axes of `mask`, lies in the order of `order`, and has `pad` further elements
  * behind each innermost row. */
-static void lay_out(struct nest *nest, int operand, enum dtype dtype, unsigned mask, const int *order, int pad)
+static void lay_out(struct nest *nest, int operand, enum dtype dtype, unsigned mask, const int *order,
+                    int pad)
 {
     const struct dim *stride = k(1);
     bool first = true;
@@ -211,8 +212,11 @@ static int random_mask(struct builder *b, int inputs)
     int mask = compare(b, inputs);
 
     if (pick(3) == 0)
-        mask = dag_prim(ARENA, b->dag, pick(2) ? PRIM_AND : pick(2) ? PRIM_OR : PRIM_XOR, DTYPE_BOOL, mask,
-                        compare(b, inputs), 0);
+        mask = dag_prim(ARENA, b->dag,
+                        pick(2)   ? PRIM_AND
+                        : pick(2) ? PRIM_OR
+                                  : PRIM_XOR,
+                        DTYPE_BOOL, mask, compare(b, inputs), 0);
     return pick(4) ? mask : dag_prim(ARENA, b->dag, PRIM_NOT, DTYPE_BOOL, mask, 0, 0);
 }
 
@@ -246,8 +250,9 @@ static int random_float(struct builder *b, int inputs)
         struct dag_node dim = {.prim = PRIM_DIM, .dtype = DTYPE_INT64};
 
         dim.dim = pick(2) ? s(&batch) : dim_add(ARENA, times(s(&tokens), s(&index_size)), k(3));
-        return prim(b, PRIM_DIV, a, prim(b, PRIM_ADD, dag_cast(ARENA, b->dag, dag_add(ARENA, b->dag, dim), b->dtype),
-                                         constant(b, 1)));
+        return prim(b, PRIM_DIV, a,
+                    prim(b, PRIM_ADD, dag_cast(ARENA, b->dag, dag_add(ARENA, b->dag, dim), b->dtype),
+                         constant(b, 1)));
     }
     case 11:
         return prim(b, PRIM_EXP, prim(b, PRIM_MIN, a, constant(b, 1)), 0);
@@ -266,7 +271,8 @@ static int random_float(struct builder *b, int inputs)
     case 18:
         return prim(b, PRIM_FLOOR, b->nodes[pick(inputs)], 0);
     case 19:
-        return prim(b, PRIM_POW, prim(b, PRIM_ADD, prim(b, PRIM_ABS, prim(b, PRIM_TANH, a, 0), 0), constant(b, 0.5)),
+        return prim(b, PRIM_POW,
+                    prim(b, PRIM_ADD, prim(b, PRIM_ABS, prim(b, PRIM_TANH, a, 0), 0), constant(b, 0.5)),
                     pick(2) ? constant(b, 1.7) : prim(b, PRIM_TANH, c, 0));
     default:
         return prim(b, PRIM_TANH, a, 0);
@@ -305,7 +311,8 @@ static struct dag *random_dag(enum dtype dtype, int inputs, int steps)
         b.nodes[b.count++] = dtype_is_float(dtype) ? random_float(&b, inputs) : random_integer(&b, inputs);
     result = b.nodes[b.count - 1];
     for (int i = 0; i < inputs; i++)
-        result = dag_prim(ARENA, b.dag, dtype_is_float(dtype) ? PRIM_ADD : PRIM_XOR, dtype, result, b.nodes[i], 0);
+        result = dag_prim(ARENA, b.dag, dtype_is_float(dtype) ? PRIM_ADD : PRIM_XOR, dtype, result,
+                          b.nodes[i], 0);
     b.dag->result = result;
     return b.dag;
 }
@@ -378,7 +385,8 @@ static bool better(enum reduce_kind kind, enum dtype dtype, union scalar a, unio
     return isnan(a.f) || (less ? a.f < b.f : a.f > b.f);
 }
 
-static union scalar reduce_one(const struct kernel_case *c, int run, const int64_t *dims, int64_t *at, double *slack)
+static union scalar reduce_one(const struct kernel_case *c, int run, const int64_t *dims, int64_t *at,
+                               double *slack)
 {
     enum dtype dtype = c->head->nodes[c->head->result].dtype;
     bool floating = dtype_is_float(dtype), product = c->reduce == REDUCE_PROD;
@@ -443,7 +451,8 @@ static void philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4
 
     for (int round = 0; round < 10; round++, a += 0x9e3779b9u, b += 0xbb67ae85u) {
         uint64_t p = (uint64_t)0xd2511f53u * x[0], q = (uint64_t)0xcd9e8d57u * x[2];
-        uint32_t y[4] = {(uint32_t)(q >> 32) ^ x[1] ^ a, (uint32_t)q, (uint32_t)(p >> 32) ^ x[3] ^ b, (uint32_t)p};
+        uint32_t y[4] = {(uint32_t)(q >> 32) ^ x[1] ^ a, (uint32_t)q, (uint32_t)(p >> 32) ^ x[3] ^ b,
+                         (uint32_t)p};
 
         memcpy(x, y, sizeof x);
     }
@@ -461,8 +470,9 @@ static void expect_run(struct kernel_case *c, int run)
 
     for (int i = 0; i < c->nest.ndim; i++)
         dims[i] = dim_eval(c->nest.dims[i], c->sizes[run]);
-    empty = is_empty(c, dims, false) || (is_empty(c, dims, true) && c->reduce >= REDUCE_MAX && c->kind == REDUCE &&
-                                         c->reduce != REDUCE_ANY && c->reduce != REDUCE_ALL);
+    empty = is_empty(c, dims, false) ||
+            (is_empty(c, dims, true) && c->reduce >= REDUCE_MAX && c->kind == REDUCE &&
+             c->reduce != REDUCE_ANY && c->reduce != REDUCE_ALL);
     if (empty && !is_empty(c, dims, false)) { /* max over nothing is refused before */
         c->sizes[run][0] = -1;
         return;
@@ -561,7 +571,8 @@ static void emit_case(struct kernel_case *c)
     if (c->kind == MAP)
         emit_map_kernel(&cx, &text, c->name, "A map.", c->nest, c->dag, sizes, SIZES);
     else if (c->kind == REDUCE)
-        emit_reduce_kernel(&cx, &text, c->name, "A reduction.", c->nest, c->reduce, c->head, c->tail, sizes, SIZES);
+        emit_reduce_kernel(&cx, &text, c->name, "A reduction.", c->nest, c->reduce, c->head, c->tail, sizes,
+                           SIZES);
     else
         emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, sizes, SIZES);
     c->text = text.data;
@@ -572,7 +583,8 @@ static void write_program(const char *path)
     FILE *file = fopen(path, "w");
 
     assert_non_null(file);
-    fputs("#include <stdio.h>\n#include <stdlib.h>\n#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n", file);
+    fputs("#include <stdio.h>\n#include <stdlib.h>\n#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n",
+          file);
     for (int i = 0; i < case_count; i++)
         fprintf(file, "%s\n", cases[i].text);
     fputs("MODC_KERNELS_END\n\n"
@@ -601,7 +613,8 @@ static void write_program(const char *path)
                 if (j == 1 && c->in_place)
                     fputs("        void *p1 = p0;\n", file);
                 else
-                    fprintf(file, "        void *p%d = load(%" PRId64 " * sizeof(%s));\n", j, c->counts[run][j], type);
+                    fprintf(file, "        void *p%d = load(%" PRId64 " * sizeof(%s));\n", j,
+                            c->counts[run][j], type);
             }
             fprintf(file, "        %s(p0", c->name);
             for (int j = 1; j < c->nest.operand_count; j++)
@@ -646,7 +659,8 @@ static bool agrees(const struct kernel_case *c, int run, int64_t e, union scalar
     if (isnan(expected) || isinf(expected) || c->exact)
         return (isnan(expected) && isnan(value.f)) || value.f == expected;
     tolerance = dtype == DTYPE_FLOAT64 ? 1e-13 : 4e-6; /* of dags of some ten nodes */
-    return fabs(value.f - expected) <= tolerance * (1 + fabs(expected)) + 1e-6 * (tolerance < 1e-9 ? 1e-8 : 1) * c->slack[run][e];
+    return fabs(value.f - expected) <=
+           tolerance * (1 + fabs(expected)) + 1e-6 * (tolerance < 1e-9 ? 1e-8 : 1) * c->slack[run][e];
 }
 
 static int check_outputs(const char *path, const char *how)
@@ -670,11 +684,11 @@ static int check_outputs(const char *path, const char *how)
                 shown = true;
                 bad++;
                 if (dtype_is_float(dtype))
-                    print_error("%s: %s[%" PRId64 "] is %.9g, not %.9g, in run %d of:\n%s\n", how, c->name, e, value.f,
-                                c->expected[run][e].f, run, c->text);
+                    print_error("%s: %s[%" PRId64 "] is %.9g, not %.9g, in run %d of:\n%s\n", how, c->name, e,
+                                value.f, c->expected[run][e].f, run, c->text);
                 else
-                    print_error("%s: %s[%" PRId64 "] is %" PRId64 ", not %" PRId64 ", in run %d of:\n%s\n", how, c->name,
-                                e, value.i, c->expected[run][e].i, run, c->text);
+                    print_error("%s: %s[%" PRId64 "] is %" PRId64 ", not %" PRId64 ", in run %d of:\n%s\n",
+                                how, c->name, e, value.i, c->expected[run][e].i, run, c->text);
             }
         }
     }
@@ -751,7 +765,8 @@ static void build_and_compare(void)
                 continue;
             snprintf(how, sizeof how, "%s %s", compilers[i], kinds[i][j].flags);
             snprintf(command, sizeof command,
-                     "%s -std=c99 " WARNINGS " -Iruntime -o %s/kernels %s/kernels.c -lm && %s/kernels <%s/in >%s/out",
+                     "%s -std=c99 " WARNINGS
+                     " -Iruntime -o %s/kernels %s/kernels.c -lm && %s/kernels <%s/in >%s/out",
                      how, folder, folder, folder, folder, folder);
             if (system(command) != 0) {
                 print_error("%s\n", command);
@@ -788,7 +803,8 @@ static struct kernel_case *map_case(const char *stem, struct nest nest, const st
 }
 
 /* Dense operands that have all axes. */
-static struct nest dense_nest(int ndim, const struct dim *const *dims, int operands, enum dtype y, enum dtype x)
+static struct nest dense_nest(int ndim, const struct dim *const *dims, int operands, enum dtype y,
+                              enum dtype x)
 {
     struct nest nest = new_nest(ndim, dims, operands);
 
@@ -836,7 +852,8 @@ static struct dag *mean_dag(const struct dim *count)
 static struct dag *square_distance_dag(void)
 {
     struct builder b = {.dag = dag_new(ARENA, 2), .dtype = DTYPE_FLOAT32};
-    int d = prim(&b, PRIM_SUB, dag_load(ARENA, b.dag, 0, DTYPE_FLOAT32), dag_load(ARENA, b.dag, 1, DTYPE_FLOAT32));
+    int d = prim(&b, PRIM_SUB, dag_load(ARENA, b.dag, 0, DTYPE_FLOAT32),
+                 dag_load(ARENA, b.dag, 1, DTYPE_FLOAT32));
 
     b.dag->result = prim(&b, PRIM_MUL, d, d);
     return b.dag;
@@ -908,13 +925,14 @@ static void add_prim_cases(void)
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         for (size_t u = 0; u < sizeof types / sizeof *types; u++) {
             if (t != u)
-                map_case("cast", dense_nest(1, row, 2, types[u], types[t]), cast_dag(types[t], types[u]))->scale = 120;
+                map_case("cast", dense_nest(1, row, 2, types[u], types[t]), cast_dag(types[t], types[u]))
+                    ->scale = 120;
         }
     }
 }
 
-static struct kernel_case *reduce_case(const char *stem, struct nest nest, unsigned reduced, enum reduce_kind kind,
-                                       const struct dag *head, const struct dag *tail)
+static struct kernel_case *reduce_case(const char *stem, struct nest nest, unsigned reduced,
+                                       enum reduce_kind kind, const struct dag *head, const struct dag *tail)
 {
     struct kernel_case *c;
 
@@ -931,8 +949,8 @@ static struct kernel_case *reduce_case(const char *stem, struct nest nest, unsig
 }
 
 /* y over the axes that are not reduced, x0 over all. */
-static struct nest reduce_nest(int ndim, const struct dim *const *dims, unsigned reduced, int operands, enum dtype y,
-                               enum dtype x)
+static struct nest reduce_nest(int ndim, const struct dim *const *dims, unsigned reduced, int operands,
+                               enum dtype y, enum dtype x)
 {
     struct nest nest = dense_nest(ndim, dims, operands, y, x);
 
@@ -945,11 +963,13 @@ static struct nest reduce_nest(int ndim, const struct dim *const *dims, unsigned
 
 static void add_reduce_cases(void)
 {
-    static const enum reduce_kind kinds[] = {REDUCE_SUM,    REDUCE_PROD,  REDUCE_MAX, REDUCE_MIN, REDUCE_ANY,
-                                             REDUCE_ALL, REDUCE_ARGMAX, REDUCE_ARGMIN};
-    static const enum dtype types[] = {DTYPE_BOOL, DTYPE_UINT8, DTYPE_INT32, DTYPE_INT64, DTYPE_FLOAT32, DTYPE_FLOAT64};
+    static const enum reduce_kind kinds[] = {REDUCE_SUM, REDUCE_PROD, REDUCE_MAX,    REDUCE_MIN,
+                                             REDUCE_ANY, REDUCE_ALL,  REDUCE_ARGMAX, REDUCE_ARGMIN};
+    static const enum dtype types[] = {DTYPE_BOOL,  DTYPE_UINT8,   DTYPE_INT32,
+                                       DTYPE_INT64, DTYPE_FLOAT32, DTYPE_FLOAT64};
     const struct dim *cube[] = {k(3), k(100), k(37)}, *sized[] = {s(&batch), s(&width), s(&tokens)};
-    const struct dim *rows[] = {s(&batch), s(&large)}, *columns[] = {s(&large), k(3)}, *wide[] = {s(&large), k(70)};
+    const struct dim *rows[] = {s(&batch), s(&large)}, *columns[] = {s(&large), k(3)},
+                     *wide[] = {s(&large), k(70)};
     const struct dim *blocks[] = {k(2048), k(10), k(64)}, *flat[] = {k(7), k(1024)};
     const struct dim *long_rows[] = {s(&large), k(2), s(&index_size)};
     const int channels_last[] = {1, 2, 0};
@@ -969,8 +989,9 @@ static void add_reduce_cases(void)
                 out = DTYPE_INT64;
             for (unsigned reduced = 1; reduced < 8; reduced += 1 + (reduced == 1) + (reduced == 4)) {
                 bool run_time = (reduced + n) % 2;
-                struct kernel_case *c = reduce_case("reduce", reduce_nest(3, run_time ? sized : cube, reduced, 2, out, types[t]),
-                                                    reduced, kind, dag_identity(ARENA, types[t]), NULL);
+                struct kernel_case *c = reduce_case(
+                    "reduce", reduce_nest(3, run_time ? sized : cube, reduced, 2, out, types[t]), reduced,
+                    kind, dag_identity(ARENA, types[t]), NULL);
 
                 c->special = kind >= REDUCE_MAX && reduced != 2;
                 if (kind == REDUCE_PROD)
@@ -978,17 +999,22 @@ static void add_reduce_cases(void)
             }
         }
     }
-    reduce_case("sum", reduce_nest(2, flat, 2, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 2, REDUCE_SUM, identity, NULL);
+    reduce_case("sum", reduce_nest(2, flat, 2, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 2, REDUCE_SUM, identity,
+                NULL);
     reduce_case("mean", reduce_nest(2, rows, 2, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 2, REDUCE_SUM, identity,
                 mean_dag(s(&large)));
     reduce_case("mean", reduce_nest(2, columns, 1, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 1, REDUCE_SUM, identity,
                 mean_dag(s(&large)));
     reduce_case("mean", reduce_nest(2, wide, 1, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 1, REDUCE_SUM, identity,
                 mean_dag(s(&large)));
-    reduce_case("sum", reduce_nest(3, long_rows, 5, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 5, REDUCE_SUM, identity, NULL);
-    reduce_case("sum", reduce_nest(3, long_rows, 3, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 3, REDUCE_SUM, identity, NULL);
-    reduce_case("sum", reduce_nest(3, blocks, 1, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 1, REDUCE_SUM, identity, NULL);
-    reduce_case("sum", reduce_nest(3, blocks, 5, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 5, REDUCE_SUM, identity, NULL);
+    reduce_case("sum", reduce_nest(3, long_rows, 5, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 5, REDUCE_SUM, identity,
+                NULL);
+    reduce_case("sum", reduce_nest(3, long_rows, 3, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 3, REDUCE_SUM, identity,
+                NULL);
+    reduce_case("sum", reduce_nest(3, blocks, 1, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 1, REDUCE_SUM, identity,
+                NULL);
+    reduce_case("sum", reduce_nest(3, blocks, 5, 2, DTYPE_FLOAT32, DTYPE_FLOAT32), 5, REDUCE_SUM, identity,
+                NULL);
     for (unsigned reduced = 1; reduced <= 4; reduced *= 2) { /* variance, then x - mean, over each axis */
         nest = reduce_nest(3, sized, reduced, 4, DTYPE_FLOAT32, DTYPE_FLOAT32);
         lay_out(&nest, 2, DTYPE_FLOAT32, ~reduced & 7, NULL, 0);
@@ -1093,8 +1119,11 @@ static void add_random_case(void)
         shuffle(order, ndim);
         if (pick(3))
             memcpy(order, shared, sizeof order);
-        lay_out(&nest, i, i == 0 ? out : i > inputs ? out : dtype, outside ? mask & ~reduced : mask, pick(2) ? order : NULL,
-                pick(5) == 0 ? 1 + pick(4) : 0);
+        lay_out(&nest, i,
+                i == 0       ? out
+                : i > inputs ? out
+                             : dtype,
+                outside ? mask & ~reduced : mask, pick(2) ? order : NULL, pick(5) == 0 ? 1 + pick(4) : 0);
     }
     if (!reduction) {
         map_case("random", nest, dag);

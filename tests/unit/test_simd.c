@@ -33,15 +33,68 @@ static float random_between(float low, float high)
     return low + (high - low) * (float)(random_word() >> 8) / 16777216.0f;
 }
 
-static float specials[] = {0.0f,   -0.0f,    1e-45f,       -1e-45f,     1e-40f,   -1e-40f,     1.17549435e-38f,
-                           1e-30f, -1e-30f,  1e-10f,       -1e-10f,     1e-7f,    -1e-7f,      0.1f,
-                           0.5f,   -0.5f,    0.75f,        1.0f,        -1.0f,    0.99999994f, 1.0000001f,
-                           1.5f,   -1.5f,    2.0f,         -2.0f,       2.5f,     3.0f,        -3.0f,
-                           7.0f,   9.0f,     -9.0f,        9.1f,        20.0f,    -20.0f,      87.3f,
-                           -87.3f, 88.72f,   88.73f,       -88.8f,      -103.9f,  -104.1f,     128.0f,
-                           1e4f,   -1e4f,    1e6f,         -1e6f,       1e10f,    -1e10f,      8388607.5f,
-                           1e30f,  -1e30f,   3.40282347e38f, -3.40282347e38f, 8191.9f, 8192.1f, 4194303.5f,
-                           -4194304.5f, 16777216.0f, 3.14159274f, 1.57079637f, -1.57079637f,   0.70710677f};
+static float specials[] = {0.0f,
+                           -0.0f,
+                           1e-45f,
+                           -1e-45f,
+                           1e-40f,
+                           -1e-40f,
+                           1.17549435e-38f,
+                           1e-30f,
+                           -1e-30f,
+                           1e-10f,
+                           -1e-10f,
+                           1e-7f,
+                           -1e-7f,
+                           0.1f,
+                           0.5f,
+                           -0.5f,
+                           0.75f,
+                           1.0f,
+                           -1.0f,
+                           0.99999994f,
+                           1.0000001f,
+                           1.5f,
+                           -1.5f,
+                           2.0f,
+                           -2.0f,
+                           2.5f,
+                           3.0f,
+                           -3.0f,
+                           7.0f,
+                           9.0f,
+                           -9.0f,
+                           9.1f,
+                           20.0f,
+                           -20.0f,
+                           87.3f,
+                           -87.3f,
+                           88.72f,
+                           88.73f,
+                           -88.8f,
+                           -103.9f,
+                           -104.1f,
+                           128.0f,
+                           1e4f,
+                           -1e4f,
+                           1e6f,
+                           -1e6f,
+                           1e10f,
+                           -1e10f,
+                           8388607.5f,
+                           1e30f,
+                           -1e30f,
+                           3.40282347e38f,
+                           -3.40282347e38f,
+                           8191.9f,
+                           8192.1f,
+                           4194303.5f,
+                           -4194304.5f,
+                           16777216.0f,
+                           3.14159274f,
+                           1.57079637f,
+                           -1.57079637f,
+                           0.70710677f};
 
 enum { SPECIALS = sizeof specials / sizeof specials[0] };
 
@@ -54,7 +107,9 @@ static double ulps(float got, double expected)
     if (isnan(expected) || isnan((double)got))
         return isnan(expected) && isnan((double)got) ? 0.0 : INFINITY;
     if (fabs(expected) >= 3.4028235677973366e38) /* rounds to infinity */
-        return isinf((double)got) && (got > 0) == (expected > 0) ? 0.0 : fabs(expected) < 3.403e38 ? 1.0 : INFINITY;
+        return isinf((double)got) && (got > 0) == (expected > 0) ? 0.0
+               : fabs(expected) < 3.403e38                       ? 1.0
+                                                                 : INFINITY;
     if (isinf((double)got))
         return fabs(expected) > 3.4028233e38 ? 1.0 : INFINITY;
     if (fabs(expected) < 1.17549435e-38) /* gradual underflow may be 0 */
@@ -101,7 +156,10 @@ struct unary {
     double bound;    /* ulps */
 };
 
-#define ROW(name, function, low, high, bound) {#name, scalar_##name, vector_##name, function, low, high, bound}
+#define ROW(name, function, low, high, bound)                                                                \
+    {                                                                                                        \
+#name, scalar_##name, vector_##name, function, low, high, bound                                      \
+    }
 static const struct unary unaries[] = {
     ROW(exp, exp, -90.0f, 90.0f, 1.5),
     ROW(expm1, expm1, -20.0f, 20.0f, 3.0),
@@ -152,7 +210,9 @@ static void fill(float *x, const struct unary *row)
         else if (i < SPECIALS + 3)
             x[i] = i == SPECIALS ? modc_f32_inf() : i == SPECIALS + 1 ? -modc_f32_inf() : modc_f32_nan();
         else if (i < SPECIALS + 6) /* NaNs of any payload are NaNs */
-            x[i] = modc_f32_from_bits(i == SPECIALS + 3 ? 0x7fc00001u : i == SPECIALS + 4 ? 0xffffffffu : 0x7fe01234u);
+            x[i] = modc_f32_from_bits(i == SPECIALS + 3   ? 0x7fc00001u
+                                      : i == SPECIALS + 4 ? 0xffffffffu
+                                                          : 0x7fe01234u);
         else if (i % 4 == 0) /* any float at all */
             x[i] = modc_f32_from_bits(random_word());
         else
@@ -211,12 +271,14 @@ static void check_pow(float x, float y, float got)
     const double expected = pow((double)x, (double)y), error = ulps(got, expected);
 
     if (error > 1.0 || !zero_sign_agrees(got, expected))
-        fail_msg("pow(%.9g, %.9g) is %.9g, expected %.9g: %.2f ulp", (double)x, (double)y, (double)got, expected, error);
+        fail_msg("pow(%.9g, %.9g) is %.9g, expected %.9g: %.2f ulp", (double)x, (double)y, (double)got,
+                 expected, error);
 }
 
 static void test_pow(void **state)
 {
-    const float more[] = {modc_f32_inf(), -modc_f32_inf(), modc_f32_nan(), -5.0f, 4.0f, 16777215.0f, -16777217.0f, 1e9f};
+    const float more[] = {modc_f32_inf(), -modc_f32_inf(), modc_f32_nan(), -5.0f,
+                          4.0f,           16777215.0f,     -16777217.0f,   1e9f};
     float x[16], y[16], z[16];
 
     (void)state;
@@ -286,14 +348,14 @@ static void test_compare_select(void **state)
             b[lane] = lane % 3 == 2 ? modc_f32_nan() : specials[(i + 2 * lane + 7) % SPECIALS];
         }
 #define COMPARE(name, operator)                                                                              \
-    modc_f32_store(y, modc_f32_select(modc_f32_##name(modc_f32_load(a), modc_f32_load(b)), modc_f32_set(1.0f), \
-                                      modc_f32_set(2.0f)));                                                  \
+    modc_f32_store(y, modc_f32_select(modc_f32_##name(modc_f32_load(a), modc_f32_load(b)),                   \
+                                      modc_f32_set(1.0f), modc_f32_set(2.0f)));                              \
     for (int lane = 0; lane < MODC_LANES; lane++)                                                            \
         assert_true((y[lane] == 1.0f) == (a[lane] operator b[lane]));                                        \
-    modc_f32_store(y, modc_f32_select(~modc_f32_##name(modc_f32_load(a), modc_f32_load(b)), modc_f32_set(1.0f), \
-                                      modc_f32_set(2.0f)));                                                  \
+    modc_f32_store(y, modc_f32_select(~modc_f32_##name(modc_f32_load(a), modc_f32_load(b)),                  \
+                                      modc_f32_set(1.0f), modc_f32_set(2.0f)));                              \
     for (int lane = 0; lane < MODC_LANES; lane++)                                                            \
-        assert_true((y[lane] == 2.0f) == (a[lane] operator b[lane]))
+    assert_true((y[lane] == 2.0f) == (a[lane] operator b[lane]))
         COMPARE(lt, <);
         COMPARE(le, <=);
         COMPARE(gt, >);
@@ -329,8 +391,26 @@ static void test_horizontal(void **state)
         assert_true(modc_f32_hmax(modc_f32_load(a)) == max && modc_f32_hmin(modc_f32_load(a)) == min);
         assert_true(fabs(modc_f64_sum(modc_f64_load(d)) - sum64) < 1e-13);
         assert_true(modc_f64_hmax(modc_f64_load(d)) == max64 && modc_f64_hmin(modc_f64_load(d)) == min64);
+        {
+            modc_f32 four[4];
+            modc_f64 four64[4];
+            float sums[4];
+            double sums64[4];
+
+            for (int i = 0; i < 4; i++) {
+                four[i] = modc_f32_load(a) * (float)(i + 1);
+                four64[i] = modc_f64_load(d) * (double)(i + 1);
+            }
+            modc_f32_sum4(four, sums);
+            modc_f64_sum4(four64, sums64);
+            for (int i = 0; i < 4; i++) {
+                assert_true(fabs((double)sums[i] - sum * (i + 1)) < 1e-5);
+                assert_true(fabs(sums64[i] - sum64 * (i + 1)) < 1e-13);
+            }
+        }
         a[round % MODC_LANES] = modc_f32_nan();
-        assert_true(isnan((double)modc_f32_hmax(modc_f32_load(a))) && isnan((double)modc_f32_hmin(modc_f32_load(a))));
+        assert_true(isnan((double)modc_f32_hmax(modc_f32_load(a))) &&
+                    isnan((double)modc_f32_hmin(modc_f32_load(a))));
     }
 }
 
@@ -339,7 +419,8 @@ static void test_parts(void **state)
     (void)state;
     for (int n = 0; n <= MODC_LANES; n++) {
         /* behind the last element lies nothing that may be touched: sanitizers see it */
-        float *from = malloc(sizeof(float) * (size_t)(n + !n)), *to = malloc(sizeof(float) * (size_t)(n + !n));
+        float *from = malloc(sizeof(float) * (size_t)(n + !n)),
+              *to = malloc(sizeof(float) * (size_t)(n + !n));
         float all[MODC_LANES];
 
         assert_non_null(from);
@@ -350,6 +431,9 @@ static void test_parts(void **state)
             modc_f32_store(all, modc_f32_load_part(from, n));
             for (int i = 0; i < MODC_LANES; i++)
                 assert_true(all[i] == (i < n ? (float)(i + 1) : 0.0f));
+            modc_f32_store(all, modc_f32_load_rest(from, n, -7.0f));
+            for (int i = 0; i < MODC_LANES; i++)
+                assert_true(all[i] == (i < n ? (float)(i + 1) : -7.0f));
             modc_f32_store_part(to, modc_f32_load(all), n);
             assert_true(n == 0 || memcmp(from, to, sizeof(float) * (size_t)n) == 0);
         }
@@ -396,9 +480,9 @@ static void test_double(void **state)
 static void test_integers(void **state)
 {
     static const int table[][4] = {/* a, b, a // b, a % b of Python */
-                                   {7, 2, 3, 1},    {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1}, {6, 3, 2, 0},
-                                   {-6, 3, -2, 0},  {6, -3, -2, 0}, {5, 0, 0, 0},    {0, 5, 0, 0},    {0, -5, 0, 0},
-                                   {-1, 10, -1, 9}, {1, -10, -1, -9}};
+                                   {7, 2, 3, 1}, {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1},
+                                   {6, 3, 2, 0}, {-6, 3, -2, 0}, {6, -3, -2, 0},  {5, 0, 0, 0},
+                                   {0, 5, 0, 0}, {0, -5, 0, 0},  {-1, 10, -1, 9}, {1, -10, -1, -9}};
 
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -436,8 +520,8 @@ static void test_fmod(void **state)
         const double expected = fmod((double)a, (double)b);
 
         if (!same(modc_f32s_fmod(a, b), (float)expected))
-            fail_msg("fmod(%.9g, %.9g) is %.9g, expected %.9g", (double)a, (double)b, (double)modc_f32s_fmod(a, b),
-                     expected);
+            fail_msg("fmod(%.9g, %.9g) is %.9g, expected %.9g", (double)a, (double)b,
+                     (double)modc_f32s_fmod(a, b), expected);
     }
 }
 
@@ -448,18 +532,27 @@ static void test_philox(void **state)
 
     (void)state;
     modc_philox(0, 0, 0, out);
-    assert_true(out[0] == 0x6627e8d5u && out[1] == 0xe169c58du && out[2] == 0xbc57ac4cu && out[3] == 0x9b00dbd8u);
+    assert_true(out[0] == 0x6627e8d5u && out[1] == 0xe169c58du && out[2] == 0xbc57ac4cu &&
+                out[3] == 0x9b00dbd8u);
     modc_philox(UINT64_MAX, UINT64_MAX, UINT64_MAX, out);
-    assert_true(out[0] == 0x408f276du && out[1] == 0x41c83b0eu && out[2] == 0xa20bc7c6u && out[3] == 0x6d5451fdu);
+    assert_true(out[0] == 0x408f276du && out[1] == 0x41c83b0eu && out[2] == 0xa20bc7c6u &&
+                out[3] == 0x6d5451fdu);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unary),      cmocka_unit_test(test_limits),         cmocka_unit_test(test_pow),
-        cmocka_unit_test(test_min_max),    cmocka_unit_test(test_compare_select), cmocka_unit_test(test_horizontal),
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_double),         cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_fmod),       cmocka_unit_test(test_philox),
+        cmocka_unit_test(test_unary),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_pow),
+        cmocka_unit_test(test_min_max),
+        cmocka_unit_test(test_compare_select),
+        cmocka_unit_test(test_horizontal),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_double),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_fmod),
+        cmocka_unit_test(test_philox),
     };
 
     print_message("MODC_LANES %d\n", MODC_LANES);

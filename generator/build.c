@@ -287,7 +287,8 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
     double exponent;
 
     if (logic && !dtype_is_int(dtype) && dtype != DTYPE_BOOL) {
-        diag_error(eval->cx, loc, "'%s' takes bool or integer tensors, not %s", label, dtype_rows[dtype].name);
+        diag_error(eval->cx, loc, "'%s' takes bool or integer tensors, not %s",
+                   prim == PRIM_AND ? "&" : prim == PRIM_OR ? "|" : "^", dtype_rows[dtype].name);
         return ev_bad(loc);
     }
     if (dtype == DTYPE_BOOL && prim == PRIM_SUB) {

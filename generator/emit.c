@@ -142,36 +142,26 @@ static const struct graph *entry_graph(const struct entry *entry)
 static void print_sizes(struct emit *e, struct text *out)
 {
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(out, ", int %s", spec_c_name(e->cx, e->tree->sizes[i].name));
-}
-
-static const char *output_name(struct emit *e, const struct graph *graph, int index)
-{
-    const char *name = spec_c_name(e->cx, graph->output_names[index]);
-
-    for (int i = 0; i < graph->input_count; i++)
-        if (strcmp(spec_c_name(e->cx, graph->inputs[i]->name), name) == 0)
-            return arena_format(&e->cx->arena, "%s_out", name);
-    return name;
+        text_printf(out, ", int %s", c_size(e->cx, e->tree->sizes[i].name));
 }
 
 static void print_arguments(struct emit *e, struct text *out, const struct graph *graph)
 {
     print_sizes(e, out);
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, spec_c_name(e->cx, graph->inputs[i]->name));
+        text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)
-        text_printf(out, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c, output_name(e, graph, i));
+        text_printf(out, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_output(e->cx, graph, i));
 }
 
 static void pass_arguments(struct emit *e, struct text *out, const struct graph *graph)
 {
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(out, ", %s", spec_c_name(e->cx, e->tree->sizes[i].name));
+        text_printf(out, ", %s", c_size(e->cx, e->tree->sizes[i].name));
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, ", %s", spec_c_name(e->cx, graph->inputs[i]->name));
+        text_printf(out, ", %s", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)
-        text_printf(out, ", %s", output_name(e, graph, i));
+        text_printf(out, ", %s", c_output(e->cx, graph, i));
 }
 
 static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, int fenced)
@@ -347,7 +337,7 @@ static void print_header(struct emit *e, struct text *out)
 
         text_add(out, "/* ");
         for (int j = 0; j < graph->output_count; j++)
-            text_printf(out, "%s%s %s %s", j ? ", " : "", output_name(e, graph, j), dtype_rows[graph->outputs[j]->dtype].name,
+            text_printf(out, "%s%s %s %s", j ? ", " : "", c_output(e->cx, graph, j), dtype_rows[graph->outputs[j]->dtype].name,
                         shape_of(e->cx, graph->outputs[j]));
         text_add(out, " from");
         for (int j = 0; j < graph->input_count; j++)
@@ -617,7 +607,7 @@ static void print_region_call(struct emit *e, struct text *out, const struct var
     if (region->peak > 0)
         text_printf(&rest, ", ws + %lld", (long long)(step->region_offset));
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(&rest, ", %s", spec_c_name(e->cx, e->tree->sizes[i].name));
+        text_printf(&rest, ", %s", c_size(e->cx, e->tree->sizes[i].name));
 
     if (op->invoke.count == 1) {
         text_printf(out, "    %s(", function);
@@ -814,8 +804,8 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
     if (!uses_word(body, "net"))
         text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
-        if (!uses_word(body, spec_c_name(e->cx, e->tree->sizes[i].name)))
-            text_printf(out, "    (void)%s;\n", spec_c_name(e->cx, e->tree->sizes[i].name));
+        if (!uses_word(body, c_size(e->cx, e->tree->sizes[i].name)))
+            text_printf(out, "    (void)%s;\n", c_size(e->cx, e->tree->sizes[i].name));
     text_printf(out, "%s}\n\n", body);
 }
 
@@ -843,11 +833,11 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
     if (!uses_word(body, "net"))
         text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
-        if (!uses_word(body, spec_c_name(e->cx, e->tree->sizes[i].name)))
-            text_printf(out, "    (void)%s;\n", spec_c_name(e->cx, e->tree->sizes[i].name));
+        if (!uses_word(body, c_size(e->cx, e->tree->sizes[i].name)))
+            text_printf(out, "    (void)%s;\n", c_size(e->cx, e->tree->sizes[i].name));
     for (int i = 0; i < graph->input_count; i++)
-        if (!uses_word(body, spec_c_name(e->cx, graph->inputs[i]->name)))
-            text_printf(out, "    (void)%s;\n", spec_c_name(e->cx, graph->inputs[i]->name));
+        if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
+            text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
     text_printf(out, "%s%s}\n\n", body, graph->fenced ? "    return MODC_OK;\n" : "");
 }
 
@@ -923,12 +913,12 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     text_printf(out, "%s\n", head.data);
     text_add(out, "{\n    enum modc_status status;\n\n    if (!net");
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, " || !%s", spec_c_name(e->cx, graph->inputs[i]->name));
+        text_printf(out, " || !%s", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)
-        text_printf(out, " || !%s", output_name(e, graph, i));
+        text_printf(out, " || !%s", c_output(e->cx, graph, i));
     text_add(out, ")\n        return MODC_POINTER;\n");
     for (int i = 0; i < e->tree->size_count; i++) {
-        const char *size = spec_c_name(e->cx, e->tree->sizes[i].name);
+        const char *size = c_size(e->cx, e->tree->sizes[i].name);
 
         text_printf(out, "    if (%s < 0 || %s > %lld)\n        return MODC_SIZE;\n", size, size, (long long)entry->sizes[i].max);
     }
@@ -1046,8 +1036,8 @@ static void print_shape_function(struct emit *e, struct text *out, const struct 
         print_shape_case(e, &body, graph->outputs[i], i);
     text_printf(out, "static void %s_shape(const int *sizes, int index, int *dims)\n{\n", entry->name);
     for (int i = 0; i < e->tree->size_count; i++)
-        if (uses_word(body.data, spec_c_name(e->cx, e->tree->sizes[i].name)))
-            text_printf(out, "    const int %s = sizes[%d];\n", spec_c_name(e->cx, e->tree->sizes[i].name), i);
+        if (uses_word(body.data, c_size(e->cx, e->tree->sizes[i].name)))
+            text_printf(out, "    const int %s = sizes[%d];\n", c_size(e->cx, e->tree->sizes[i].name), i);
     text_printf(out, "    (void)sizes;\n\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n", body.data);
 }
 

@@ -5,7 +5,7 @@
  * In vector text, a node below which nothing is loaded (numbers, sizes and what is computed of them) stays scalar: it
  * is an operand of + - * / as it is, and anything else through modc_f32_set. So integers may occur there. */
 #include "emit_names.h"
-#include "spec.h"
+#include "plan.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -20,7 +20,7 @@
 
 const char *size_identifier(struct cx *cx, const struct size *size)
 {
-    return spec_c_name(cx, size->name);
+    return c_size(cx, size->name);
 }
 
 static bool is_taken(const struct names *names, const char *name)
@@ -88,7 +88,8 @@ const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight)
         size_t length = word_length(at);
 
         if (length > 0 && !isdigit((unsigned char)*at))
-            text_add(&text, spec_c_name(cx, arena_copy(&cx->arena, at, length)));
+            text_add(&text, strncmp(at, "modc_", 5) == 0 ? arena_copy(&cx->arena, at, length)
+                                                         : c_size(cx, arena_copy(&cx->arena, at, length)));
         else
             text_add_bytes(&text, at, length = length > 0 ? length : 1);
         at += length;

@@ -51,7 +51,8 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
 /* y = tail(uniform [0, 1)); kernel parameters after the operands: uint64_t seed, uint64_t counter, uint32_t stream, then
  * sizes. Philox 4x32-10 (modc_philox in runtime/modc_simd.h: to be added there as static inline
  * `void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])`); element e uses word e % 4 of
- * block e / 4; u = (word >> 8) * 2^-24. The nest is dense. */
+ * block e / 4 of stream `counter ^ stream << 32` under the key seed; u = (word >> 8) * 2^-24. The output is dense; tail
+ * NULL: u itself. */
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                         const struct dag *tail, const struct size *const *sizes, int size_count);
 

@@ -879,8 +879,7 @@ static struct value *index_slice(struct eval *eval, struct value *value, int axi
     return build_slice(eval, slice->loc, value, axis, start, dim_const(arena, step), length);
 }
 
-/* x[index] on one axis: the axis disappears. */
-static struct value *index_select(struct eval *eval, struct value *value, int axis, const struct ev *index)
+struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index)
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *extent = value->dims[axis], *at = index->dim, *dims[MAX_DIMS];
@@ -936,7 +935,7 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
 
         switch (items[i].kind) {
         case EV_INT:
-            value = index_select(eval, value, axis, &items[i]);
+            value = eval_select(eval, value, axis, &items[i]);
             break;
         case EV_SLICE:
             value = index_slice(eval, value, axis++, &items[i]);
@@ -1120,7 +1119,10 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
                 for (int j = 0; j < count; j++)
                     known[j] = args[j].name;
                 diag_error(eval->cx, call->locs[i], "%s has no argument '%s'", what, call->names[i]);
-                diag_hint_nearest(eval->cx, call->names[i], known, count);
+                if (diag_nearest(call->names[i], known, count))
+                    diag_hint_nearest(eval->cx, call->names[i], known, count);
+                else
+                    hint_signature(eval, what, args, count);
                 fine = false;
                 continue;
             }

@@ -170,4 +170,7 @@ struct value *build_reduce(struct eval *eval, struct loc loc, struct value *valu
 struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias);
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
 
+/* x[..., index, ...] on one axis, which disappears; index is an EV_INT. */
+struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index);
+
 #endif

@@ -100,12 +100,21 @@ static bool need_pair(struct eval *eval, const char *what, const struct ev *arg,
     return true;
 }
 
-/* A shape: a tuple of integers over sizes; one -1 is worked out from `count` (NULL: not allowed). */
-static bool need_shape(struct eval *eval, const char *what, const struct ev *arg, const struct dim *count,
+static bool does_not_fit(struct eval *eval, const char *what, const struct ev *arg, const struct value *x)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    diag_error(eval->cx, arg->loc, "%s: the shape %s does not fit %s, which has %s elements", what, ev_text(eval, arg),
+               shape_text(arena, x->ndim, x->dims), dim_text(arena, dims_count(arena, x)));
+    return false;
+}
+
+/* A shape: a tuple of integers over sizes; of `x`, where that is given: then one -1 is worked out. */
+static bool need_shape(struct eval *eval, const char *what, const struct ev *arg, const struct value *x,
                        const struct dim **dims, int *ndim)
 {
     struct arena *arena = &eval->cx->arena;
-    const struct dim *product = dim_const(arena, 1), *quotient;
+    const struct dim *product = dim_const(arena, 1), *quotient, *count = x ? dims_count(arena, x) : NULL;
     const struct ev *items = arg->kind == EV_TUPLE ? arg->items : arg;
     int n = arg->kind == EV_TUPLE ? arg->count : 1, free = -1;
 
@@ -134,16 +143,11 @@ static bool need_shape(struct eval *eval, const char *what, const struct ev *arg
         product = dim_mul(arena, product, dims[i]);
     }
     if (free >= 0) {
-        if (!dim_divides(arena, count, product, &quotient)) {
-            diag_error(eval->cx, arg->loc, "%s: shape %s is invalid for input of size %s", what, ev_text(eval, arg),
-                       dim_text(arena, count));
-            return false;
-        }
+        if (!dim_divides(arena, count, product, &quotient))
+            return does_not_fit(eval, what, arg, x);
         dims[free] = quotient;
     } else if (count && !dim_equal(product, count)) {
-        diag_error(eval->cx, arg->loc, "%s: shape %s is invalid for input of size %s", what, ev_text(eval, arg),
-                   dim_text(arena, count));
-        return false;
+        return does_not_fit(eval, what, arg, x);
     }
     *ndim = n;
     return true;
@@ -167,7 +171,9 @@ static bool need_dtype(struct eval *eval, const struct ev *arg, enum dtype absen
         *out = strcmp(arg->text, "float") == 0 && absent == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : arg->dtype;
         return true;
     }
-    diag_error(eval->cx, arg->loc, "a dtype is needed here, found %s", ev_kind_text(arg));
+    diag_error(eval->cx, arg->loc, "a dtype is needed here, found %s", ev_text(eval, arg));
+    if (arg->kind == EV_STRING && dtype_find(arg->text, out))
+        diag_hint(eval->cx, "write torch.%s", arg->text);
     return false;
 }
 
@@ -192,6 +198,12 @@ static struct ev fn_linear(struct eval *eval, struct ev *args, int count, struct
     }
     if (args[2].kind != EV_NONE && !need_tensor(eval, "linear", &args[2]))
         return BAD;
+    if (input->dtype != weight->dtype) {
+        diag_error(eval->cx, loc, "linear: the input is %s, the weight is %s", dtype_rows[input->dtype].name,
+                   dtype_rows[weight->dtype].name);
+        diag_hint(eval->cx, "convert the input first, with .to(torch.%s)", dtype_rows[weight->dtype].name);
+        return BAD;
+    }
     weight = build_permute(eval, loc, weight, swap);
     return ev_tensor(loc, build_matmul(eval, loc, input, weight, args[2].kind == EV_NONE ? NULL : args[2].tensor));
 }
@@ -246,10 +258,16 @@ static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct
     op = op_new(eval, GRAPH_OP_CONV, "conv2d", inputs, bias ? 3 : 2);
     op->window.bias = bias;
     op->window.groups = (int)groups;
-    if (args[4].kind == EV_STRING) {
-        diag_error(eval->cx, args[4].loc, "padding='%s' is not supported yet by this version of modc", args[4].text);
+    if (groups < 1 || groups > INT32_MAX) {
+        diag_error(eval->cx, args[6].loc, "conv2d: groups must be positive, found %lld", (long long)groups);
         return BAD;
     }
+    if (args[4].kind == EV_STRING && strcmp(args[4].text, "same") == 0) {
+        diag_error(eval->cx, args[4].loc, "padding='same' is not supported yet by this version of modc");
+        return BAD;
+    }
+    if (args[4].kind == EV_STRING && strcmp(args[4].text, "valid") == 0)
+        args[4] = ev_int(eval, args[4].loc, 0);
     if (!need_pair(eval, "stride", &args[3], op->window.stride) ||
         !need_pair(eval, "padding", &args[4], op->window.padding) ||
         !need_pair(eval, "dilation", &args[5], op->window.dilation))
@@ -413,6 +431,10 @@ static struct ev fn_dropout(struct eval *eval, struct ev *args, int count, struc
     x = args[0].tensor;
     if (!training || p == 0)
         return args[0];
+    if (!eval->graph) {
+        diag_error(eval->cx, loc, "random numbers are not known while generating");
+        return BAD;
+    }
     if (!dtype_is_float(x->dtype)) {
         diag_error(eval->cx, loc, "dropout takes a floating tensor, not %s", dtype_rows[x->dtype].name);
         return BAD;
@@ -449,7 +471,7 @@ static struct ev fn_check_ndim(struct eval *eval, struct ev *args, int count, st
         !need_int(eval, "num_features", &args[2], &channels))
         return BAD;
     if (x->ndim != ndim || !dim_equals(x->dims[1], channels)) {
-        diag_error(eval->cx, loc, "expected an input (N, %lld, H, W), found %s", (long long)channels,
+        diag_error(eval->cx, loc, "BatchNorm2d takes (N, %lld, H, W), found %s", (long long)channels,
                    shape_text(&eval->cx->arena, x->ndim, x->dims));
         return BAD;
     }
@@ -550,7 +572,7 @@ static struct ev fn_reshape(struct eval *eval, struct ev *args, int count, struc
     (void)count;
 
     if (!need_tensor(eval, "reshape", &args[0]) ||
-        !need_shape(eval, "reshape", &args[1], dims_count(&eval->cx->arena, args[0].tensor), dims, &ndim))
+        !need_shape(eval, "reshape", &args[1], args[0].tensor, dims, &ndim))
         return BAD;
     return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, ndim, dims));
 }
@@ -703,27 +725,16 @@ static struct ev fn_expand(struct eval *eval, struct ev *args, int count, struct
 
 static struct ev fn_select(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    struct value *x, *part;
-    const struct dim *at;
-    int axis, n = 0;
-    const struct dim *dims[MAX_DIMS];
+    int axis;
     (void)count;
 
     if (!need_tensor(eval, "select", &args[0]) || !need_axis(eval, "select", &args[1], args[0].tensor->ndim, &axis))
         return BAD;
-    x = args[0].tensor;
-    if (args[2].kind != EV_INT || x->ndim == 0) {
+    if (args[2].kind != EV_INT || args[0].tensor->ndim == 0) {
         diag_error(eval->cx, args[2].loc, "select takes an integer index into a dimension");
         return BAD;
     }
-    at = dim_upper(args[2].dim) < 0 ? dim_add(&eval->cx->arena, args[2].dim, x->dims[axis]) : args[2].dim;
-    part = build_slice(eval, loc, x, axis, at, dim_const(&eval->cx->arena, 1), dim_const(&eval->cx->arena, 1));
-    if (!part)
-        return BAD;
-    for (int i = 0; i < x->ndim; i++)
-        if (i != axis)
-            dims[n++] = x->dims[i];
-    return ev_tensor(loc, build_reshape(eval, loc, part, n, dims));
+    return ev_tensor(loc, eval_select(eval, args[0].tensor, axis, &args[2]));
 }
 
 static struct ev fn_chunk(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -737,11 +748,20 @@ static struct ev fn_chunk(struct eval *eval, struct ev *args, int count, struct 
     if (!need_tensor(eval, "chunk", &args[0]) || !need_int(eval, "chunk", &args[1], &chunks) ||
         !need_axis(eval, "chunk", &args[2], args[0].tensor->ndim, &axis))
         return BAD;
-    if (chunks <= 0 || !dim_is_const(args[0].tensor->dims[axis], &extent)) {
-        diag_error(eval->cx, loc, "chunk needs a positive number of chunks and a dimension known while generating");
+    if (args[0].tensor->ndim == 0) {
+        diag_error(eval->cx, loc, "chunk: the tensor has no dimensions");
         return BAD;
     }
-    step = (extent + chunks - 1) / chunks;
+    if (chunks <= 0) {
+        diag_error(eval->cx, args[1].loc, "chunk needs a positive number of chunks, found %lld", (long long)chunks);
+        return BAD;
+    }
+    if (!dim_is_const(args[0].tensor->dims[axis], &extent)) {
+        diag_error(eval->cx, loc, "chunk: dimension %d is %s, and how many chunks there are must be known while generating",
+                   axis, dim_text(arena, args[0].tensor->dims[axis]));
+        return BAD;
+    }
+    step = chunks >= extent ? extent > 0 : (extent + chunks - 1) / chunks;
     for (int64_t at = 0; at < extent || n == 0; at += step) {
         int64_t length = extent - at < step ? extent - at : step;
         struct value *part = build_slice(eval, loc, args[0].tensor, axis, dim_const(arena, at), dim_const(arena, 1),
@@ -767,8 +787,12 @@ static struct ev fn_size(struct eval *eval, struct ev *args, int count, struct l
             items[i] = ev_dim(loc, args[0].tensor->dims[i]);
         return ev_tuple(eval, loc, items, args[0].tensor->ndim);
     }
-    if (!need_axis(eval, "size", &args[1], args[0].tensor->ndim, &axis) || args[0].tensor->ndim == 0)
+    if (!need_axis(eval, "size", &args[1], args[0].tensor->ndim, &axis))
         return BAD;
+    if (args[0].tensor->ndim == 0) {
+        diag_error(eval->cx, loc, "size: the tensor has no dimensions");
+        return BAD;
+    }
     return ev_dim(loc, args[0].tensor->dims[axis]);
 }
 
@@ -820,7 +844,7 @@ static struct ev fn_to(struct eval *eval, struct ev *args, int count, struct loc
 
     if (args[1].kind == EV_TENSOR)
         dtype = args[1].tensor->dtype;
-    else if (args[1].kind == EV_NONE || !need_dtype(eval, &args[1], eval->default_dtype, &dtype))
+    else if (!need_dtype(eval, &args[1], args[0].kind == EV_TENSOR ? args[0].tensor->dtype : dtype, &dtype))
         return BAD;
     return cast_to(eval, args, loc, dtype);
 }
@@ -955,8 +979,10 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
 
         if (dtype_is_float(dtype))
             out->data[i].f = dtype_round(dtype, x);
+        else if (fabs(x) < 0x1p63)
+            out->data[i].i = dtype_wrap(dtype, (int64_t)x);
         else
-            out->data[i].i = (int64_t)x;
+            out->data[i].i = INT64_MIN;
     }
     return ev_tensor(loc, build_const(eval, loc, out));
 }
@@ -1017,12 +1043,17 @@ const struct function_row function_rows[] = {
     {"layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5)", F, .build = fn_layer_norm},
     {"gelu(input, approximate='none')", F, .build = fn_gelu},
     {"dropout(input, p=0.5, training=True, inplace=False)", F, .build = fn_dropout},
-    {"softmax(input, dim, dtype=None)", F | T | M,
-     .body = "e = exp(input - input.amax(dim, keepdim=True))\n"
-             "return e / e.sum(dim, keepdim=True)"},
-    {"log_softmax(input, dim, dtype=None)", F | T | M,
-     .body = "x = input - input.amax(dim, keepdim=True)\n"
-             "return x - log(exp(x).sum(dim, keepdim=True))"},
+    /* without dim: as _get_softmax_dim of torch.nn.functional chooses it */
+    {"softmax(input, dim=None, dtype=None)", F | T | M,
+     .body = "axis = (0 if input.ndim == 0 or input.ndim == 1 or input.ndim == 3 else 1) if dim == None else dim\n"
+             "x = input if dtype == None else input.to(dtype)\n"
+             "e = exp(x - x.amax(axis, keepdim=True))\n"
+             "return e / e.sum(axis, keepdim=True)"},
+    {"log_softmax(input, dim=None, dtype=None)", F | T | M,
+     .body = "axis = (0 if input.ndim == 0 or input.ndim == 1 or input.ndim == 3 else 1) if dim == None else dim\n"
+             "z = input if dtype == None else input.to(dtype)\n"
+             "x = z - z.amax(axis, keepdim=True)\n"
+             "return x - log(exp(x).sum(axis, keepdim=True))"},
     {"_check_ndim(input, ndim, channels)", FUNCTION_HIDDEN, .build = fn_check_ndim},
     {"_reduced_count(input, dim)", FUNCTION_HIDDEN, .build = fn_reduced_count},
 

@@ -14,7 +14,7 @@ static struct cx *size_cx;
 
 static const char *size_c_name(const struct size *size)
 {
-    return spec_c_name(size_cx, size->name);
+    return c_size(size_cx, size->name);
 }
 
 const char *dim_c(struct cx *cx, const struct dim *dim, bool tight)
@@ -280,7 +280,7 @@ static void add_sizes(struct kernels *kernels, struct text *call, const bool *us
 
     for (int i = 0; i < tree->size_count; i++)
         if (used[i])
-            text_printf(call, ", %s", spec_c_name(kernels->cx, tree->sizes[i].name));
+            text_printf(call, ", %s", c_size(kernels->cx, tree->sizes[i].name));
 }
 
 /* `operand` along the axes of `whole` (broadcast: 0). */
@@ -672,8 +672,8 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     }
     for (int i = 0; i < tree->size_count; i++) {
         if (job.used[i]) {
-            text_printf(&args, ", int %s", spec_c_name(kernels->cx, tree->sizes[i].name));
-            text_printf(&pass, ", %s", spec_c_name(kernels->cx, tree->sizes[i].name));
+            text_printf(&args, ", int %s", c_size(kernels->cx, tree->sizes[i].name));
+            text_printf(&pass, ", %s", c_size(kernels->cx, tree->sizes[i].name));
         }
     }
     hole(&job, "T_ARGS", args.data);

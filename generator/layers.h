@@ -41,11 +41,13 @@ struct layer_check {
 
 enum layer_container { LAYER_PLAIN, LAYER_SEQUENTIAL, LAYER_MODULE_LIST, LAYER_MODULE_DICT };
 
+#define LAYER_MAX_CHECKS 12
+
 struct layer_row {
     const char *name;
     struct layer_arg args[16];
     struct layer_tensor params[8], buffers[6];
-    struct layer_check checks[8];
+    struct layer_check checks[LAYER_MAX_CHECKS];
     const char *forward;    /* "forward(input): return ..."; statements separated by newlines */
     const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see layer_repr */
     enum layer_container container;

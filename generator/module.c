@@ -218,6 +218,34 @@ static struct scope *argument_scope(struct build *build, const struct module *mo
     return scope;
 }
 
+/* ---- arguments -------------------------------------------------------------------------------------------- */
+
+/* Evaluates a constructor's arguments where it is written. False: some are faulty (said). */
+static bool eval_args(struct build *build, struct scope *scope, const struct expr *expr, struct call *call)
+{
+    bool fine = true;
+
+    *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
+    call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
+    call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
+    for (int i = 0; i < expr->count; i++) {
+        call->args[i] = eval_expr(&build->eval, scope, expr->items[i]);
+        call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+        fine &= call->args[i].kind != EV_BAD;
+    }
+    return fine;
+}
+
+/* What a scope of arguments binds `name` to. */
+static const struct ev *scope_own(const struct scope *scope, const char *name)
+{
+    for (int i = 0; i < scope->count; i++)
+        if (strcmp(scope->items[i].name, name) == 0)
+            return &scope->items[i].value;
+    assert(!"a bound argument");
+    return NULL;
+}
+
 /* ---- initial values ---------------------------------------------------------------------------------------- */
 
 /* fan_in and fan_out of module-semantics 5.1. */
@@ -234,84 +262,150 @@ static bool fans(const struct module_tensor *tensor, double *in, double *out)
     return true;
 }
 
-static double init_arg(struct build *build, struct scope *scope, const struct expr *call, const char *name, int position,
-                       double absent)
+static bool init_number(struct build *build, const struct scope *args, const char *name, double *out)
 {
-    double number;
+    const struct ev *value = scope_own(args, name);
 
-    for (int i = 0; i < call->count; i++) {
-        if (call->names[i] ? strcmp(call->names[i], name) != 0 : i != position)
-            continue;
+    if (ev_get_number(value, out))
+        return true;
+    if (value->kind != EV_BAD)
+        diag_error(build->cx, value->loc, "%s must be a number, found %s", name, ev_text(&build->eval, value));
+    return false;
+}
 
-        struct ev value = eval_expr(&build->eval, scope, call->items[i]);
+/* calculate_gain of torch.nn.init; `a` is leaky_relu's slope. */
+static bool init_gain(struct build *build, const struct ev *nonlinearity, double a, double *gain)
+{
+    const struct {
+        const char *name;
+        double gain;
+    } gains[] = {{"linear", 1},
+                 {"conv1d", 1},
+                 {"conv2d", 1},
+                 {"conv3d", 1},
+                 {"conv_transpose1d", 1},
+                 {"conv_transpose2d", 1},
+                 {"conv_transpose3d", 1},
+                 {"sigmoid", 1},
+                 {"tanh", 5.0 / 3},
+                 {"relu", sqrt(2.0)},
+                 {"leaky_relu", sqrt(2.0 / (1 + a * a))},
+                 {"selu", 3.0 / 4}};
 
-        if (ev_get_number(&value, &number))
-            return number;
-        if (value.kind != EV_BAD)
-            diag_error(build->cx, value.loc, "%s must be a number, found %s", name, ev_kind_text(&value));
+    for (size_t i = 0; nonlinearity->kind == EV_STRING && i < sizeof gains / sizeof *gains; i++) {
+        if (strcmp(gains[i].name, nonlinearity->text) == 0) {
+            *gain = gains[i].gain;
+            return true;
+        }
     }
-    return absent;
+    diag_error(build->cx, nonlinearity->loc, "nonlinearity must be a function's name, as 'relu', found %s",
+               ev_text(&build->eval, nonlinearity));
+    return false;
+}
+
+/* The standard deviation that kaiming_* and xavier_* give. */
+static bool init_std(struct build *build, const struct scope *args, const struct module_tensor *tensor, const char *name,
+                     struct loc loc, double *std)
+{
+    double fan_in, fan_out, a, gain;
+
+    if (!fans(tensor, &fan_in, &fan_out)) {
+        diag_error(build->cx, loc, "%s needs a tensor of at least two dimensions, '%s' has %d", name, tensor->path,
+                   tensor->ndim);
+        return false;
+    }
+    if (name[0] == 'x') {
+        *std = 0;
+        if (!init_number(build, args, "gain", &gain))
+            return false;
+        if (fan_in + fan_out > 0)
+            *std = gain * sqrt(2.0 / (fan_in + fan_out));
+        return true;
+    }
+
+    const struct ev *mode = scope_own(args, "mode");
+    bool in = mode->kind == EV_STRING && strcmp(mode->text, "fan_in") == 0;
+
+    if (!in && (mode->kind != EV_STRING || strcmp(mode->text, "fan_out") != 0)) {
+        diag_error(build->cx, mode->loc, "mode must be 'fan_in' or 'fan_out', found %s", ev_text(&build->eval, mode));
+        return false;
+    }
+    if (!init_number(build, args, "a", &a) || !init_gain(build, scope_own(args, "nonlinearity"), a, &gain))
+        return false;
+    *std = (in ? fan_in : fan_out) > 0 ? gain / sqrt(in ? fan_in : fan_out) : 0;
+    return true;
+}
+
+/* The row of an initialisation; `zeros` and `zeros_` mean the same. NULL after a fault. */
+static const struct signature *init_signature(struct build *build, const struct expr *init)
+{
+    static const char *const rows[] = {
+        "zeros_()",
+        "ones_()",
+        "constant_(val)",
+        "uniform_(a=0.0, b=1.0)",
+        "normal_(mean=0.0, std=1.0)",
+        "kaiming_uniform_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
+        "kaiming_normal_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
+        "xavier_uniform_(gain=1.0)",
+        "xavier_normal_(gain=1.0)",
+    };
+    enum { count = sizeof rows / sizeof *rows };
+    const struct expr *callee = init->kind == EXPR_CALL ? init->a : init;
+    const char *text = callee->text ? callee->text : "", *known[count];
+    size_t length = strlen(text);
+    const char *name = length > 0 && text[length - 1] == '_' ? text : arena_format(&build->cx->arena, "%s_", text);
+
+    for (int i = 0; i < count; i++) {
+        size_t end = strcspn(rows[i], "(");
+
+        if (strlen(name) == end && memcmp(rows[i], name, end) == 0)
+            return eval_signature(&build->eval, rows[i]);
+        known[i] = arena_copy(&build->cx->arena, rows[i], end);
+    }
+    if (pytorch_has(PYTORCH_INIT, name)) {
+        diag_error(build->cx, callee->loc, "the initialisation %s is not supported yet by this version of modc", name);
+        return NULL;
+    }
+    diag_error(build->cx, callee->loc, "modc does not know the initialisation '%s'", text);
+    diag_hint_nearest(build->cx, name, known, count);
+    return NULL;
 }
 
 static void set_init(struct build *build, struct scope *scope, struct module_tensor *tensor, const struct expr *init)
 {
-    static const char *const known[] = {"zeros_",          "ones_",           "constant_",       "uniform_",      "normal_",
-                                        "kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"};
-    const struct expr *callee = init->kind == EXPR_CALL ? init->a : init;
-    struct expr empty = {.kind = EXPR_CALL};
-    const struct expr *call = init->kind == EXPR_CALL ? init : &empty;
-    const char *name = callee->text ? callee->text : "";
-    size_t length = strlen(name);
-    double fan_in, fan_out, std = 0;
-    char plain[32];
+    const struct signature *signature = init->kind == EXPR_BAD ? NULL : init_signature(build, init);
+    struct scope args = {0};
+    struct call call = {.loc = init->loc};
+    const char *name;
 
-    /* `zeros` and `zeros_` mean the same; an attribute (nn.init.zeros_) by its last part */
-    if (length > 0 && length < sizeof plain - 1) {
-        memcpy(plain, name, length + 1);
-        if (plain[length - 1] != '_')
-            strcpy(plain + length, "_");
-        name = plain;
-    }
-    tensor->init = INIT_CONSTANT;
-    if (strcmp(name, "zeros_") == 0)
+    if (!signature || (init->kind == EXPR_CALL && !eval_args(build, scope, init, &call)) ||
+        !eval_bind(&build->eval, &args, signature->name, signature->args, signature->count, 0, &call))
         return;
+    name = signature->name;
+    tensor->init = INIT_CONSTANT;
     if (strcmp(name, "ones_") == 0) {
         tensor->a = 1;
     } else if (strcmp(name, "constant_") == 0) {
-        tensor->a = init_arg(build, scope, call, "val", 0, 0);
+        init_number(build, &args, "val", &tensor->a);
     } else if (strcmp(name, "uniform_") == 0) {
         tensor->init = INIT_UNIFORM;
-        tensor->a = init_arg(build, scope, call, "a", 0, 0);
-        tensor->b = init_arg(build, scope, call, "b", 1, 1);
+        if (init_number(build, &args, "a", &tensor->a) && init_number(build, &args, "b", &tensor->b) &&
+            !(tensor->a <= tensor->b))
+            diag_error(build->cx, init->loc, "uniform_ expects a <= b, found a=%g and b=%g", tensor->a, tensor->b);
     } else if (strcmp(name, "normal_") == 0) {
         tensor->init = INIT_NORMAL;
-        tensor->a = init_arg(build, scope, call, "mean", 0, 0);
-        tensor->b = init_arg(build, scope, call, "std", 1, 1);
-    } else if (strncmp(name, "kaiming_", 8) == 0 || strncmp(name, "xavier_", 7) == 0) {
-        if (!fans(tensor, &fan_in, &fan_out)) {
-            diag_error(build->cx, init->loc, "%s needs a tensor of at least two dimensions", name);
-            return;
-        }
-        if (name[0] == 'k') {
-            double a = init_arg(build, scope, call, "a", 0, 0);
+        if (init_number(build, &args, "mean", &tensor->a) && init_number(build, &args, "std", &tensor->b) &&
+            !(tensor->b >= 0))
+            diag_error(build->cx, scope_own(&args, "std")->loc, "normal_ expects std >= 0, found %g", tensor->b);
+    } else if (strcmp(name, "zeros_") != 0) {
+        double std = 0;
 
-            std = sqrt(2.0 / (1 + a * a)) / sqrt(fan_in);
-            if (fan_in == 0)
-                std = 0;
-        } else {
-            std = init_arg(build, scope, call, "gain", 0, 1) * sqrt(2.0 / (fan_in + fan_out));
-        }
-        if (strstr(name, "uniform")) {
-            tensor->init = INIT_UNIFORM;
-            tensor->b = sqrt(3.0) * std;
-            tensor->a = -tensor->b;
-        } else {
-            tensor->init = INIT_NORMAL;
-            tensor->b = std;
-        }
-    } else {
-        diag_error(build->cx, init->loc, "modc does not know the initialisation '%s'", callee->text ? callee->text : "?");
-        diag_hint_nearest(build->cx, name, known, (int)(sizeof known / sizeof *known));
+        if (!init_std(build, &args, tensor, name, init->loc, &std))
+            return;
+        tensor->init = strstr(name, "uniform") ? INIT_UNIFORM : INIT_NORMAL;
+        tensor->b = tensor->init == INIT_UNIFORM ? sqrt(3.0) * std : std;
+        tensor->a = tensor->init == INIT_UNIFORM ? -tensor->b : 0;
     }
 }
 
@@ -509,13 +603,25 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
     tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------- */
+/* ---- kinds of arguments ----------------------------------------------------------------------------------- */
+
+/* What is wrong inside a class may come from the arguments of one instance. */
+static void note_instance(struct build *build, const struct module *module)
+{
+    const struct module *owner = module->parent;
+
+    while (owner && !owner->spec_class)
+        owner = owner->parent;
+    if (owner && owner->arg_count > 0)
+        diag_note(build->cx, owner->loc, "in '%s', which is %s", owner->path, owner->text);
+}
 
 static void arg_fault(struct build *build, const struct module *module, const char *name, const struct ev *value,
                       const char *expected)
 {
     diag_error(build->cx, value->loc, "%s: argument '%s' must be %s, found %s", module->class_name, name, expected,
                ev_text(&build->eval, value));
+    note_instance(build, module);
 }
 
 /* Brings an argument into the form that its kind promises. */
@@ -577,22 +683,6 @@ static bool check_arg(struct build *build, const struct module *module, const st
         return true;
     }
     return true;
-}
-
-/* Evaluates a constructor's arguments where it is written. False: some are faulty (said). */
-static bool eval_args(struct build *build, struct scope *scope, const struct expr *expr, struct call *call)
-{
-    bool fine = true;
-
-    *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
-    call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
-    call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
-    for (int i = 0; i < expr->count; i++) {
-        call->args[i] = eval_expr(&build->eval, scope, expr->items[i]);
-        call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
-        fine &= call->args[i].kind != EV_BAD;
-    }
-    return fine;
 }
 
 /* ---- modules ---------------------------------------------------------------------------------------------- */
@@ -743,13 +833,14 @@ static bool build_layer(struct build *build, struct module *module, const struct
                 return false;
     store_args(build, module, scope, names, count);
     build->eval.at = module->loc;
-    for (int i = 0; i < 8 && row->checks[i].condition; i++) {
+    for (int i = 0; i < LAYER_MAX_CHECKS && row->checks[i].condition; i++) {
         struct ev holds = eval_text(&build->eval, row_scope(build, module), "check", row->checks[i].condition);
         bool truth = true;
 
         if (ev_get_bool(&holds, &truth) && !truth) {
             diag_error(build->cx, check_loc(module, row->checks[i].condition), "%s: %s", row->name,
                        layer_repr(&build->eval, row_scope(build, module), row->checks[i].message));
+            note_instance(build, module);
             return false;
         }
     }

@@ -8,6 +8,7 @@
 #include "options.h"
 #include "pass.h"
 #include "plan_pack.h"
+#include "template.h"
 
 static int64_t align_up(int64_t bytes)
 {
@@ -41,6 +42,37 @@ const char *c_flat(struct cx *cx, const char *path)
     for (; *path; path++)
         text_printf(&text, "%c", *path == '.' ? '_' : *path);
     return spec_c_name(cx, text.data);
+}
+
+const char *c_argument(struct cx *cx, const char *name)
+{
+    static const char *const locals[] = {"p", "k", "s", "ws", "net", "status", "i", "in", "out", "buffers", "sizes", "dims",
+                                         "index", "inputs", "outputs", "params", "base"};
+
+    for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
+        if (strcmp(locals[i], name) == 0)
+            return arena_format(&cx->arena, "%s_", name);
+    return spec_c_name(cx, name);
+}
+
+const char *c_size(struct cx *cx, const char *name)
+{
+    const char *argument = c_argument(cx, name);
+
+    return argument[0] && template_uses(argument) ? arena_format(&cx->arena, "%s_", argument) : argument;
+}
+
+const char *c_output(struct cx *cx, const struct graph *graph, int index)
+{
+    const char *name = c_argument(cx, graph->output_names[index]);
+    const struct module_tree *tree = graph->program->tree;
+    bool taken = false;
+
+    for (int i = 0; i < graph->input_count; i++)
+        taken |= strcmp(c_argument(cx, graph->inputs[i]->name), name) == 0;
+    for (int i = 0; i < tree->size_count; i++)
+        taken |= strcmp(c_size(cx, tree->sizes[i].name), name) == 0;
+    return taken ? arena_format(&cx->arena, "%s_out", name) : name;
 }
 
 const char *relative_path(const struct module *root, const char *path)
@@ -517,7 +549,7 @@ static const char *local_name(struct planner *planner, const struct value *value
     struct variant *variant = planner->variant;
     struct cx *cx = planner->cx;
     const char *path = value->op->call ? relative_path(variant->graph->root, value->op->call->module->path) : "";
-    const char *stem = value->name ? spec_c_name(cx, value->name)
+    const char *stem = value->name ? c_argument(cx, value->name)
                        : path[0]   ? (isdigit((unsigned char)path[0]) ? arena_format(&cx->arena, "y%s", c_flat(cx, path))
                                                                       : c_flat(cx, path))
                                    : (value->op->label ? value->op->label : "value");
@@ -531,14 +563,13 @@ static const char *local_name(struct planner *planner, const struct value *value
                      strcmp(variant->places[i].name, name) == 0;
         for (int i = 0; i < variant->graph->input_count; i++)
             taken |= variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
-                     strcmp(spec_c_name(cx, variant->graph->inputs[i]->name), name) == 0;
+                     strcmp(c_argument(cx, variant->graph->inputs[i]->name), name) == 0;
         for (int i = 0; i < variant->graph->output_count && !variant->graph->region; i++)
             taken |= variant->graph->outputs[i]->base != value &&
                      strcmp(spec_c_name(cx, variant->graph->output_names[i]), name) == 0;
         for (int i = 0; i < planner->plan->program->tree->size_count; i++)
-            taken |= strcmp(spec_c_name(cx, planner->plan->program->tree->sizes[i].name), name) == 0;
-        if (!taken && strcmp(name, "p") != 0 && strcmp(name, "k") != 0 && strcmp(name, "ws") != 0 &&
-            strcmp(name, "net") != 0)
+            taken |= strcmp(c_size(cx, planner->plan->program->tree->sizes[i].name), name) == 0;
+        if (!taken && strcmp(name, c_argument(cx, name)) == 0)
             return name;
         name = round < 26 ? arena_format(&cx->arena, "%s_%c", stem, 'a' + round)
                           : arena_format(&cx->arena, "%s_%c%d", stem, 'a' + round % 26, round / 26);
@@ -570,7 +601,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
     case GRAPH_OP_INPUT:
         place->kind = PLACE_INPUT;
         place->index = op->input.index;
-        place->name = value->name ? spec_c_name(planner->cx, value->name) : arena_format(&planner->cx->arena, "x%d", op->input.index);
+        place->name = value->name ? c_argument(planner->cx, value->name) : arena_format(&planner->cx->arena, "x%d", op->input.index);
         return;
     case GRAPH_OP_TENSOR:
         place->tensor = op->tensor.tensor;
@@ -603,7 +634,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
         place->name = variant->graph->region ? (variant->graph->output_count == 1
                                                     ? "y"
                                                     : arena_format(&planner->cx->arena, "y%d", place->index))
-                                             : spec_c_name(planner->cx, variant->graph->output_names[place->index]);
+                                             : c_output(planner->cx, variant->graph, place->index);
         return;
     }
     place->kind = PLACE_WORKSPACE;

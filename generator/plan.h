@@ -170,6 +170,15 @@ const char *c_path(struct cx *cx, const char *path);
 /* One identifier: "trunk.0" -> "trunk_0". */
 const char *c_flat(struct cx *cx, const char *path);
 
+/* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
+const char *c_argument(struct cx *cx, const char *name);
+
+/* A size as an identifier, in functions and in kernels: what a template calls something gets an underscore. */
+const char *c_size(struct cx *cx, const char *name);
+
+/* An output as an argument: `return x` of an input x writes x_out. */
+const char *c_output(struct cx *cx, const struct graph *graph, int index);
+
 /* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
 const char *relative_path(const struct module *root, const char *path);
 

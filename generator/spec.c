@@ -225,15 +225,17 @@ static struct expr *read_expr(struct reader *r, const struct node *key, const st
     return bad_expr(r, node);
 }
 
-/* What the line says that YAML did not take for a statement, so that its names are known below it. */
-static struct stmt *read_refused(struct reader *r, const struct node *node)
+/* What the line says that YAML did not take for a statement, so that its names are known below it. `quiet`: a fault in
+ * it is not said. */
+static struct stmt *read_refused(struct reader *r, const struct node *node, bool quiet)
 {
     const char *text = node->source->text;
     size_t end = node->offset;
 
     while (end < node->source->length && text[end] != '\n' && text[end] != '\r')
         end++;
-    return stmt_parse_refused(r->cx, node->source, node->offset, end - node->offset);
+    return quiet ? stmt_parse_refused(r->cx, node->source, node->offset, end - node->offset)
+                 : stmt_parse(r->cx, node->source, node->offset, end - node->offset);
 }
 
 static struct stmt **read_statements(struct reader *r, const struct node *key, const struct node *node,
@@ -247,14 +249,14 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
     if (node->kind == NODE_MAP || is_empty(node) || (many && node->count == 0)) {
         wrong_kind(r, key, node, "statements");
         hint_colon(r, node);
-        ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, node));
+        ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, node, true));
         return list;
     }
     for (int i = 0; i < (many ? node->count : 1); i++) {
         const struct node *item = many ? node->items[i] : node;
 
         if (item->kind == NODE_BAD) {
-            ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, item));
+            ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, item, true));
         } else if (item->kind == NODE_SCALAR && item->style == NODE_LITERAL) {
             int more;
             struct stmt **block = stmt_parse_block(r->cx, item->source, item->offset, item->length, &more);
@@ -268,9 +270,15 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
         } else if (is_empty(item)) {
             diag_error(r->cx, item->loc, "expected a statement, found nothing");
         } else {
-            diag_error(r->cx, item->loc, "YAML takes this statement for %s", kind_text(item));
-            diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, item));
-            ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, item));
+            struct stmt *stmt = read_refused(r, item, true);
+
+            if (stmt->value && stmt->value->kind == EXPR_BAD) { /* quotes would not help it */
+                stmt = read_refused(r, item, false);
+            } else {
+                diag_error(r->cx, item->loc, "YAML takes this statement for %s", kind_text(item));
+                diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, item));
+            }
+            ARENA_PUSH(&r->cx->arena, list, *count, stmt);
         }
     }
     return list;
@@ -1373,7 +1381,7 @@ static void check_forward(struct reader *r)
         diag_error(r->cx, r->modules_loc, "the spec has no 'forward'");
         diag_hint(r->cx, "only a model whose 'modules' is a list needs none");
     } else if (r->inputs_good && spec->input_count != 1) {
-        diag_error(r->cx, r->inputs_loc, "the spec has no 'forward', and %d inputs", spec->input_count);
+        diag_error(r->cx, r->inputs_loc, "the spec has %d inputs, but no 'forward'", spec->input_count);
         diag_hint(r->cx, "a list of modules takes one input; with more of them write 'forward'");
     }
 }

@@ -23,6 +23,28 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
+bool template_uses(const char *word)
+{
+    size_t length = strlen(word);
+
+    for (int i = 0; i < embedded_file_count; i++) {
+        if (strncmp(embedded_files[i].name, "templates/c/", 12) != 0)
+            continue;
+        for (const char *at = embedded_files[i].bytes; *at; at++) {
+            if (at[0] == '/' && at[1] == '*') {
+                at = strstr(at, "*/");
+                if (!at)
+                    break;
+                at++;
+            } else if (strncmp(at, word, length) == 0 && !is_word(at[length]) &&
+                       (at == embedded_files[i].bytes || !is_word(at[-1]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 _Noreturn static void fault(const char *what, const char *name)
 {
     fprintf(stderr, "modc: a fault of modc itself: template %s: %s\n", name, what);

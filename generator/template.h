@@ -25,6 +25,9 @@ struct fill {
     void *data;
 };
 
+/* Is `word` an identifier of some template's code (not of its comments)? */
+bool template_uses(const char *word);
+
 /* The text of a template that is built into modc ("c/gemm_panel.c"), or NULL. */
 const char *template_find(const char *name);
 

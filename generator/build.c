@@ -293,7 +293,7 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
     }
     if (dtype == DTYPE_BOOL && prim == PRIM_SUB) {
         diag_error(eval->cx, loc, "'-' does not take two bool tensors");
-        diag_hint(eval->cx, "use '^' or logical_xor");
+        diag_hint(eval->cx, "use '^'");
         return ev_bad(loc);
     }
     if (prim == PRIM_DIV && !dtype_is_float(dtype))

@@ -271,6 +271,12 @@ static bool is_like_bool(const char *name)
     return false;
 }
 
+static void module_as_value(struct eval *eval, struct loc loc, const char *name)
+{
+    diag_error(eval->cx, loc, "%s is a module, and cannot be made inside an expression", name);
+    diag_hint(eval->cx, "declare it under 'modules:' and call it by its name there");
+}
+
 static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     const char **known = NULL;
@@ -291,6 +297,10 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
     if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH, expr->text)) {
         diag_error(eval->cx, expr->loc, "%s is not supported yet by this version of modc", expr->text);
+        return;
+    }
+    if (layer_find(expr->text) || elementwise_module(expr->text) || pytorch_has(PYTORCH_MODULE, expr->text)) {
+        module_as_value(eval, expr->loc, expr->text);
         return;
     }
     if (partial && !diag_nearest(expr->text, known, known_count))
@@ -716,6 +726,8 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
         for (int i = 0; i < module->child_count; i++)
             text_printf(&text, "%s'%s'", i ? ", " : "", module->children[i]->name);
         diag_hint(eval->cx, "it has %s", text.data);
+    } else if (module->spec_class) {
+        diag_hint(eval->cx, "modules, parameters, buffers and state are declared under these keys");
     }
     return ev_bad(loc);
 }
@@ -748,6 +760,10 @@ static struct ev space_attribute(struct eval *eval, struct scope *scope, const s
     unsigned flag = strcmp(space->text, "torch") == 0 ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL;
     const char *const *known = function_names(eval->cx, flag, &count);
 
+    if (strcmp(space->text, "torch.nn") == 0 && pytorch_has(PYTORCH_MODULE, name)) {
+        module_as_value(eval, expr->name_loc, name);
+        return ev_bad(expr->loc);
+    }
     if (pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
         diag_error(eval->cx, expr->name_loc, "%s.%s is not supported yet by this version of modc", space->text, name);
         return ev_bad(expr->loc);
@@ -864,7 +880,7 @@ static struct value *index_slice(struct eval *eval, struct value *value, int axi
     if (step <= 0) {
         diag_error(eval->cx, slice->items[2].loc, "the step of a slice must be positive, found %lld", (long long)step);
         if (step < 0)
-            diag_hint(eval->cx, "PyTorch refuses negative steps too; use flip(x, dims)");
+            diag_hint(eval->cx, "PyTorch refuses negative steps too");
         return NULL;
     }
 
@@ -959,11 +975,12 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             value = build_reshape(eval, loc, value, value->ndim + 1, dims);
             axis++;
             break;
+        case EV_TENSOR:
+            diag_error(eval->cx, items[i].loc, "an index that is a tensor is not supported yet by this version of modc");
+            return ev_bad(loc);
         default:
             diag_error(eval->cx, items[i].loc, "an index takes integers, slices, None and '...', not %s",
                        ev_kind_text(&items[i]));
-            if (items[i].kind == EV_TENSOR)
-                diag_hint(eval->cx, "gather, index_select and where choose by tensors");
             return ev_bad(loc);
         }
     }

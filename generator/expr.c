@@ -1195,7 +1195,7 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
     case EXPR_ATTR:
         if (target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0)
             return;
-        if (fail(p, target->loc, "only attributes of 'self' are assigned to"))
+        if (fail(p, target->loc, "only attributes of 'self' are assigned to") && target->a->kind == EXPR_NAME)
             diag_hint(p->cx, "write 'self.%s = ...'", target->text);
         return;
     case EXPR_INDEX:

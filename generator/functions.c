@@ -333,7 +333,7 @@ static struct ev fn_max_pool2d(struct eval *eval, struct ev *args, int count, st
     if (!need_bool(eval, "ceil_mode", &args[5], &ceil_mode) || !need_bool(eval, "return_indices", &args[6], &indices))
         return BAD;
     if (indices) {
-        diag_error(eval->cx, args[6].loc, "return_indices=True is not supported yet by this version of modc");
+        diag_error(eval->cx, args[6].loc, "max_pool2d: return_indices=True is not supported yet by this version of modc");
         return BAD;
     }
     return pool2d(eval, loc, "max_pool2d", POOL_MAX, args, &args[4], ceil_mode, false, 0);
@@ -350,7 +350,7 @@ static struct ev fn_avg_pool2d(struct eval *eval, struct ev *args, int count, st
         (args[6].kind != EV_NONE && !need_int(eval, "divisor_override", &args[6], &divisor)))
         return BAD;
     if (args[6].kind != EV_NONE && divisor == 0) {
-        diag_error(eval->cx, args[6].loc, "divisor must be not zero");
+        diag_error(eval->cx, args[6].loc, "avg_pool2d: divisor_override must not be zero");
         return BAD;
     }
     return pool2d(eval, loc, "avg_pool2d", POOL_AVG, args, NULL, ceil_mode, include_pad, (int)divisor);

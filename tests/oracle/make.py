@@ -194,6 +194,58 @@ def all_cases():
                "tests/vectors/stream_12/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
 
+    yield from windows()
+    yield from forced()
+
+
+def windows():
+    """Convolutions, pools and norms whose shapes no model above has."""
+    conv, own = "tests/specs/conv.yaml", "tests/vectors/conv_3/weights.safetensors"
+    yield Case("conv_3", conv, "", {"x": draw(101, 3, 5, 9, 15), "y": draw(102, 3, 6, 9, 17)}, weights(4, conv))
+    yield Case("conv_1", conv, "", {"x": draw(103, 1, 5, 9, 15), "y": draw(104, 1, 6, 3, 4)}, own)
+    yield Case("conv_train", conv, "--train", "tests/vectors/conv_3/inputs.safetensors", own, state=True)
+    depthwise, own = "tests/specs/depthwise.yaml", "tests/vectors/depthwise_3/weights.safetensors"
+    yield Case("depthwise_3", depthwise, "", {"x": draw(111, 3, 8, 9, 7), "y": draw(112, 3, 19, 6, 21)},
+               weights(5, depthwise))
+    yield Case("depthwise_1", depthwise, "", {"x": draw(113, 1, 8, 9, 7), "y": draw(114, 1, 19, 6, 3)}, own)
+    pool, own = "tests/specs/pool.yaml", "tests/vectors/pool_3/weights.safetensors"
+    yield Case("pool_3", pool, "", {"x": draw(121, 3, 3, 8, 11), "y": draw(122, 3, 2, 7, 13)}, weights(6, pool))
+    yield Case("pool_1", pool, "", {"x": draw(123, 1, 3, 8, 11), "y": draw(124, 1, 2, 7, 2)}, own)
+    norms, own = "tests/specs/norms.yaml", "tests/vectors/norms_4/weights.safetensors"
+    yield Case("norms_4", norms, "", {"x": draw(131, 4, 9, 37), "image": draw(132, 4, 3, 5, 6)}, weights(7, norms))
+    yield Case("norms_1", norms, "", {"x": draw(133, 1, 1, 37), "image": draw(134, 1, 3, 5, 6)}, own)
+    yield Case("norms_train", norms, "--train", "tests/vectors/norms_4/inputs.safetensors", own, state=True)
+    yield Case("firmware", "tests/specs/firmware.yaml", "", digits(90, 1), weights(8, "tests/specs/firmware.yaml"))
+
+
+def forced():
+    """Every row of generator/algorithms.c, asked for with --plan where the plan might choose another one."""
+    def again(name, spec, plan, options="", weights=True):
+        folder = f"tests/vectors/{name}"
+        held = weights if isinstance(weights, str) else f"{folder}/weights.safetensors" if weights else None
+        return Case(f"{name}_{plan.partition('=')[2]}", spec, f"{options} --plan {plan}", f"{folder}/inputs.safetensors",
+                    held, f"{folder}/expect.safetensors")
+
+    policy, trained = "specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors"
+    mlp = "specs/digits/mlp.yaml"
+    small, own = "--set dim=16", "tests/vectors/blocks16_32/weights.safetensors"
+    for plan in ("contract=gemm_dot", "contract=gemm_panel", "contract=matmul_strided"):
+        yield again("policy_17", policy, plan, "", trained)
+        yield again("mlp_1", mlp, plan, "", "specs/digits/weights_mlp.safetensors")
+        yield again("blocks16_7", "tests/specs/blocks.yaml", plan, small, own)
+        yield again("cnn64_5", "tests/specs/cnn64.yaml", plan, "", "tests/vectors/cnn64_64/weights.safetensors")
+    for plan in ("contract=gemv_panel", "contract=gemm_panel", "contract=gemm_dot"):
+        yield again("stream_12", "tests/specs/stream.yaml", plan, "--sequence")
+    yield again("firmware", "tests/specs/firmware.yaml", "contract=gemv_panel")
+    yield again("tensors_3x7", "tests/specs/tensors.yaml", "contract=matmul_strided", "", False)
+    yield again("depthwise_3", "tests/specs/depthwise.yaml", "conv=conv_depthwise")
+    yield again("depthwise_3", "tests/specs/depthwise.yaml", "conv=conv_direct")
+    yield again("depthwise_1", "tests/specs/depthwise.yaml", "conv=conv_direct", "",
+                "tests/vectors/depthwise_3/weights.safetensors")
+    yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_direct")
+    yield again("pool_3", "tests/specs/pool.yaml", "pool=pool")
+    yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
+
 
 # ---- making and checking ------------------------------------------------------------------------------------------
 

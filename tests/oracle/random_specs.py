@@ -1009,6 +1009,8 @@ def write_once(seed, attempt, folder):
                 if name == "at_maxima":
                     raise
         else:
+            if name == "act":
+                raise Rejected("an entry that never runs: its maxima are too small for a window")
             continue
         runs.append(run)
     return {"kind": draw.kind, "dtype": draw.dtype, "statements": len(draw.statements or ()), "runs": runs}

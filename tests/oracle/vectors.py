@@ -7,8 +7,10 @@ import argparse
 import concurrent.futures
 import fnmatch
 import hashlib
+import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import modc_run
@@ -25,9 +27,28 @@ def program(spec, options):
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
+def reaches(modc, spec, options):
+    """None, or which algorithm of --plan no step of the model has."""
+    settings = []
+    for option, value in zip(options, options[1:]):
+        settings += [option, value] if option in ("--set", "--dtype", "--plan") else []
+    done = subprocess.run([*modc, "check", spec, *settings, "--dump=plan.json"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"modc check {spec} {' '.join(settings)}: {done.stderr}"
+    steps = [step for variant in json.loads(done.stdout)["variants"] for step in variant["steps"]]
+    for option, value in zip(settings, settings[1:]):
+        op, _, algorithm = value.partition("=")
+        if option == "--plan" and not any(step["op"] == op and step["algorithm"] == algorithm for step in steps):
+            return f"{option} {value} reaches no step of {spec}"
+    return None
+
+
 def run(modc, line, timeout, keep):
     """(name, None or what went wrong)"""
     name, spec, *options = line.split()
+    fault = reaches(modc, spec, options) if "--plan" in options else None
+    if fault:
+        return name, fault
     if keep:
         options += ["--keep", os.path.join(os.path.abspath(keep), program(spec, options))]
     state = VECTORS / name / "state.safetensors"

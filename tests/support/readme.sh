@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# readme.sh - what README.md says holds: runs its commands (sh blocks) with a given modc and compares what they print with
+# the block that follows, but for lines of times; the spec and the program it shows are those of the repository.
+#
+#     tests/support/readme.sh MODC WORK     from the root of the repository; WORK is a folder for what is made
+set -euo pipefail
+
+modc=$1
+work=$2
+mkdir -p "$work"
+
+# block KIND N: the Nth block of that kind; KIND may be empty.
+block() {
+    awk -v kind="$1" -v wanted="$2" '
+        !inside && /^```/ { inside = 1; show = $0 == "```" kind && ++n == wanted; next }
+        inside && /^```$/ { inside = 0; show = 0; next }
+        show { print }' README.md
+}
+
+same() {
+    if ! diff -u "$1" "$2"; then
+        printf 'README.md: %s is not what it shows\n' "$3" >&2
+        exit 1
+    fi
+}
+
+block yaml 1 >"$work/spec"
+same specs/cartpole/policy.yaml "$work/spec" specs/cartpole/policy.yaml
+block c 1 >"$work/program"
+same examples/balance.c "$work/program" examples/balance.c
+
+# What is printed is shown in the block right behind the command's.
+awk '!inside && /^```/ { inside = 1; shown = $0 == "```" && last == NR - 1; if ($0 == "```sh") n++; if (shown) print n; next }
+    inside && /^```$/ { inside = 0; last = NR }' README.md >"$work/shown"
+count=$(grep -c '^```sh$' README.md)
+plain=0
+for ((i = 1; i <= count; i++)); do
+    block sh "$i" | sed -e "s|build/modc|$modc|g" -e "s|build/\(policy\|balance\)|$work/\1|g" >"$work/command"
+    status=0
+    bash -e "$work/command" >"$work/output" 2>&1 || status=$?
+    if grep -qx "$i" "$work/shown"; then
+        plain=$((plain + 1))
+        block "" $plain | grep -v '^min ' >"$work/wanted"
+        grep -v '^min ' "$work/output" >"$work/found" || true
+        same "$work/wanted" "$work/found" "$(head -n 1 "$work/command")"
+    elif [ $status -ne 0 ]; then
+        cat "$work/command" "$work/output" >&2
+        exit 1
+    fi
+done

@@ -1,5 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
-# Every test has one label: unit, header, golden, errors, vectors, compile, sanitize or long.
+# Labels: unit, header, golden, errors, planner, determinism, vectors, forced (vectors with --plan), compile, sanitize, api,
+# aarch64 or long.
 
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -9,6 +10,7 @@ endif()
 find_program(MODC_CXX NAMES g++ c++ clang++ DOC "C++ compiler for tests of headers")
 find_program(MODC_CLANG NAMES clang DOC "Second C compiler for tests of emitted code")
 find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for tests of emitted code")
+find_program(MODC_QEMU NAMES qemu-aarch64 DOC "Runs what the cross compiler made")
 find_program(MODC_ARM NAMES arm-none-eabi-gcc DOC "Firmware compiler for tests of emitted code")
 find_program(MODC_PYTHON NAMES python3 DOC "Python for tests of numbers; with torch for the label long")
 
@@ -28,7 +30,7 @@ int main(void)
 # modc_test(NAME LABEL COMMAND...): run from the root of the repository.
 function(modc_test name label)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
 endfunction()
 
 function(modc_unit_program program source)
@@ -143,9 +145,59 @@ function(modc_vector_tests)
         string(REGEX MATCH "^[^ ]+" name ${line})
         set(command ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --jobs 1 ${name})
         modc_test(vectors_${name} vectors ${command})
+        if(line MATCHES " --plan ") # tests/oracle/vectors.py sees to it that the algorithm is reached
+            set_property(TEST vectors_${name} APPEND PROPERTY LABELS forced)
+        endif()
         modc_test(sanitize_${name} sanitize ${command})
         set_property(TEST vectors_${name} sanitize_${name} APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
         set_property(TEST sanitize_${name} APPEND PROPERTY ENVIRONMENT "CFLAGS=${sanitize}")
+    endforeach()
+endfunction()
+
+# The workspaces of every spec of specs/ and tests/specs/; and that the check sees a buffer that was moved.
+function(modc_planner_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+         ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
+    foreach(spec ${specs})
+        modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py $<TARGET_FILE:modc> ${spec})
+    endforeach()
+    foreach(spec specs/cartpole/policy.yaml tests/specs/blocks.yaml tests/specs/stream.yaml)
+        modc_test(planner_faults_${spec} planner
+                  ${MODC_PYTHON} tests/support/bound.py --faults $<TARGET_FILE:modc> ${spec})
+    endforeach()
+endfunction()
+
+# The same bytes wherever modc runs, and by a modc that another compiler built: the one of the preset clang where it is
+# there, else one that is built for it (half a minute).
+function(modc_determinism_tests)
+    set(script tests/support/determinism.sh $<TARGET_FILE:modc>)
+    set(other ${PROJECT_BINARY_DIR}/clang)
+    set(compiler ${MODC_CLANG})
+    if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+        set(other ${PROJECT_BINARY_DIR}/other)
+        find_program(MODC_GCC NAMES gcc DOC "Other compiler to build modc with")
+        set(compiler ${MODC_GCC})
+    elseif(NOT EXISTS ${other}/CMakeCache.txt)
+        set(other ${PROJECT_BINARY_DIR}/other)
+    endif()
+    if(compiler)
+        modc_test(determinism_build determinism sh -c
+                  "{ test -f \"$2/CMakeCache.txt\" || \"$1\" -S . -B \"$2\" -DCMAKE_C_COMPILER=\"$3\" -DMODC_TESTS=OFF; } && \"$1\" --build \"$2\" --target modc -j 2"
+                  build ${CMAKE_COMMAND} ${other} ${compiler})
+        set_tests_properties(determinism_build PROPERTIES FIXTURES_SETUP other_modc PROCESSORS 2)
+    endif()
+    file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+         ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
+    foreach(spec ${specs})
+        set(work ${CMAKE_CURRENT_BINARY_DIR}/determinism/${spec})
+        modc_test(determinism_${spec} determinism ${script} ${spec} ${work})
+        if(compiler)
+            modc_test(determinism_other_${spec} determinism ${script} ${spec} ${work}_other ${other}/modc)
+            set_tests_properties(determinism_other_${spec} PROPERTIES FIXTURES_REQUIRED other_modc)
+        endif()
     endforeach()
 endfunction()
 
@@ -169,6 +221,87 @@ function(modc_compile_tests)
                   -DROOT=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/compile/${spec}
                   -DCOMPILERS=${compilers} -DCXX=${MODC_CXX} -DWARNINGS=${warnings} -DCXX_WARNINGS=${cxx_warnings}
                   -P ${CMAKE_CURRENT_SOURCE_DIR}/support/compile.cmake)
+    endforeach()
+endfunction()
+
+# modc_api_test(NAME PROGRAM SPECS... [ENV NAME=VALUE...]): a program of tests/api with what is emitted for the specs.
+function(modc_api_test name program)
+    cmake_parse_arguments(PARSE_ARGV 2 api "" "" "ENV")
+    modc_test(api_${name} api tests/support/api.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/api/${name}
+              tests/api/${program} ${api_UNPARSED_ARGUMENTS})
+    set_property(TEST api_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}" ${api_ENV})
+endfunction()
+
+# The API of emitted code, and its numbers at every level of this kind of machine.
+function(modc_api_tests)
+    set(cnn specs/digits/cnn.yaml)
+    set(policy specs/cartpole/policy.yaml)
+    if(CMOCKA_FOUND)
+        modc_api_test(statuses statuses.c ${cnn} ${policy} tests/specs/stream.yaml ENV "LIBS=-lcmocka")
+    endif()
+    modc_api_test(threads threads.c ${policy})
+    set(CMAKE_REQUIRED_FLAGS "-fsanitize=thread")
+    check_c_source_runs("int main(void) { return 0; }" MODC_RUNS_TSAN)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(MODC_RUNS_TSAN)
+        modc_api_test(threads_tsan threads.c ${policy} ENV "FLAGS=-g -fsanitize=thread")
+    endif()
+    modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
+                  "${policy} --weights specs/cartpole/weights.safetensors")
+    modc_api_test(dlopen dlopen.c ${policy} ENV "SHARED=1")
+    if(MODC_CXX)
+        modc_api_test(cpp cpp.cc ${cnn} ${policy})
+    endif()
+
+    if(MODC_PYTHON)
+        modc_machine_test(scalar "-DMODC_LANES=1" cnn_5)
+        foreach(level x86-64 x86-64-v3 x86-64-v4)
+            modc_machine_test(${level} "-march=${level}" cnn_5 policy_17 blocks16_7)
+        endforeach()
+    endif()
+endfunction()
+
+# modc_machine_test(NAME FLAGS CASES...): vectors, compiled with these flags, if this machine can run it.
+function(modc_machine_test name flags)
+    set(CMAKE_REQUIRED_FLAGS ${flags})
+    string(MAKE_C_IDENTIFIER MODC_RUNS_level_${name} variable)
+    check_c_source_runs("${MODC_CPU_CHECK}" ${variable})
+    if(${variable})
+        modc_test(api_machine_${name} api ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --jobs 1
+                  ${ARGN})
+        set_property(TEST api_machine_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O3 ${flags}")
+    endif()
+endfunction()
+
+# modc_aarch64_tests(CASES...): of tests/vectors/cases.txt, cross-compiled and emulated.
+function(modc_aarch64_tests)
+    if(NOT MODC_AARCH64 OR NOT MODC_QEMU OR NOT MODC_PYTHON)
+        return()
+    endif()
+    foreach(case ${ARGN})
+        modc_test(aarch64_${case} aarch64 tests/support/cross.sh $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/aarch64/${case} ${case})
+        set_property(TEST aarch64_${case} PROPERTY ENVIRONMENT "CC=${MODC_AARCH64}" "CFLAGS=-O2 -static"
+                     "RUNNER=${MODC_QEMU} -L /usr/aarch64-linux-gnu" "PYTHON=${MODC_PYTHON}")
+    endforeach()
+endfunction()
+
+# modc_firmware_tests(SPECS...): without hooks, linked for two chips with libgcc alone; "SPEC -lm": with libm too.
+function(modc_firmware_tests)
+    if(NOT MODC_ARM)
+        return()
+    endif()
+    set(m4 "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
+    set(m0 "-mcpu=cortex-m0")
+    foreach(words ${ARGN})
+        separate_arguments(words UNIX_COMMAND ${words})
+        list(GET words 0 spec)
+        get_filename_component(name ${spec} NAME_WE)
+        foreach(chip m4 m0)
+            modc_test(firmware_${name}_${chip} compile tests/support/firmware.sh $<TARGET_FILE:modc>
+                      ${CMAKE_CURRENT_BINARY_DIR}/firmware/${name}_${chip} ${words})
+            set_property(TEST firmware_${name}_${chip} PROPERTY ENVIRONMENT "CC=${MODC_ARM}" "CFLAGS=${${chip}}")
+        endforeach()
     endforeach()
 endfunction()
 

@@ -50,6 +50,23 @@ struct value *build_const(struct eval *eval, struct loc loc, const struct tensor
     return value;
 }
 
+void build_need(struct eval *eval, const struct dim *dim)
+{
+    if (eval->graph)
+        graph_need(eval->graph, dim);
+}
+
+/* No length is negative, and a window fits at least once. */
+static void need_lengths(struct eval *eval, const struct op *op)
+{
+    const struct dim *one = dim_const(&eval->cx->arena, 1);
+    const struct value *out = op->outputs[0];
+    bool window = op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL;
+
+    for (int i = 0; i < out->ndim; i++)
+        build_need(eval, window && i >= 2 ? dim_sub(&eval->cx->arena, out->dims[i], one) : out->dims[i]);
+}
+
 /* Infers and checks an op whose output value is there; computes it where all inputs are constant, else appends it. */
 static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op, bool constant)
 {
@@ -76,6 +93,7 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
         diag_error(eval->cx, loc, "this must be known while generating");
         return NULL;
     }
+    need_lengths(eval, op);
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
     return op->outputs[0];
 }

@@ -36,6 +36,12 @@ static inline bool dtype_is_int(enum dtype dtype) /* bool is not one */
     return dtype >= DTYPE_UINT8 && dtype <= DTYPE_INT64;
 }
 
+/* False for what this version has a row of, but no arithmetic yet. */
+static inline bool dtype_is_supported(enum dtype dtype)
+{
+    return dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16 && dtype != DTYPE_COMPLEX64;
+}
+
 /* The type of an operation over two tensors of these types with at least one dimension each
  * (torch.promote_types). */
 enum dtype dtype_promote(enum dtype a, enum dtype b);

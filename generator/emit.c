@@ -899,6 +899,35 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
         text_printf(out, "%snet->base.counter++;\n", indent);
 }
 
+/* Adds what a graph and the regions that it calls need. */
+static void gather_needs(struct emit *e, const struct graph *graph, const struct dim ***needs, int *count)
+{
+    for (int i = 0; i < graph->need_count; i++) {
+        bool known = false;
+
+        for (int j = 0; j < *count; j++)
+            known |= dim_equal((*needs)[j], graph->needs[i]);
+        if (!known)
+            ARENA_PUSH(&e->cx->arena, *needs, *count, graph->needs[i]);
+    }
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CALL)
+            gather_needs(e, graph->ops[i]->invoke.region->graph, needs, count);
+}
+
+static void print_needs(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct dim **needs = NULL;
+    int count = 0;
+
+    for (int training = 0; training < 2; training++)
+        for (int fenced = 0; fenced < 2; fenced++)
+            if (entry->graphs[training][fenced])
+                gather_needs(e, entry->graphs[training][fenced], &needs, &count);
+    for (int i = 0; i < count; i++)
+        text_printf(out, "    if (%s < 0)\n        return MODC_SIZE;\n", dim_c(e->cx, needs[i], false));
+}
+
 static void print_entry(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
@@ -922,6 +951,7 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
 
         text_printf(out, "    if (%s < 0 || %s > %lld)\n        return MODC_SIZE;\n", size, size, (long long)entry->sizes[i].max);
     }
+    print_needs(e, out, entry);
     if (one) {
         print_mode(e, out, entry, 0, "    ");
     } else {

@@ -252,7 +252,7 @@ static bool find_global(const char *name, struct loc loc, struct ev *out)
         out->text = name[0] == 't' ? "torch" : name[0] == 'n' ? "torch.nn" : "torch.nn.functional";
         return true;
     }
-    if (dtype_find(name, &dtype)) {
+    if (dtype_find(name, &dtype) && dtype_is_supported(dtype)) {
         *out = ev_dtype(loc, dtype);
         out->text = name;
         return true;
@@ -290,12 +290,13 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         if (s->names)
             s->names(eval, s, &known, &known_count);
     }
+    partial &= !diag_nearest(expr->text, known, known_count);
 
     const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
-    if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH, expr->text)) {
+    if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH | PYTORCH_DTYPE, expr->text)) {
         diag_error(eval->cx, expr->loc, "%s is not supported yet by this version of modc", expr->text);
         return;
     }
@@ -303,7 +304,7 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         module_as_value(eval, expr->loc, expr->text);
         return;
     }
-    if (partial && !diag_nearest(expr->text, known, known_count))
+    if (partial)
         return; /* it may be a name of what could not be read */
     diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
     if (is_like_bool(expr->text))
@@ -745,7 +746,7 @@ static struct ev space_attribute(struct eval *eval, struct scope *scope, const s
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
         if (find_function(name, FUNCTION_TORCH, expr->loc, &out))
             return out;
-        if (dtype_find(name, &dtype))
+        if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
             return ev_dtype(expr->loc, dtype);
         if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
             find_global(name, expr->loc, &out))
@@ -912,10 +913,12 @@ struct value *eval_select(struct eval *eval, struct value *value, int axis, cons
     }
     /* sizes count from 1 here, as far as bounds can tell: at 0 there is nothing to choose from */
     if (dim_lower(at) < -1 || dim_lower(dim_sub(arena, extent, at)) < 0 || dim_upper(dim_sub(arena, extent, at)) <= 0) {
-        diag_error(eval->cx, loc, "index %s is in the range of dimension %d, of size %s, only for some sizes",
+        diag_error(eval->cx, loc, "index %s is out of range for dimension %d of size %s, for some values of the sizes",
                    dim_text(arena, index->dim), axis, dim_text(arena, extent));
         return NULL;
     }
+    build_need(eval, at);
+    build_need(eval, dim_sub(arena, dim_sub(arena, extent, at), dim_const(arena, 1)));
     value = build_slice(eval, loc, value, axis, at, dim_const(arena, 1), dim_const(arena, 1));
     if (!value)
         return NULL;
@@ -1188,8 +1191,15 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
                 args[i] = scope.items[j].value;
     if (row->build)
         return row->build(eval, args, signature->count, call->loc);
+
+    const char *within = eval->within;
+    struct ev out;
+
     eval->at = call->loc;
-    return eval_body(eval, &scope, name, row->body);
+    eval->within = within ? within : name;
+    out = eval_body(eval, &scope, name, row->body);
+    eval->within = within;
+    return out;
 }
 
 static struct ev call_elementwise(struct eval *eval, const struct elementwise_row *row, const struct call *call)

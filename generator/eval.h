@@ -89,6 +89,7 @@ struct eval {
     bool training;
     struct module_call *call; /* the module call whose statements run */
     int depth;                /* of nested calls */
+    const char *within;       /* the function whose body in the tables runs: messages name it, not what it is made of */
     int calls;                /* of functions of the spec, so far */
     const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
     bool partial;             /* as spec.h's */
@@ -158,6 +159,8 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
                        const struct ev *b);
 struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
                             int count);
+/* A call needs `dim` >= 0; elsewhere nothing happens. */
+void build_need(struct eval *eval, const struct dim *dim);
 struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm);
 struct value *build_slice(struct eval *eval, struct loc loc, struct value *value, int axis, const struct dim *start,
                           const struct dim *step, const struct dim *length);

@@ -326,6 +326,17 @@ static void lex_escape(struct parser *p, struct text *out)
     add_utf8(out, code);
 }
 
+/* What is never closed may go on behind a ' #'. */
+static void hint_comment(struct parser *p)
+{
+    size_t behind = p->stop;
+
+    while (p->source->text[behind] == ' ')
+        behind++;
+    if (behind > p->stop && p->source->text[behind] == '#')
+        diag_hint(p->cx, "YAML takes ' #' for a comment; quote the whole text to keep it");
+}
+
 /* p->at is at the quote. Leaves one TOKEN_STRING; neighbours are joined by parse_atom. */
 static void lex_string(struct parser *p, bool raw)
 {
@@ -351,14 +362,10 @@ static void lex_string(struct parser *p, bool raw)
         p->at++;
     }
     if (peek(p, 0) != quote || p->at >= p->stop) {
-        size_t behind = skip_blanks(p->source->text, p->at, p->stop);
+        bool whole = skip_blanks(p->source->text, p->at, p->stop) == p->stop;
 
-        if (fail(p, here(p, begin, p->at), "this string is never closed") && behind == p->stop) {
-            while (p->source->text[behind] == ' ')
-                behind++;
-            if (p->source->text[behind] == '#')
-                diag_hint(p->cx, "YAML takes ' #' for a comment; quote the whole text to keep it");
-        }
+        if (fail(p, here(p, begin, p->at), "this string is never closed") && whole)
+            hint_comment(p);
         return;
     }
     p->at++;
@@ -555,10 +562,12 @@ static bool close_bracket(struct parser *p, const char *open, struct loc open_lo
 {
     if (take_symbol(p, close))
         return true;
-    if (p->token.kind == TOKEN_END)
-        fail(p, open_loc, "'%s' is never closed", open);
-    else
+    if (p->token.kind == TOKEN_END) {
+        if (fail(p, open_loc, "'%s' is never closed", open))
+            hint_comment(p);
+    } else {
         fail(p, p->token.loc, "expected ',' or '%s', found %s", close, found(p));
+    }
     return false;
 }
 

@@ -12,11 +12,17 @@
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
+/* What the user called: the function of the spec or of the tables. */
+static const char *outer(const struct eval *eval, const char *what)
+{
+    return eval->within ? eval->within : what;
+}
+
 static bool need_tensor(struct eval *eval, const char *what, const struct ev *arg)
 {
     if (arg->kind == EV_TENSOR)
         return true;
-    diag_error(eval->cx, arg->loc, "%s takes a tensor, found %s", what, ev_kind_text(arg));
+    diag_error(eval->cx, arg->loc, "%s takes a tensor, found %s", outer(eval, what), ev_kind_text(arg));
     return false;
 }
 
@@ -24,7 +30,7 @@ static bool need_int(struct eval *eval, const char *what, const struct ev *arg, 
 {
     if (arg->kind != EV_BOOL && ev_get_int(arg, out))
         return true;
-    diag_error(eval->cx, arg->loc, "%s takes an integer that is known while generating, found %s", what,
+    diag_error(eval->cx, arg->loc, "%s takes an integer that is known while generating, found %s", outer(eval, what),
                ev_text(eval, arg));
     return false;
 }
@@ -39,7 +45,7 @@ static bool need_axis(struct eval *eval, const char *what, const struct ev *arg,
         return false;
     if (axis < -range || axis >= range) {
         diag_error(eval->cx, arg->loc, "%s: dimension out of range (expected to be in range of [%d, %d], but got %lld)",
-                   what, -range, range - 1, (long long)axis);
+                   outer(eval, what), -range, range - 1, (long long)axis);
         return false;
     }
     *out = (int)(axis < 0 ? axis + range : axis);
@@ -67,7 +73,7 @@ static bool need_axes(struct eval *eval, const char *what, const struct ev *arg,
         if (!need_axis(eval, what, &arg->items[i], ndim, &axis))
             return false;
         if (axes[axis]) {
-            diag_error(eval->cx, arg->items[i].loc, "%s: dimension %d appears twice", what, axis);
+            diag_error(eval->cx, arg->items[i].loc, "%s: dimension %d appears twice", outer(eval, what), axis);
             return false;
         }
         axes[axis] = ndim > 0;
@@ -157,7 +163,7 @@ static bool need_bool(struct eval *eval, const char *what, const struct ev *arg,
 {
     if ((arg->kind == EV_BOOL || arg->kind == EV_INT || arg->kind == EV_NONE) && ev_get_bool(arg, out))
         return true;
-    diag_error(eval->cx, arg->loc, "%s takes True or False, found %s", what, ev_kind_text(arg));
+    diag_error(eval->cx, arg->loc, "%s takes True or False, found %s", outer(eval, what), ev_kind_text(arg));
     return false;
 }
 
@@ -266,7 +272,11 @@ static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct
         diag_error(eval->cx, args[4].loc, "padding='same' is not supported yet by this version of modc");
         return BAD;
     }
-    if (args[4].kind == EV_STRING && strcmp(args[4].text, "valid") == 0)
+    if (args[4].kind == EV_STRING && strcmp(args[4].text, "valid") != 0) {
+        diag_error(eval->cx, args[4].loc, "padding takes integers, 'valid' or 'same', found '%s'", args[4].text);
+        return BAD;
+    }
+    if (args[4].kind == EV_STRING)
         args[4] = ev_int(eval, args[4].loc, 0);
     if (!need_pair(eval, "stride", &args[3], op->window.stride) ||
         !need_pair(eval, "padding", &args[4], op->window.padding) ||
@@ -887,9 +897,9 @@ static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count,
     if (!need_tensor(eval, "mean", &args[0]) || !need_axes(eval, "mean", &args[1], args[0].tensor->ndim, axes))
         return BAD;
     if (!dtype_is_float(args[0].tensor->dtype)) {
-        diag_error(eval->cx, loc, "mean(): could not infer output dtype. Input dtype must be floating point, found %s",
+        diag_error(eval->cx, loc, "%s takes a floating tensor, found %s", outer(eval, "mean"),
                    dtype_rows[args[0].tensor->dtype].name);
-        diag_hint(eval->cx, "convert first: x.float().mean()");
+        diag_hint(eval->cx, "convert first, as x.float().mean()");
         return BAD;
     }
     for (int i = 0; i < args[0].tensor->ndim; i++)

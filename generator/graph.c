@@ -9,6 +9,16 @@
 
 /* ---- editing ---------------------------------------------------------------------------------------------- */
 
+void graph_need(struct graph *graph, const struct dim *dim)
+{
+    if (dim_lower(dim) >= 0)
+        return;
+    for (int i = 0; i < graph->need_count; i++)
+        if (dim_equal(graph->needs[i], dim))
+            return;
+    ARENA_PUSH(&graph->cx->arena, graph->needs, graph->need_count, dim);
+}
+
 struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim, const struct dim *const *dims)
 {
     struct value *value = ARENA_NEW(&graph->cx->arena, struct value);
@@ -649,11 +659,6 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
             return false;
         }
         dtype = type.dtype;
-        if (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_COMPLEX64) {
-            diag_error(eval->cx, spec->dtype->loc, "dtype %s is not supported yet by this version of modc",
-                       dtype_rows[dtype].name);
-            return false;
-        }
     }
     if (shape.kind != EV_TUPLE || shape.count > MAX_DIMS) {
         if (shape.kind != EV_BAD)
@@ -669,8 +674,9 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
         }
         dims[i] = shape.items[i].dim;
         if (dim_lower(dims[i]) < 0 || dim_upper(dims[i]) > 1 << 30) {
-            diag_error(eval->cx, shape.items[i].loc, "dimension %s may be negative, or is too large",
-                       dim_text(&eval->cx->arena, dims[i]));
+            diag_error(eval->cx, shape.items[i].loc, "dimension %s %s %s", dim_text(&eval->cx->arena, dims[i]),
+                       dim_is_const(dims[i], NULL) ? "is" : "may be",
+                       dim_lower(dims[i]) < 0 ? "negative" : "larger than 2**30");
             return false;
         }
     }

@@ -32,6 +32,8 @@ struct graph {
     struct module_call **calls;
     int call_count;
     int value_count; /* ids handed out */
+    const struct dim **needs; /* a call whose sizes make one of them negative is refused */
+    int need_count;
     struct value **slots;  /* newest version of every tensor that was read or written, by first use */
     struct module_tensor **slot_tensors;
     int slot_count;
@@ -67,6 +69,9 @@ struct program {
 };
 
 struct program *graph_lower(struct cx *cx, struct module_tree *tree);
+
+/* A call of the graph needs `dim` >= 0: the lengths of all values, indices inside their tensors. */
+void graph_need(struct graph *graph, const struct dim *dim);
 
 /* Every input is made before it is used, every read of a slot version stands before the write that replaces it, dims
  * and dtypes are what infer says. NULL, or what is broken. */

@@ -544,6 +544,7 @@ struct template_job {
     const char *name, *real, *vector;
     enum dtype dtype, lanes;
     bool shared_tail; /* printed as a function, since parts of it are used twice */
+    const char *tail_args, *tail_pass; /* the sizes that it takes */
 };
 
 static void hole(struct template_job *job, const char *name, const char *text)
@@ -610,7 +611,7 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
         text_printf(&call, "%s_tail%s(", job->name, vector ? "_v" : "");
         for (int i = 0; i <= job->extra_count; i++)
             text_printf(&call, "%s%s", i ? ", " : "", inputs[i]);
-        text_add(&call, ")");
+        text_printf(&call, "%s)", job->tail_pass);
         return call.data;
     }
     return vector ? expr_vector(job->cx, job->tail, job->lanes, inputs, NULL, "")
@@ -650,7 +651,7 @@ static void print_tail(struct template_job *job, struct text *out, bool vector)
         inputs[1 + i] = arena_format(&job->cx->arena, "e%d", i);
         text_printf(out, ", %s e%d", type, i);
     }
-    text_add(out, ")\n{\n");
+    text_printf(out, "%s)\n{\n", job->tail_args);
     result = vector ? expr_vector(job->cx, job->tail, job->lanes, inputs, &before, "    ")
                     : expr_scalar(job->cx, job->tail, inputs, &before, "    ");
     text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
@@ -660,7 +661,9 @@ static void print_template(struct kernels *kernels, struct text *out, const char
 {
     struct template_job job = *(const struct template_job *)data;
     struct text args = text_new(&kernels->cx->arena), pass = text_new(&kernels->cx->arena);
+    struct text tail_args = text_new(&kernels->cx->arena), tail_pass = text_new(&kernels->cx->arena);
     const struct module_tree *tree = kernels->plan->program->tree;
+    bool *in_tail = ARENA_ARRAY(&kernels->cx->arena, tree->size_count + 1, bool);
     struct fill fill = {.name = name, .vector = job.vector, .epilogue = epilogue, .data = &job};
     const char *text = template_find(job.template);
 
@@ -670,12 +673,22 @@ static void print_template(struct kernels *kernels, struct text *out, const char
         text_printf(&args, ", const %s *restrict e%d", job.real, i);
         text_printf(&pass, ", e%d", i);
     }
+    if (job.tail)
+        dag_mark_sizes(job.tail, in_tail);
     for (int i = 0; i < tree->size_count; i++) {
+        const char *size = c_size(kernels->cx, tree->sizes[i].name);
+
         if (job.used[i]) {
-            text_printf(&args, ", int %s", c_size(kernels->cx, tree->sizes[i].name));
-            text_printf(&pass, ", %s", c_size(kernels->cx, tree->sizes[i].name));
+            text_printf(&args, ", int %s", size);
+            text_printf(&pass, ", %s", size);
+        }
+        if (in_tail[i]) {
+            text_printf(&tail_args, ", int %s", size);
+            text_printf(&tail_pass, ", %s", size);
         }
     }
+    job.tail_args = tail_args.data;
+    job.tail_pass = tail_pass.data;
     hole(&job, "T_ARGS", args.data);
     hole(&job, "T_PASS", pass.data);
     fill.holes = job.holes;

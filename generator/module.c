@@ -136,6 +136,13 @@ static bool find_fixed_name(struct eval *eval, struct scope *scope, const char *
             return true;
         }
     }
+    for (int i = tree->constant_count; i < tree->spec->constant_count; i++) { /* while constants are read */
+        if (strcmp(tree->spec->constants[i].name, name) == 0) {
+            diag_error(eval->cx, loc, "'%s' is not known yet: a constant may use the constants above it", name);
+            *out = ev_bad(loc);
+            return true;
+        }
+    }
     return find_function_of_spec(tree, name, loc, out);
 }
 
@@ -407,6 +414,9 @@ static void set_init(struct build *build, struct scope *scope, struct module_ten
         tensor->b = tensor->init == INIT_UNIFORM ? sqrt(3.0) * std : std;
         tensor->a = tensor->init == INIT_UNIFORM ? -tensor->b : 0;
     }
+    if (tensor->init != INIT_CONSTANT && !dtype_is_float(tensor->dtype))
+        diag_error(build->cx, init->loc, "%s needs a floating tensor; '%s' is %s", name, tensor->path,
+                   dtype_rows[tensor->dtype].name);
 }
 
 /* ---- tensors ---------------------------------------------------------------------------------------------- */
@@ -466,7 +476,8 @@ static bool set_shape(struct build *build, struct module_tensor *tensor, const s
     return true;
 }
 
-static bool set_value(struct build *build, struct module_tensor *tensor, struct ev value)
+/* From a value known while generating; in the tensor's dtype where `cast` says so, else the tensor takes the value's. */
+static bool set_value(struct build *build, struct module_tensor *tensor, struct ev value, bool cast)
 {
     if (value.kind == EV_INT || value.kind == EV_FLOAT || value.kind == EV_BOOL)
         value = ev_tensor(value.loc, build_scalar(&build->eval, value.loc, &value));
@@ -479,6 +490,10 @@ static bool set_value(struct build *build, struct module_tensor *tensor, struct 
             diag_hint(build->cx, "full, arange, cat and the like make tensors");
         return false;
     }
+    if (cast)
+        value = ev_tensor(value.loc, build_cast(&build->eval, value.loc, value.tensor, tensor->dtype));
+    if (value.kind == EV_BAD)
+        return false;
     tensor->init = INIT_VALUE;
     tensor->value = value.tensor->constant;
     tensor->dtype = value.tensor->dtype;
@@ -500,7 +515,8 @@ static struct ev shape_of_text(struct build *build, struct scope *scope, const c
     return eval_text(&build->eval, scope, "shape", text[0] ? arena_format(arena, "(%s,)", text) : "()");
 }
 
-static void add_row_tensor(struct build *build, struct module *module, const struct layer_tensor *row,
+/* False after a fault. */
+static bool add_row_tensor(struct build *build, struct module *module, const struct layer_tensor *row,
                            enum module_tensor_kind kind)
 {
     struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
@@ -520,40 +536,65 @@ static void add_row_tensor(struct build *build, struct module *module, const str
     }
     tensor->none = !present;
     if (!present)
-        return;
-    if (row->with)
-        eval_body(&build->eval, scope, "with", row->with);
+        return true;
     if (row->value) {
-        tensor->faulty = !set_value(build, tensor, eval_text(&build->eval, scope, "value", row->value));
-        return;
+        tensor->faulty = !set_value(build, tensor, eval_text(&build->eval, scope, "value", row->value), false);
+        return !tensor->faulty;
     }
 
     struct ev shape = shape_of_text(build, scope, row->shape);
 
-    tensor->faulty = !set_shape(build, tensor, &shape);
-    if (!tensor->faulty) {
-        struct source *source = ARENA_NEW(&build->cx->arena, struct source);
+    tensor->faulty = !set_shape(build, tensor, &shape) ||
+                     (row->with && eval_body(&build->eval, scope, "with", row->with).kind == EV_BAD);
+    if (tensor->faulty)
+        return false;
 
-        *source = (struct source){"<init>", row->init, strlen(row->init)};
-        set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
-    }
+    struct source *source = ARENA_NEW(&build->cx->arena, struct source);
+
+    *source = (struct source){"<init>", row->init, strlen(row->init)};
+    set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
     tensor->written = module->layer && kind == MODULE_BUFFER && module->layer->forward &&
                       strstr(module->layer->forward, arena_format(&build->cx->arena, "self.%s =", row->name));
+    return true;
 }
 
-/* Does a statement write self.NAME? */
+/* Is self.NAME, or a part of it, one of the targets? */
+static bool target_writes(const struct expr *target, const char *name)
+{
+    switch (target->kind) {
+    case EXPR_TUPLE:
+    case EXPR_LIST:
+        for (int i = 0; i < target->count; i++)
+            if (target_writes(target->items[i], name))
+                return true;
+        return false;
+    case EXPR_INDEX:
+        return target_writes(target->a, name);
+    case EXPR_ATTR:
+        return target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0 && strcmp(target->text, name) == 0;
+    default:
+        return false;
+    }
+}
+
 static bool statements_write(struct stmt *const *statements, int count, const char *name)
 {
-    for (int i = 0; i < count; i++) {
-        const struct expr *target = statements[i] ? statements[i]->target : NULL;
-
-        if (target && target->kind == EXPR_INDEX)
-            target = target->a;
-        if (target && target->kind == EXPR_ATTR && target->a->kind == EXPR_NAME &&
-            strcmp(target->a->text, "self") == 0 && strcmp(target->text, name) == 0)
+    for (int i = 0; i < count; i++)
+        if (statements[i]->target && target_writes(statements[i]->target, name))
             return true;
-    }
     return false;
+}
+
+static bool set_spec_dtype(struct build *build, struct scope *scope, struct module_tensor *tensor,
+                           const struct spec_tensor *spec)
+{
+    struct ev dtype;
+
+    if (!spec->dtype)
+        return true;
+    dtype = eval_expr(&build->eval, scope, spec->dtype);
+    tensor->dtype = dtype.kind == EV_DTYPE ? dtype.dtype : tensor->dtype;
+    return dtype.kind == EV_DTYPE; /* spec.c took only names of dtypes */
 }
 
 static void add_spec_tensor(struct build *build, struct module *module, const struct spec_tensor *spec)
@@ -573,10 +614,10 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
         for (int i = 0; i < build->tree->spec->entry_count; i++)
             tensor->written |= statements_write(build->tree->spec->entries[i]->statements,
                                                 build->tree->spec->entries[i]->count, spec->name);
-    if (spec->shape && spec->shape->kind == EXPR_BAD) {
+    if (!set_spec_dtype(build, scope, tensor, spec) || (spec->shape && spec->shape->kind == EXPR_BAD)) {
         tensor->faulty = true;
     } else if (spec->value) {
-        tensor->faulty = !set_value(build, tensor, eval_expr(&build->eval, scope, spec->value));
+        tensor->faulty = !set_value(build, tensor, eval_expr(&build->eval, scope, spec->value), spec->dtype != NULL);
     } else {
         struct ev shape = eval_expr(&build->eval, scope, spec->shape);
 
@@ -584,21 +625,11 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
         if (!tensor->faulty && spec->init)
             set_init(build, scope, tensor, spec->init);
     }
-    if (spec->dtype) {
-        struct ev dtype = eval_expr(&build->eval, scope, spec->dtype);
-
-        if (dtype.kind == EV_DTYPE)
-            tensor->dtype = dtype.dtype;
-        else if (dtype.kind != EV_BAD)
-            diag_error(build->cx, spec->dtype->loc, "a dtype is needed here, found %s", ev_kind_text(&dtype));
-        if (tensor->value && tensor->value->dtype != tensor->dtype) {
-            struct value *cast = build_const(&build->eval, spec->loc, tensor->value);
-
-            cast = build_cast(&build->eval, spec->loc, cast, tensor->dtype);
-            tensor->faulty |= !cast;
-            if (cast)
-                tensor->value = cast->constant;
-        }
+    if (tensor->requires_grad && !tensor->faulty && !dtype_is_float(tensor->dtype)) {
+        diag_error(build->cx, spec->dtype ? spec->dtype->loc : spec->loc,
+                   "only floating tensors can require gradients; '%s' is %s", tensor->path,
+                   dtype_rows[tensor->dtype].name);
+        diag_hint(build->cx, "declare it under 'buffers:', or write requires_grad: false");
     }
     tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
 }
@@ -845,9 +876,11 @@ static bool build_layer(struct build *build, struct module *module, const struct
         }
     }
     for (int i = 0; i < 8 && row->params[i].name; i++)
-        add_row_tensor(build, module, &row->params[i], MODULE_PARAMETER);
+        if (!add_row_tensor(build, module, &row->params[i], MODULE_PARAMETER))
+            return false;
     for (int i = 0; i < 6 && row->buffers[i].name; i++)
-        add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER);
+        if (!add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER))
+            return false;
     module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->extra_repr);
     return true;
 }
@@ -1251,6 +1284,12 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
     tree->spec = spec;
     tree->dtype = DTYPE_FLOAT32;
     dtype_find(spec->dtypes[0], &tree->dtype);
+    for (int i = 1; i < spec->dtype_count; i++)
+        diag_error(cx, spec->dtype_locs[i], "a second dtype is not supported yet by this version of modc");
+    for (int i = 0; i < spec->device_count; i++)
+        if (strcmp(spec->devices[i], "cpu") != 0)
+            diag_error(cx, spec->device_locs[i], "device %s is not supported yet by this version of modc; it has cpu",
+                       spec->devices[i]);
     if (tree->dtype != DTYPE_FLOAT32 && tree->dtype != DTYPE_FLOAT64)
         diag_error(cx, spec->dtype_locs[0], "dtype %s is not supported yet by this version of modc; it has float32 and float64",
                    spec->dtypes[0]);

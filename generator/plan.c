@@ -566,7 +566,7 @@ static const char *local_name(struct planner *planner, const struct value *value
                      strcmp(c_argument(cx, variant->graph->inputs[i]->name), name) == 0;
         for (int i = 0; i < variant->graph->output_count && !variant->graph->region; i++)
             taken |= variant->graph->outputs[i]->base != value &&
-                     strcmp(spec_c_name(cx, variant->graph->output_names[i]), name) == 0;
+                     strcmp(c_output(cx, variant->graph, i), name) == 0;
         for (int i = 0; i < planner->plan->program->tree->size_count; i++)
             taken |= strcmp(c_size(cx, planner->plan->program->tree->sizes[i].name), name) == 0;
         if (!taken && strcmp(name, c_argument(cx, name)) == 0)
@@ -1005,7 +1005,24 @@ struct plan *plan_make(struct cx *cx, struct program *program)
 
 /* ---- dump ------------------------------------------------------------------------------------------------- */
 
-static void dump_variant_json(struct text *text, const struct variant *variant)
+/* The values that lie in a buffer of the workspace: what is written there, and what is in place behind it. */
+static void dump_values_json(struct text *text, const struct variant *variant, const struct interval *interval)
+{
+    int count = 0;
+
+    for (int i = 0; i < variant->graph->value_count; i++) {
+        const struct place *place = &variant->places[i];
+        const struct place *memory = place;
+
+        while (memory->same)
+            memory = &variant->places[memory->same->id];
+        if (memory->kind == PLACE_WORKSPACE && memory->bytes > 0 && memory->name == interval->what &&
+            memory->first == interval->first)
+            text_printf(text, "%s%d", count++ ? ", " : "", i);
+    }
+}
+
+static void dump_variant_json(struct text *text, const struct plan *plan, const struct variant *variant)
 {
     text_printf(text, "{\"function\": \"%s\", \"workspace\": %lld, \"steps\": [\n", variant->function,
                 (long long)variant->peak);
@@ -1022,16 +1039,25 @@ static void dump_variant_json(struct text *text, const struct variant *variant)
         text_printf(text, "], \"inputs\": [");
         for (int j = 0; j < step->op->input_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->inputs[j]->base->id);
-        text_add(text, "]}");
+        text_add(text, "]");
+        if (step->op->code == GRAPH_OP_CALL)
+            text_printf(text, ", \"calls\": \"%s\", \"count\": %lld",
+                        plan_variant(plan, step->op->invoke.region->graph)->function, (long long)step->op->invoke.count);
+        text_add(text, "}");
     }
+    text_add(text, "],\n \"outputs\": [");
+    for (int i = 0; i < variant->graph->output_count; i++)
+        text_printf(text, "%s%d", i ? ", " : "", variant->graph->outputs[i]->base->id);
     text_add(text, "],\n \"buffers\": [\n");
     for (int i = 0; i < variant->interval_count; i++) {
         const struct interval *own = &variant->intervals[i];
 
         text_printf(text, "%s  {\"name\": ", i ? ",\n" : "");
         text_json_string(text, own->what);
-        text_printf(text, ", \"offset\": %lld, \"bytes\": %lld, \"first\": %d, \"last\": %d}", (long long)own->offset,
-                    (long long)own->bytes, own->first, own->last);
+        text_printf(text, ", \"offset\": %lld, \"bytes\": %lld, \"first\": %d, \"last\": %d, \"values\": [",
+                    (long long)own->offset, (long long)own->bytes, own->first, own->last);
+        dump_values_json(text, variant, own);
+        text_add(text, "]}");
     }
     text_add(text, "]}");
 }
@@ -1067,12 +1093,15 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
 {
     if (json) {
         text_printf(text, "{\"model\": \"%s\", \"parameters\": %lld, \"state\": %lld, \"packed\": %lld, \"align\": %d, "
-                          "\"variants\": [\n",
+                          "\"entries\": [",
                     plan->model, (long long)plan->param_bytes, (long long)plan->state_bytes,
                     (long long)plan->groups[0]->bytes, PLAN_ALIGN);
+        for (int i = 0; i < plan->program->entry_count; i++)
+            text_printf(text, "%s\"%s\"", i ? ", " : "", plan->program->entries[i].name);
+        text_add(text, "],\n\"variants\": [\n");
         for (int i = 0; i < plan->variant_count; i++) {
             text_add(text, i ? ",\n" : "");
-            dump_variant_json(text, plan->variants[i]);
+            dump_variant_json(text, plan, plan->variants[i]);
         }
         text_add(text, "],\n\"packed_entries\": [\n");
     } else {

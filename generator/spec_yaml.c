@@ -391,6 +391,10 @@ static void explain_flow(struct reader *r, size_t flow, size_t fault)
     bool list = text[flow] == '[';
 
     if (close >= r->end) {
+        for (size_t at = flow; at < open; at++) /* what follows a key of the spec is no part of it */
+            if (ends_line(text[at]) && skip_spaces(text, at + 1) == at + 1 && !ends_line(text[at + 1]) &&
+                text[at + 1] != '#')
+                open = flow;
         diag_error(r->cx, place(r, open, open + 1), "'%c' is never closed", text[open]);
         if (!mask(r, flow, line_end(text, flow)))
             cut(r, line_begin(text, flow));

@@ -330,8 +330,8 @@ static void make_tensor(struct run *run, const struct modc_io *io, int index, st
     tensor->ndim = io->ndim + front;
     if (front > 0)
         tensor->dims[0] = run->steps;
-    for (int i = 0; i < io->ndim; i++)
-        tensor->dims[i + front] = dims[i];
+    for (int i = 0; i < io->ndim; i++) /* sizes that leave less than nothing are refused by the call */
+        tensor->dims[i + front] = dims[i] < 0 ? 0 : dims[i];
     bytes = modc_tensor_bytes(tensor);
     if (posix_memalign(&tensor->data, 64, bytes > 0 ? bytes : 64) != 0) {
         fail(EXIT_BUG, "modc", "no memory");

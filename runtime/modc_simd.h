@@ -114,7 +114,7 @@
 #define MODC_ROLL _Pragma("clang loop unroll(disable)")
 #define MODC_KERNELS_BEGIN                                                                                   \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wunused-parameter\"")              \
-        _Pragma("STDC FP_CONTRACT ON")
+        _Pragma("clang diagnostic ignored \"-Wtautological-compare\"") _Pragma("STDC FP_CONTRACT ON")
 #define MODC_KERNELS_END _Pragma("clang diagnostic pop")
 #elif defined __GNUC__
 #define MODC_UNROLL _Pragma("GCC unroll 64")
@@ -1321,9 +1321,17 @@ typedef int64_t modc_m64x2 __attribute__((vector_size(16)));
 MODC_INLINE float MODC_F(hmax)(MODC_T a)
 {
     MODC_HORIZONTAL(modc_f32x4, modc_m32x4, >)
-    other = (modc_f32x4){part[0][2], part[0][3], part[0][0], part[0][1]};
+    { /* a compound literal is no C++ */
+        const modc_f32x4 swapped = {part[0][2], part[0][3], part[0][0], part[0][1]};
+
+        other = swapped;
+    }
     MODC_BETTER(modc_f32x4, modc_m32x4, >, other);
-    other = (modc_f32x4){part[0][1], part[0][0], part[0][3], part[0][2]};
+    { /* a compound literal is no C++ */
+        const modc_f32x4 swapped = {part[0][1], part[0][0], part[0][3], part[0][2]};
+
+        other = swapped;
+    }
     MODC_BETTER(modc_f32x4, modc_m32x4, >, other);
     return part[0][0];
 }
@@ -1331,9 +1339,17 @@ MODC_INLINE float MODC_F(hmax)(MODC_T a)
 MODC_INLINE float MODC_F(hmin)(MODC_T a)
 {
     MODC_HORIZONTAL(modc_f32x4, modc_m32x4, <)
-    other = (modc_f32x4){part[0][2], part[0][3], part[0][0], part[0][1]};
+    { /* a compound literal is no C++ */
+        const modc_f32x4 swapped = {part[0][2], part[0][3], part[0][0], part[0][1]};
+
+        other = swapped;
+    }
     MODC_BETTER(modc_f32x4, modc_m32x4, <, other);
-    other = (modc_f32x4){part[0][1], part[0][0], part[0][3], part[0][2]};
+    { /* a compound literal is no C++ */
+        const modc_f32x4 swapped = {part[0][1], part[0][0], part[0][3], part[0][2]};
+
+        other = swapped;
+    }
     MODC_BETTER(modc_f32x4, modc_m32x4, <, other);
     return part[0][0];
 }
@@ -1341,7 +1357,11 @@ MODC_INLINE float MODC_F(hmin)(MODC_T a)
 MODC_INLINE double MODC_D(hmax)(MODC_T64 a)
 {
     MODC_HORIZONTAL(modc_f64x2, modc_m64x2, >)
-    other = (modc_f64x2){part[0][1], part[0][0]};
+    { /* a compound literal is no C++ */
+        const modc_f64x2 swapped = {part[0][1], part[0][0]};
+
+        other = swapped;
+    }
     MODC_BETTER(modc_f64x2, modc_m64x2, >, other);
     return part[0][0];
 }
@@ -1349,7 +1369,11 @@ MODC_INLINE double MODC_D(hmax)(MODC_T64 a)
 MODC_INLINE double MODC_D(hmin)(MODC_T64 a)
 {
     MODC_HORIZONTAL(modc_f64x2, modc_m64x2, <)
-    other = (modc_f64x2){part[0][1], part[0][0]};
+    { /* a compound literal is no C++ */
+        const modc_f64x2 swapped = {part[0][1], part[0][0]};
+
+        other = swapped;
+    }
     MODC_BETTER(modc_f64x2, modc_m64x2, <, other);
     return part[0][0];
 }

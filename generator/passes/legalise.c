@@ -15,13 +15,14 @@ static void set_dense(struct graph *graph, struct value *value)
     }
 }
 
-static struct value *insert_copy(struct graph *graph, int *at, struct value *value)
+/* `once`: it may be made by MODEL_pack, where only that reads it which writes nothing there. */
+static struct value *insert_copy(struct graph *graph, int *at, struct value *value, bool once)
 {
     struct value *copy = edit_map(graph, at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
                                   value->dims);
 
     copy->name = value->name;
-    copy->prepared = value_is_static(graph, value) && graph->program->tree->spec->pack != SPEC_OFF;
+    copy->prepared = once && value_is_static(graph, value) && graph->program->tree->spec->pack != SPEC_OFF;
     for (int i = 0; i < value->ndim; i++) /* what MODEL_pack makes has one shape */
         copy->prepared &= dim_is_const(value->dims[i], NULL);
     set_dense(graph, copy);
@@ -155,7 +156,7 @@ static void tail_operands(struct graph *graph, struct op *op, int *at)
         whole = edit_expand(graph, at, op->inputs[j], out->ndim, out->dims);
         if (whole != op->inputs[j])
             view_resolve(&graph->cx->arena, whole->op, op->inputs[j], whole);
-        op->inputs[j] = insert_copy(graph, at, whole);
+        op->inputs[j] = insert_copy(graph, at, whole, true);
     }
 }
 
@@ -166,14 +167,14 @@ void pass_legalise(struct graph *graph)
 
         if (op->code == GRAPH_OP_VIEW) {
             if (!view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0])) {
-                op->inputs[0] = insert_copy(graph, &i, op->inputs[0]);
+                op->inputs[0] = insert_copy(graph, &i, op->inputs[0], true);
                 view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0]);
             }
             continue;
         }
         for (int j = 0; j < op->input_count; j++)
             if (!accepts(graph, op, j) || needs_own_memory(op, op->inputs[j]))
-                op->inputs[j] = insert_copy(graph, &i, op->inputs[j]);
+                op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !needs_own_memory(op, op->inputs[j]));
         for (int j = 0; j < op->output_count; j++)
             set_dense(graph, op->outputs[j]);
         tail_operands(graph, op, &i);
@@ -182,6 +183,6 @@ void pass_legalise(struct graph *graph)
         int at = graph->op_count;
 
         if (!is_output_ready(graph, i))
-            graph->outputs[i] = insert_copy(graph, &at, graph->outputs[i]);
+            graph->outputs[i] = insert_copy(graph, &at, graph->outputs[i], false);
     }
 }

@@ -23,7 +23,8 @@ import random_specs
 def check(modc, folder, run, timeout):
     """None, or what went wrong and how to see it again."""
     options = [str(folder / text) if text.endswith(".safetensors") else text for text in run["options"]]
-    options += ["--keep", str(folder / "program")]  # one for all runs of the spec
+    kept = "program_" + "_".join(text.partition("=")[2] for text in options if "=" in text and "scale" not in text)
+    options += ["--keep", str(folder / kept)]  # one for all runs of the spec with the same plan
     state = run["state"] and str(folder / run["state"])
     return modc_run.check(modc, str(folder / "spec.yaml"), options, state, timeout)
 

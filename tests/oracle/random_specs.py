@@ -31,10 +31,14 @@ BINARY = ["{a} + {b}", "{a} - 0.5 * {b}", "{a} * {b}", "{a} / ({b}.abs() + 1.5)"
           "minimum({a}, {b})", "0.25 * {a} + 0.75 * {b}"]
 ACTIVATIONS = ["ReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU(approximate='tanh')", "LeakyReLU()", "LeakyReLU(0.2)",
                "LeakyReLU(negative_slope=0.125)"]
-# Words of C are names like any other; the others are names of PyTorch's functions that a child may have.
-LOCALS = ["h", "y", "z", "mixed", "features", "total", "default", "left", "right", "union", "part", "register", "score"]
+# Words of C, and those that emitted code has for itself, are names like any other; a child may have that of a function
+# of PyTorch.
+LOCALS = ["h", "y", "z", "mixed", "features", "total", "default", "left", "right", "union", "part", "register", "score",
+          "k", "p", "s", "i", "ws", "net", "status", "x0", "e0", "y2", "row", "out_", "fc_out", "line", "sum_"]
 CHILDREN = ["fc", "head", "trunk", "norm", "linear", "default", "proj", "encoder", "static", "inner", "outer",
-            "softmax"]
+            "softmax", "base", "k", "p", "y", "packed", "weight"]
+SIZES = {"batch": ["batch", "batch", "n", "b", "rows", "p"], "tokens": ["tokens", "tokens", "t", "w", "k"],
+         "height": ["height", "h", "lines"]}
 
 CLASSES = {
     "Residual(dim, expand=2)": """
@@ -173,7 +177,7 @@ class Draw:
         return named[0] if named and self.chance(0.7) else str(n)
 
     def features(self):
-        return self.pick([1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 17, 31, *self.constants.values()])
+        return self.pick([1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 17, 31, self.pick([33, 40, 64, 70]), *self.constants.values()])
 
     def new_name(self, words):
         name = self.pick(words)
@@ -183,6 +187,7 @@ class Draw:
         return name
 
     def size(self, name, most):
+        name = self.pick(SIZES[name])
         self.sizes[name] = most
         self.names.add(name)
         return Dim(1, (name,))
@@ -563,6 +568,10 @@ class Draw:
         n = a.dims[-1].const
         section = self.pick(["parameters", "buffers"])
         name = self.new_name(["gain", "shift", "table"])
+        if self.chance(0.2):
+            m = self.features()
+            self.tensors[section][name] = f"{{shape: [{n}, {m}], init: ones}}"
+            return self.say(f"{a.name} @ {name} * 0.25", a.dims[:-1] + (Dim(m),), "float", [a])
         self.tensors[section][name] = self.pick([f"{{shape: [{n}], init: ones}}", f"{{shape: [{n}]}}",
                                                  f"{{value: 0.25 * arange({n})}}"])
         return self.say(self.pick(["{a} * {p}", "{a} + {p}", "({a} - {p}) * 0.5"]).format(a=a.name, p=name), a.dims,
@@ -605,6 +614,9 @@ class Draw:
         if way < 7:
             return self.pick(ACTIVATIONS), dims
         if way == 7 and n > 2:
+            m = dims[-2].const if len(dims) > 1 else None
+            if m and self.chance(0.3):
+                return f"LayerNorm([{m}, {n}])", dims
             return self.pick([f"LayerNorm({self.number(n)})", f"LayerNorm({n}, eps=1e-3)", f"LayerNorm(({n},))",
                               f"LayerNorm({n}, elementwise_affine=False)"]), dims
         if way == 8:
@@ -633,9 +645,10 @@ class Draw:
         if way < 4:
             kernel, stride, padding = self.pick([1, 2, 3, 3, 3, 5]), self.pick([1, 1, 2]), self.pick([0, 1, 1, 2])
             dilation = self.pick([1, 1, 1, 2])
-            out, groups = self.pick([1, 2, 3, 4, 8, 16]), 1
+            out, groups = self.pick([1, 2, 3, 4, 8, 16, self.pick([17, 20, 33])]), 1
             if self.chance(0.2):
-                groups, out = c, c * self.pick([1, 2])
+                groups = self.pick([n for n in range(1, c + 1) if c % n == 0])
+                out = groups * self.pick([1, 2, 3])
             if min(d.const or 99 for d in dims[2:]) + 2 * padding < dilation * (kernel - 1) + 1:
                 return "Identity()", dims
             arguments = [self.number(c), str(out), self.pick([str(kernel), f"kernel_size=({kernel}, {kernel})"])]
@@ -652,13 +665,19 @@ class Draw:
             return self.pick([f"BatchNorm2d({self.number(c)})", f"BatchNorm2d({c}, eps=1e-3, momentum=0.25)",
                               f"BatchNorm2d({c}, affine=False)"]), dims
         if way < 8:
-            kernel = self.pick([2, 2, 3])
+            kernel, other = self.pick([2, 2, 3]), None
             stride, padding = self.pick([None, 1, 2]), self.pick([0, 0, 1])
-            if min(d.const or 99 for d in dims[2:]) < kernel:
+            if self.chance(0.2):
+                other = self.pick([2, 3, 4])
+            if min(d.const or 99 for d in dims[2:]) < max(kernel, other or 0):
                 return self.pick(ACTIVATIONS), dims
-            text = f"{kernel}" + (f", stride={stride}" if stride else "") + (f", padding={padding}" if padding else "")
-            found = tuple(d.window(kernel, stride or kernel, padding) for d in dims[2:])
-            return f"{self.pick(['MaxPool2d', 'MaxPool2d', 'AvgPool2d'])}({text})", dims[:2] + found
+            text = f"({kernel}, {other})" if other else f"{kernel}"
+            text += (f", stride={stride}" if stride else "") + (f", padding={padding}" if padding else "")
+            found = tuple(d.window(k, stride or k, padding) for d, k in zip(dims[2:], (kernel, other or kernel)))
+            name = self.pick(["MaxPool2d", "MaxPool2d", "AvgPool2d"])
+            if name == "AvgPool2d" and self.chance(0.3):
+                text += self.pick([", count_include_pad=False", ", divisor_override=3"])
+            return f"{name}({text})", dims[:2] + found
         if way == 8:
             return self.pick(ACTIVATIONS), dims
         self.use_class("ConvBlock(cin, cout, stride=1)")
@@ -963,6 +982,12 @@ def plan_runs(draw, root, generator):
         runs.append(("hooks", options, None, draw.sizes, 1))
     if draw.batchnorm and not draw.dropout:
         runs.append(("train", ["--train"], None, draw.sizes, 0))
+        if generator.random() < 0.3:
+            runs.append(("train_hooks", ["--train", "--hooks", f"{generator.choice(paths)}=scale:-1.5"], None, draw.sizes, 1))
+    if generator.random() < 0.15:
+        plans = ["contract=" + generator.choice(["gemm_dot", "gemm_panel", "gemv_panel", "matmul_strided"]),
+                 "conv=conv_direct"]
+        runs.append(("plan", [text for plan in plans for text in ("--plan", plan)], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
     return runs

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# readme.sh - what README.md says holds: runs its commands (sh blocks) with a given modc and compares what they print with
-# the block that follows, but for lines of times; the spec and the program it shows are those of the repository.
+# readme.sh - what README.md and ARCHITECTURE.md say holds: runs the commands (sh blocks) of the first with a given modc and
+# compares what they print with the block that follows, but for lines of times; the spec and the program that it shows
+# are those of the repository. The second's spec gives the lines of dumps and emitted code that it shows (text blocks).
 #
 #     tests/support/readme.sh MODC WORK     from the root of the repository; WORK is a folder for what is made
 set -euo pipefail
@@ -9,12 +10,12 @@ modc=$1
 work=$2
 mkdir -p "$work"
 
-# block KIND N: the Nth block of that kind; KIND may be empty.
+# block KIND N [FILE]: the Nth block of that kind, which may be empty; N 0: all of them.
 block() {
     awk -v kind="$1" -v wanted="$2" '
-        !inside && /^```/ { inside = 1; show = $0 == "```" kind && ++n == wanted; next }
+        !inside && /^```/ { inside = 1; show = $0 == "```" kind && (++n == wanted || !wanted); next }
         inside && /^```$/ { inside = 0; show = 0; next }
-        show { print }' README.md
+        show { print }' "${3:-README.md}"
 }
 
 same() {
@@ -45,6 +46,18 @@ for ((i = 1; i <= count; i++)); do
         same "$work/wanted" "$work/found" "$(head -n 1 "$work/command")"
     elif [ $status -ne 0 ]; then
         cat "$work/command" "$work/output" >&2
+        exit 1
+    fi
+done
+
+block yaml 1 ARCHITECTURE.md >"$work/tiny.yaml"
+for room in module graph plan; do
+    "$modc" check "$work/tiny.yaml" --dump=$room
+done >"$work/dumps"
+"$modc" generate "$work/tiny.yaml" -o "$work"
+block text 0 ARCHITECTURE.md | while IFS= read -r line; do
+    if ! grep -qxF -e "$line" "$work/dumps" "$work/tiny.c"; then
+        printf 'ARCHITECTURE.md: modc does not print: %s\n' "$line" >&2
         exit 1
     fi
 done

@@ -1,0 +1,1163 @@
+/* blocks.c - written by modc from blocks_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "blocks.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+static const float constant_4ffa[64] MODC_ALIGNED = {
+    1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f, 0.604296386f,
+    0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f, 0.392418981f, 0.365174145f,
+    0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f, 0.254829675f, 0.237137362f, 0.220673397f,
+    0.2053525f, 0.191095293f, 0.177827939f, 0.165481701f, 0.153992653f, 0.143301263f, 0.133352146f,
+    0.124093771f, 0.115478203f, 0.107460782f, 0.100000001f, 0.0930572003f, 0.0865964293f, 0.0805842131f,
+    0.0749894157f, 0.0697830543f, 0.0649381652f, 0.0604296438f, 0.0562341288f, 0.0523299128f, 0.0486967526f,
+    0.0453158356f, 0.0421696492f, 0.0392418988f, 0.0365174115f, 0.0339820832f, 0.0316227786f, 0.0294272732f,
+    0.0273841955f, 0.0254829675f, 0.0237137359f, 0.0220673401f, 0.0205352511f, 0.0191095304f, 0.0177827943f,
+    0.0165481716f, 0.0153992651f, 0.0143301254f, 0.0133352149f, 0.0124093769f, 0.0115478197f, 0.0107460786f
+};
+
+/* Block(64, 2) */
+struct blocks_block_64_2_packed {
+    MODC_ALIGNED float up_weight[8192]; /* panels [8][64][16] */
+    MODC_ALIGNED float down_weight_folded[8192]; /* panels [4][128][16] */
+    MODC_ALIGNED float down_bias_folded[64]; /* [64] */
+};
+
+/* What the kernels read */
+struct blocks_packed {
+    struct blocks_block_64_2_packed blocks[12];
+};
+
+typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension;
+ * then x0 + x1 */
+static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const float *restrict e0, int tokens)
+{
+    const int four = 64 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 64 / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < tokens; r++) {
+        const float *const row = x + r * 64;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 64; k++)
+            sum += row[k];
+        mean = sum / (float)64;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 64; k++)
+            sum += (row[k] - mean) * (row[k] - mean);
+        scale = modc_f32s_rsqrt(sum / (float)64 + (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * 64 + k, value + modc_f32_load(e0 + (k)));
+        }
+        for (int k = full; k < 64; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * 64 + k] = value + e0[(k)];
+        }
+    }
+}
+
+MODC_INLINE modc_f32 linear_tokensx64_to_128_gelu_tail_v(modc_f32 x)
+{
+    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_tokensx64_to_128_gelu_tile(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   const int rows, const int columns, const int sets,
+                                                   const int row, const int column, const int share,
+                                                   const int turn, int tokens)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 64;
+    w += column / 16 * (64 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 64 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 64 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 64 / sets * sets; k < 64; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 128 + c, linear_tokensx64_to_128_gelu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 128 + c, linear_tokensx64_to_128_gelu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_tokensx64_to_128_gelu_strip(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int rows, const int row, const int tall,
+                                                    const int flat, int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 128 / band,
+        rest = 128 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (128 * 64 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                  n * band, 0, 0, tokens);
+            if (rest > 0)
+                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                  row + t * (rows + 1), bands * band, 0, 0, tokens);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                  n * band, 0, 0, tokens);
+            if (rest > 0)
+                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                  bands * band, 0, 0, tokens);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 128 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                  n * band, share, t, tokens);
+            for (int t = 0; t < flat; t++)
+                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                  n * band, share, tall + t, tokens);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                              row + t * (rows + 1), bands * band, 0, 0, tokens);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                              bands * band, 0, 0, tokens);
+    }
+}
+
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void linear_tokensx64_to_128_gelu(float *restrict y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     int tokens)
+{
+    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS,
+                                           tokens);
+#if MODC_TILE_ROWS > 8
+    if ((tokens - row) & 8) {
+        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 8, row, 0, 1, tokens);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((tokens - row) & 4) {
+        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 4, row, 0, 1, tokens);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((tokens - row) & 2) {
+        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 2, row, 0, 1, tokens);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (tokens - row)
+        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 1, row, 0, 1, tokens);
+#endif
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_tokensx128_to_64_add_tile(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int columns, const int sets,
+                                                  const int row, const int column, const int share,
+                                                  const int turn, const float *restrict e0, int tokens)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 128;
+    w += column / 16 * (128 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 128 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 128 + (turn * 128 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (128 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 128 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 128 / sets * sets; k < 128; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (128 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 128 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, modc_f32_load(e0 + (r) * 64 + (c)) + sum[i]);
+            continue;
+        }
+        float part[MODC_LANES];
+
+        modc_f32_store(part, sum[i]);
+        for (int l = 0; l < MODC_LANES && l < rest; l++)
+            y[r * 64 + c + l] = e0[(r) * 64 + (c + l)] + part[l];
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_tokensx128_to_64_add_strip(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   const int rows, const int row, const int tall,
+                                                   const int flat, const float *restrict e0, int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 128);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 128);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 128 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                 n * band, 0, 0, e0, tokens);
+            if (rest > 0)
+                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                 row + t * (rows + 1), bands * band, 0, 0, e0, tokens);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                 n * band, 0, 0, e0, tokens);
+            if (rest > 0)
+                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                 bands * band, 0, 0, e0, tokens);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 128 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                 n * band, share, t, e0, tokens);
+            for (int t = 0; t < flat; t++)
+                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                 n * band, share, tall + t, e0, tokens);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                             bands * band, 0, 0, e0, tokens);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                             bands * band, 0, 0, e0, tokens);
+    }
+}
+
+/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void linear_tokensx128_to_64_add(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const float *restrict e0, int tokens)
+{
+    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_tokensx128_to_64_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0,
+                                          tokens);
+#if MODC_TILE_ROWS > 8
+    if ((tokens - row) & 8) {
+        linear_tokensx128_to_64_add_strip(y, x, w, bias, 8, row, 0, 1, e0, tokens);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((tokens - row) & 4) {
+        linear_tokensx128_to_64_add_strip(y, x, w, bias, 4, row, 0, 1, e0, tokens);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((tokens - row) & 2) {
+        linear_tokensx128_to_64_add_strip(y, x, w, bias, 2, row, 0, 1, e0, tokens);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (tokens - row)
+        linear_tokensx128_to_64_add_strip(y, x, w, bias, 1, row, 0, 1, e0, tokens);
+#endif
+}
+
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int tokens)
+{
+    const int four = 64 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 64 / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < tokens; r++) {
+        const float *const row = x + r * 64;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 64; k++)
+            sum += row[k];
+        mean = sum / (float)64;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 64; k++)
+            sum += (row[k] - mean) * (row[k] - mean);
+        scale = modc_f32s_rsqrt(sum / (float)64 + (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * 64 + k, value);
+        }
+        for (int k = full; k < 64; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * 64 + k] = value;
+        }
+    }
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_tokensx64_to_8_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int outputs, const int row,
+                                            const int column, int tokens)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 64 / MODC_LANES * MODC_LANES;
+
+    x += row * 64;
+    w += column * 64;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 64 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 64 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 8 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_tokensx64_to_8_rows(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, int tokens)
+{
+    const int tiles = 8 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_tokensx64_to_8_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
+                                   tokens);
+    if (8 > full)
+        linear_tokensx64_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, tokens);
+}
+
+/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
+static MODC_KERNEL void linear_tokensx64_to_8(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int tokens)
+{
+    const int tiles = tokens / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_tokensx64_to_8_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, tokens);
+    for (int row = tiles * MODC_DOT_ROWS; row < tokens; row++)
+        linear_tokensx64_to_8_rows(y, x, w, bias, 1, row, tokens);
+}
+
+/* y in panels [8][64][16] = x0 */
+static MODC_KERNEL void pack_panels_128x64(float *y, const float *x0)
+{
+    for (int i = 0; i < 8; i++) {
+        for (int j = 0; j < 64; j++) {
+            for (int k = 0; k < 16; k++)
+                y[i * 1024 + j * 16 + k] = x0[i * 1024 + j + k * 64];
+        }
+    }
+}
+
+/* y in panels [4][128][16] = x0 * x1 */
+static MODC_KERNEL void pack_panels_64x128_folded(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 128; j++) {
+            for (int k = 0; k < 16; k++)
+                y[i * 2048 + j * 16 + k] = x0[i * 2048 + j + k * 128] * x1[i * 16 + k];
+        }
+    }
+}
+
+/* y in [64] = x0 * x1 */
+static MODC_KERNEL void pack_vector_64x1_folded(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 64; i += MODC_LANES)
+        modc_f32_store(y + i, modc_f32_load(x0 + i) * modc_f32_load(x1 + i));
+}
+
+MODC_KERNELS_END
+
+static void pack_block_64_2(const struct blocks_block_64_2 *p, struct blocks_block_64_2_packed *k)
+{
+    pack_panels_128x64(k->up_weight, p->up.weight);
+    pack_panels_64x128_folded(k->down_weight_folded, p->down.weight, p->scale);
+    pack_vector_64x1_folded(k->down_bias_folded, p->down.bias, p->scale);
+}
+
+static enum modc_status blocks_pack_all(struct modc_params *params)
+{
+    const struct blocks_params *p = (const struct blocks_params *)(const void *)params;
+    struct blocks_packed *k = params->packed;
+
+    for (int i = 0; i < 12; i++)
+        pack_block_64_2(&p->blocks[i], &k->blocks[i]);
+    return MODC_OK;
+}
+
+/* Block(64, 2): (tokens, 64) from (tokens, 64) */
+static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct blocks_block_64_2_packed *k,
+                            struct blocks *net, char *ws, int tokens, const float *x, float *y)
+{
+    (void)net;
+    float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
+
+    /* norm: LayerNorm(dim) */
+    layer_norm_tokensx64_add(h, x, p->norm.weight, p->norm.bias, constant_4ffa, tokens);
+
+    /* up: Linear(dim, expand * dim)
+     * act: GELU() */
+    linear_tokensx64_to_128_gelu(up, h, k->up_weight, p->up.bias, tokens);
+
+    /* down: Linear(expand * dim, dim) */
+    linear_tokensx128_to_64_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
+}
+
+static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
+{
+    const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
+    const struct blocks_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const blocks_0 = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
+
+    {
+        float *const buffers[2] = {(float *)(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
+        const float *in = x;
+
+        for (int i = 0; i < 12; i++) {
+            float *out = buffers[i % 2];
+
+            block_64_2_eval(&p->blocks[i], &k->blocks[i], net, ws + 0, tokens, in, out);
+            in = out;
+        }
+    }
+
+    /* norm: LayerNorm(dim) */
+    layer_norm_tokensx64(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
+
+    /* head: Linear(dim, 8) */
+    linear_tokensx64_to_8(output, norm, p->head.weight, p->head.bias, tokens);
+}
+
+enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (tokens < 0 || tokens > 32)
+        return MODC_SIZE;
+    status = modc_check(&net->base, BLOCKS_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    blocks_forward_eval(net, tokens, x, output);
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"tokens", 32}};
+
+static const struct modc_key keys_table[] = {
+    {"blocks.0.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_0,
+     offsetof(struct blocks_params, blocks[0].scale), 0, 0, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.0.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_0_NORM,
+     offsetof(struct blocks_params, blocks[0].norm.weight), 256, 1, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.0.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_0_NORM,
+     offsetof(struct blocks_params, blocks[0].norm.bias), 512, 2, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.0.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_0_UP,
+     offsetof(struct blocks_params, blocks[0].up.weight), 768, 3, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"blocks.0.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_0_UP,
+     offsetof(struct blocks_params, blocks[0].up.bias), 33536, 4, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.0.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_0_DOWN,
+     offsetof(struct blocks_params, blocks[0].down.weight), 34048, 5, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.0.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_0_DOWN,
+     offsetof(struct blocks_params, blocks[0].down.bias), 66816, 6, MODC_INIT_UNIFORM, -0.08838834764831843,
+         0.08838834764831843, NULL},
+    {"blocks.1.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_1,
+     offsetof(struct blocks_params, blocks[1].scale), 67072, 7, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.1.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_1_NORM,
+     offsetof(struct blocks_params, blocks[1].norm.weight), 67328, 8, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.1.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_1_NORM,
+     offsetof(struct blocks_params, blocks[1].norm.bias), 67584, 9, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.1.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_1_UP,
+     offsetof(struct blocks_params, blocks[1].up.weight), 67840, 10, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.1.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_1_UP,
+     offsetof(struct blocks_params, blocks[1].up.bias), 100608, 11, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.1.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_1_DOWN,
+     offsetof(struct blocks_params, blocks[1].down.weight), 101120, 12, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.1.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_1_DOWN,
+     offsetof(struct blocks_params, blocks[1].down.bias), 133888, 13, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.2.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_2,
+     offsetof(struct blocks_params, blocks[2].scale), 134144, 14, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.2.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_2_NORM,
+     offsetof(struct blocks_params, blocks[2].norm.weight), 134400, 15, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.2.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_2_NORM,
+     offsetof(struct blocks_params, blocks[2].norm.bias), 134656, 16, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.2.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_2_UP,
+     offsetof(struct blocks_params, blocks[2].up.weight), 134912, 17, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.2.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_2_UP,
+     offsetof(struct blocks_params, blocks[2].up.bias), 167680, 18, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.2.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_2_DOWN,
+     offsetof(struct blocks_params, blocks[2].down.weight), 168192, 19, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.2.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_2_DOWN,
+     offsetof(struct blocks_params, blocks[2].down.bias), 200960, 20, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.3.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_3,
+     offsetof(struct blocks_params, blocks[3].scale), 201216, 21, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.3.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_3_NORM,
+     offsetof(struct blocks_params, blocks[3].norm.weight), 201472, 22, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.3.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_3_NORM,
+     offsetof(struct blocks_params, blocks[3].norm.bias), 201728, 23, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.3.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_3_UP,
+     offsetof(struct blocks_params, blocks[3].up.weight), 201984, 24, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.3.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_3_UP,
+     offsetof(struct blocks_params, blocks[3].up.bias), 234752, 25, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.3.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_3_DOWN,
+     offsetof(struct blocks_params, blocks[3].down.weight), 235264, 26, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.3.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_3_DOWN,
+     offsetof(struct blocks_params, blocks[3].down.bias), 268032, 27, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.4.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_4,
+     offsetof(struct blocks_params, blocks[4].scale), 268288, 28, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.4.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_4_NORM,
+     offsetof(struct blocks_params, blocks[4].norm.weight), 268544, 29, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.4.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_4_NORM,
+     offsetof(struct blocks_params, blocks[4].norm.bias), 268800, 30, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.4.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_4_UP,
+     offsetof(struct blocks_params, blocks[4].up.weight), 269056, 31, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.4.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_4_UP,
+     offsetof(struct blocks_params, blocks[4].up.bias), 301824, 32, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.4.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_4_DOWN,
+     offsetof(struct blocks_params, blocks[4].down.weight), 302336, 33, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.4.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_4_DOWN,
+     offsetof(struct blocks_params, blocks[4].down.bias), 335104, 34, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.5.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_5,
+     offsetof(struct blocks_params, blocks[5].scale), 335360, 35, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.5.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_5_NORM,
+     offsetof(struct blocks_params, blocks[5].norm.weight), 335616, 36, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.5.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_5_NORM,
+     offsetof(struct blocks_params, blocks[5].norm.bias), 335872, 37, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.5.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_5_UP,
+     offsetof(struct blocks_params, blocks[5].up.weight), 336128, 38, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.5.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_5_UP,
+     offsetof(struct blocks_params, blocks[5].up.bias), 368896, 39, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.5.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_5_DOWN,
+     offsetof(struct blocks_params, blocks[5].down.weight), 369408, 40, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.5.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_5_DOWN,
+     offsetof(struct blocks_params, blocks[5].down.bias), 402176, 41, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.6.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_6,
+     offsetof(struct blocks_params, blocks[6].scale), 402432, 42, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.6.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_6_NORM,
+     offsetof(struct blocks_params, blocks[6].norm.weight), 402688, 43, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.6.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_6_NORM,
+     offsetof(struct blocks_params, blocks[6].norm.bias), 402944, 44, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.6.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_6_UP,
+     offsetof(struct blocks_params, blocks[6].up.weight), 403200, 45, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.6.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_6_UP,
+     offsetof(struct blocks_params, blocks[6].up.bias), 435968, 46, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.6.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_6_DOWN,
+     offsetof(struct blocks_params, blocks[6].down.weight), 436480, 47, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.6.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_6_DOWN,
+     offsetof(struct blocks_params, blocks[6].down.bias), 469248, 48, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.7.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_7,
+     offsetof(struct blocks_params, blocks[7].scale), 469504, 49, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.7.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_7_NORM,
+     offsetof(struct blocks_params, blocks[7].norm.weight), 469760, 50, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.7.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_7_NORM,
+     offsetof(struct blocks_params, blocks[7].norm.bias), 470016, 51, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.7.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_7_UP,
+     offsetof(struct blocks_params, blocks[7].up.weight), 470272, 52, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.7.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_7_UP,
+     offsetof(struct blocks_params, blocks[7].up.bias), 503040, 53, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.7.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_7_DOWN,
+     offsetof(struct blocks_params, blocks[7].down.weight), 503552, 54, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.7.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_7_DOWN,
+     offsetof(struct blocks_params, blocks[7].down.bias), 536320, 55, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.8.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_8,
+     offsetof(struct blocks_params, blocks[8].scale), 536576, 56, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.8.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_8_NORM,
+     offsetof(struct blocks_params, blocks[8].norm.weight), 536832, 57, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.8.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_8_NORM,
+     offsetof(struct blocks_params, blocks[8].norm.bias), 537088, 58, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.8.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_8_UP,
+     offsetof(struct blocks_params, blocks[8].up.weight), 537344, 59, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.8.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_8_UP,
+     offsetof(struct blocks_params, blocks[8].up.bias), 570112, 60, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.8.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_8_DOWN,
+     offsetof(struct blocks_params, blocks[8].down.weight), 570624, 61, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.8.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_8_DOWN,
+     offsetof(struct blocks_params, blocks[8].down.bias), 603392, 62, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.9.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_9,
+     offsetof(struct blocks_params, blocks[9].scale), 603648, 63, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.9.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_9_NORM,
+     offsetof(struct blocks_params, blocks[9].norm.weight), 603904, 64, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.9.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_9_NORM,
+     offsetof(struct blocks_params, blocks[9].norm.bias), 604160, 65, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.9.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_9_UP,
+     offsetof(struct blocks_params, blocks[9].up.weight), 604416, 66, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.9.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_9_UP,
+     offsetof(struct blocks_params, blocks[9].up.bias), 637184, 67, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"blocks.9.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_9_DOWN,
+     offsetof(struct blocks_params, blocks[9].down.weight), 637696, 68, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.9.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_9_DOWN,
+     offsetof(struct blocks_params, blocks[9].down.bias), 670464, 69, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.10.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_10,
+     offsetof(struct blocks_params, blocks[10].scale), 670720, 70, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.10.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_10_NORM,
+     offsetof(struct blocks_params, blocks[10].norm.weight), 670976, 71, MODC_INIT_CONSTANT, 1.0, 0.0,
+         NULL},
+    {"blocks.10.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_10_NORM,
+     offsetof(struct blocks_params, blocks[10].norm.bias), 671232, 72, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.10.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_10_UP,
+     offsetof(struct blocks_params, blocks[10].up.weight), 671488, 73, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.10.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_10_UP,
+     offsetof(struct blocks_params, blocks[10].up.bias), 704256, 74, MODC_INIT_UNIFORM, -0.125, 0.125,
+         NULL},
+    {"blocks.10.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_10_DOWN,
+     offsetof(struct blocks_params, blocks[10].down.weight), 704768, 75, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.10.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_10_DOWN,
+     offsetof(struct blocks_params, blocks[10].down.bias), 737536, 76, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"blocks.11.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_11,
+     offsetof(struct blocks_params, blocks[11].scale), 737792, 77, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.11.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_11_NORM,
+     offsetof(struct blocks_params, blocks[11].norm.weight), 738048, 78, MODC_INIT_CONSTANT, 1.0, 0.0,
+         NULL},
+    {"blocks.11.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_11_NORM,
+     offsetof(struct blocks_params, blocks[11].norm.bias), 738304, 79, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.11.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_11_UP,
+     offsetof(struct blocks_params, blocks[11].up.weight), 738560, 80, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"blocks.11.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_11_UP,
+     offsetof(struct blocks_params, blocks[11].up.bias), 771328, 81, MODC_INIT_UNIFORM, -0.125, 0.125,
+         NULL},
+    {"blocks.11.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_11_DOWN,
+     offsetof(struct blocks_params, blocks[11].down.weight), 771840, 82, MODC_INIT_UNIFORM,
+         -0.08838834764831842, 0.08838834764831842, NULL},
+    {"blocks.11.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     BLOCKS_BLOCKS_11_DOWN,
+     offsetof(struct blocks_params, blocks[11].down.bias), 804608, 83, MODC_INIT_UNIFORM,
+         -0.08838834764831843, 0.08838834764831843, NULL},
+    {"norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
+     offsetof(struct blocks_params, norm.weight), 804864, 84, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
+     offsetof(struct blocks_params, norm.bias), 805120, 85, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"head.weight", MODC_FLOAT32, 2, {8, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_HEAD,
+     offsetof(struct blocks_params, head.weight), 805376, 86, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"head.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_HEAD,
+     offsetof(struct blocks_params, head.bias), 807424, 87, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {3, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.0.up.weight */
+    {4, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.0.up.bias */
+    {5, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.0.down.weight */
+    {6, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.0.down.bias */
+    {10, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.1.up.weight */
+    {11, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.1.up.bias */
+    {12, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.1.down.weight */
+    {13, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.1.down.bias */
+    {17, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.2.up.weight */
+    {18, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.2.up.bias */
+    {19, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.2.down.weight */
+    {20, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.2.down.bias */
+    {24, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.3.up.weight */
+    {25, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.3.up.bias */
+    {26, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.3.down.weight */
+    {27, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.3.down.bias */
+    {31, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.4.up.weight */
+    {32, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.4.up.bias */
+    {33, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.4.down.weight */
+    {34, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.4.down.bias */
+    {38, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.5.up.weight */
+    {39, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.5.up.bias */
+    {40, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.5.down.weight */
+    {41, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.5.down.bias */
+    {45, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.6.up.weight */
+    {46, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.6.up.bias */
+    {47, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.6.down.weight */
+    {48, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.6.down.bias */
+    {52, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.7.up.weight */
+    {53, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.7.up.bias */
+    {54, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.7.down.weight */
+    {55, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.7.down.bias */
+    {59, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.8.up.weight */
+    {60, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.8.up.bias */
+    {61, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.8.down.weight */
+    {62, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.8.down.bias */
+    {66, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.9.up.weight */
+    {67, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.9.up.bias */
+    {68, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.9.down.weight */
+    {69, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.9.down.bias */
+    {73, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.10.up.weight */
+    {74, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.10.up.bias */
+    {75, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.10.down.weight */
+    {76, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.10.down.bias */
+    {80, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.11.up.weight */
+    {81, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.11.up.bias */
+    {82, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.11.down.weight */
+    {83, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.11.down.bias */
+    {86, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* head.weight */
+    {87, MODC_INIT_UNIFORM, -0.125, 0.125}, /* head.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "blocks", "", -1, 63, false},
+    {"blocks", "blocks", "Sequential", "", 0, 60, false},
+    {"blocks.0", "0", "Block", "", 1, 4, false},
+    {"blocks.0.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 2, 0,
+     false},
+    {"blocks.0.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 2, 0, false},
+    {"blocks.0.act", "act", "GELU", "approximate='none'", 2, 0, false},
+    {"blocks.0.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 2, 0, false},
+    {"blocks.1", "1", "Block", "", 1, 4, false},
+    {"blocks.1.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 7, 0,
+     false},
+    {"blocks.1.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 7, 0, false},
+    {"blocks.1.act", "act", "GELU", "approximate='none'", 7, 0, false},
+    {"blocks.1.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 7, 0, false},
+    {"blocks.2", "2", "Block", "", 1, 4, false},
+    {"blocks.2.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 12, 0,
+     false},
+    {"blocks.2.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 12, 0, false},
+    {"blocks.2.act", "act", "GELU", "approximate='none'", 12, 0, false},
+    {"blocks.2.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 12, 0, false},
+    {"blocks.3", "3", "Block", "", 1, 4, false},
+    {"blocks.3.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 17, 0,
+     false},
+    {"blocks.3.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 17, 0, false},
+    {"blocks.3.act", "act", "GELU", "approximate='none'", 17, 0, false},
+    {"blocks.3.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 17, 0, false},
+    {"blocks.4", "4", "Block", "", 1, 4, false},
+    {"blocks.4.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 22, 0,
+     false},
+    {"blocks.4.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 22, 0, false},
+    {"blocks.4.act", "act", "GELU", "approximate='none'", 22, 0, false},
+    {"blocks.4.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 22, 0, false},
+    {"blocks.5", "5", "Block", "", 1, 4, false},
+    {"blocks.5.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 27, 0,
+     false},
+    {"blocks.5.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 27, 0, false},
+    {"blocks.5.act", "act", "GELU", "approximate='none'", 27, 0, false},
+    {"blocks.5.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 27, 0, false},
+    {"blocks.6", "6", "Block", "", 1, 4, false},
+    {"blocks.6.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 32, 0,
+     false},
+    {"blocks.6.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 32, 0, false},
+    {"blocks.6.act", "act", "GELU", "approximate='none'", 32, 0, false},
+    {"blocks.6.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 32, 0, false},
+    {"blocks.7", "7", "Block", "", 1, 4, false},
+    {"blocks.7.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 37, 0,
+     false},
+    {"blocks.7.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 37, 0, false},
+    {"blocks.7.act", "act", "GELU", "approximate='none'", 37, 0, false},
+    {"blocks.7.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 37, 0, false},
+    {"blocks.8", "8", "Block", "", 1, 4, false},
+    {"blocks.8.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 42, 0,
+     false},
+    {"blocks.8.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 42, 0, false},
+    {"blocks.8.act", "act", "GELU", "approximate='none'", 42, 0, false},
+    {"blocks.8.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 42, 0, false},
+    {"blocks.9", "9", "Block", "", 1, 4, false},
+    {"blocks.9.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 47, 0,
+     false},
+    {"blocks.9.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 47, 0, false},
+    {"blocks.9.act", "act", "GELU", "approximate='none'", 47, 0, false},
+    {"blocks.9.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 47, 0, false},
+    {"blocks.10", "10", "Block", "", 1, 4, false},
+    {"blocks.10.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 52, 0,
+     false},
+    {"blocks.10.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 52, 0, false},
+    {"blocks.10.act", "act", "GELU", "approximate='none'", 52, 0, false},
+    {"blocks.10.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 52, 0, false},
+    {"blocks.11", "11", "Block", "", 1, 4, false},
+    {"blocks.11.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 57, 0,
+     false},
+    {"blocks.11.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 57, 0, false},
+    {"blocks.11.act", "act", "GELU", "approximate='none'", 57, 0, false},
+    {"blocks.11.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 57, 0, false},
+    {"norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0, false},
+    {"head", "head", "Linear", "in_features=64, out_features=8, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {32, 64}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {32, 8}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {32};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int tokens = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = tokens;
+        dims[1] = 64;
+        break;
+    case 0:
+        dims[0] = tokens;
+        dims[1] = 8;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return blocks_forward((struct blocks *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {BLOCKS_WORKSPACE_BYTES, BLOCKS_TRAIN_WORKSPACE_BYTES}, {0, 0}, 6307840.0, forward_shape,
+         forward_call},
+};
+
+const struct modc_model blocks_model = {
+    .abi = MODC_ABI,
+    .name = "blocks",
+    .schema = 0x69b51b94b0b4a221u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct blocks_params),
+    .context_bytes = sizeof(struct blocks),
+    .param_block = BLOCKS_PARAM_BYTES,
+    .packed_block = BLOCKS_PACKED_BYTES,
+    .pack = blocks_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 88,
+    .keys = keys_table,
+    .draw_count = 50,
+    .draws = draws_table,
+    .module_count = BLOCKS_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

@@ -1,0 +1,1472 @@
+/* cnn.c - written by modc from cnn_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "cnn.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct cnn_packed {
+    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
+    MODC_ALIGNED float _4_weight_folded[4608]; /* panels [2][144][16] */
+    MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
+    MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
+    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
+};
+
+typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_taps(modc_f32 *sum, const float *restrict x,
+                                                     const float *restrict w, const int channels,
+                                                     const int from, const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
+ * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     const int rows, const int columns, const int left,
+                                                     const int right, const int clip, const int line,
+                                                     const int y0, const int pixel, const int channel,
+                                                     int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+                                                                                    kh * (3 * 16);
+
+        if (h < 0 || h >= 8)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 8)
+                    conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
+                                                        vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+                                     : rows;
+
+                conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1,
+                                                    from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * (1 * 16) + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * (1 * 16) + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* One line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(float *restrict y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     const int columns, const int line, const int y0,
+                                                     const int channel, int batch)
+{
+    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    enum {
+        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        rows = 8 / tiles,
+        tall = 8 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (8 - 1) + reach >= 8,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 8; p++)
+            conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
+                                                batch);
+        return;
+    }
+    if (left)
+        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
+                                            y0, 0, channel, batch);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
+                                            t * (rows + 1), channel, batch);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0,
+                                            t * rows + tall, channel, batch);
+    if (right && (tiles > 1 || !left))
+        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows,
+                                            channel, batch);
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3_relu(float *restrict y, const float *restrict x,
+                                                       const float *restrict w, const float *restrict bias,
+                                                       int batch)
+{
+    enum {
+        panel = 3 * 3 * 16,
+        panels = (16 + 16 - 1) / 16,
+        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        full = 16 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    for (int outer = 0; outer < (small ? batch : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
+                    const float *const xn = x + n * (8 * 8) + g;
+
+                    for (int oh = 0; oh < 8; oh++)
+                        conv2d_8x8x1_to_8x8x16_k3_relu_line(y, xn, wg + c / 16 * panel + c % 16, bg + c,
+                                                            band, n * 8 + oh, oh - 1, g * 16 + c, batch);
+                }
+            }
+            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
+                const float *const xn = x + n * (8 * 8) + g;
+
+                for (int oh = 0; oh < 8; oh++)
+                    conv2d_8x8x1_to_8x8x16_k3_relu_line(y, xn, wg + full / 16 * panel + full % 16,
+                                                        bg + full, 16 - full, n * 8 + oh, oh - 1,
+                                                        g * 16 + full, batch);
+            }
+        }
+    }
+}
+
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
+static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const float *restrict x,
+                                                       int batch)
+{
+    for (int line = 0; line < batch * 4; line++) {
+        const float *const xn = x + line / 4 * (8 * 8 * 16);
+        const int top = line % 4 * 2 - 0;
+        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
+        const int kh1 = top + (2 - 1) < 8 ? 2 : (8 - 1 - top) / 1 + 1;
+
+        for (int ow = 0; ow < 4; ow++) {
+            const int west = ow * 2 - 0, r = line * 4 + ow;
+            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
+            const int kw1 = west + (2 - 1) < 8 ? 2 : (8 - 1 - west) / 1 + 1;
+            const float *const first = xn + ((top + kh0) * 8 + west + kw0) * 16;
+            const int full = 16 / MODC_LANES * MODC_LANES;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(1 ? -modc_f32_inf() : 0);
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 8) + kw) * 16 + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * 16 + c, value);
+            }
+            for (int c = full; c < 16; c++) {
+                float value = 1 ? -modc_f32_inf() : 0;
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const float a = first[(kh * (1 * 8) + kw) * 16 + c];
+
+                        value = modc_f32s_max(value, a);
+                    }
+                }
+                y[r * 16 + c] = value;
+            }
+        }
+    }
+}
+
+MODC_INLINE modc_f32 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_taps(modc_f32 *sum, const float *restrict x,
+                                                      const float *restrict w, const int channels,
+                                                      const int from, const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1 * 16) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
+ * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias,
+                                                      const int rows, const int columns, const int left,
+                                                      const int right, const int clip, const int line,
+                                                      const int y0, const int pixel, const int channel,
+                                                      int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 4 + x0) * (1 * 16), *const wh = w +
+                                                                                    kh * (3 * 16 * 16);
+
+        if (h < 0 || h >= 4)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 4)
+                    conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16,
+                                                         0, rows, vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
+                                     : rows;
+
+                conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16,
+                                                     from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * (1 * 32) + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * (1 * 32) + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* One line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias,
+                                                      const int columns, const int line, const int y0,
+                                                      const int channel, int batch)
+{
+    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    enum {
+        tiles = (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        rows = 4 / tiles,
+        tall = 4 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (4 - 1) + reach >= 4,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 4; p++)
+            conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
+                                                 batch);
+        return;
+    }
+    if (left)
+        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
+                                             y0, 0, channel, batch);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
+                                             t * (rows + 1), channel, batch);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0,
+                                             t * rows + tall, channel, batch);
+    if (right && (tiles > 1 || !left))
+        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 4 - rows,
+                                             channel, batch);
+}
+
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y, const float *restrict x,
+                                                        const float *restrict w, const float *restrict bias,
+                                                        int batch)
+{
+    enum {
+        panel = 3 * 3 * 16 * 16,
+        panels = (32 + 16 - 1) / 16,
+        most = (4 + (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        full = 32 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    for (int outer = 0; outer < (small ? batch : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
+                    const float *const xn = x + n * (4 * 4 * 16) + g * 16;
+
+                    for (int oh = 0; oh < 4; oh++)
+                        conv2d_4x4x16_to_4x4x32_k3_relu_line(y, xn, wg + c / 16 * panel + c % 16, bg + c,
+                                                             band, n * 4 + oh, oh - 1, g * 32 + c, batch);
+                }
+            }
+            for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
+                const float *const xn = x + n * (4 * 4 * 16) + g * 16;
+
+                for (int oh = 0; oh < 4; oh++)
+                    conv2d_4x4x16_to_4x4x32_k3_relu_line(y, xn, wg + full / 16 * panel + full % 16,
+                                                         bg + full, 32 - full, n * 4 + oh, oh - 1,
+                                                         g * 32 + full, batch);
+            }
+        }
+    }
+}
+
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
+static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(float *restrict y, const float *restrict x,
+                                                       int batch)
+{
+    for (int line = 0; line < batch * 2; line++) {
+        const float *const xn = x + line / 2 * (4 * 4 * 32);
+        const int top = line % 2 * 2 - 0;
+        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
+        const int kh1 = top + (2 - 1) < 4 ? 2 : (4 - 1 - top) / 1 + 1;
+
+        for (int ow = 0; ow < 2; ow++) {
+            const int west = ow * 2 - 0, r = line * 2 + ow;
+            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
+            const int kw1 = west + (2 - 1) < 4 ? 2 : (4 - 1 - west) / 1 + 1;
+            const float *const first = xn + ((top + kh0) * 4 + west + kw0) * 32;
+            const int full = 32 / MODC_LANES * MODC_LANES;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(1 ? -modc_f32_inf() : 0);
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 4) + kw) * 32 + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * 32 + c, value);
+            }
+            for (int c = full; c < 32; c++) {
+                float value = 1 ? -modc_f32_inf() : 0;
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const float a = first[(kh * (1 * 4) + kw) * 32 + c];
+
+                        value = modc_f32s_max(value, a);
+                    }
+                }
+                y[r * 32 + c] = value;
+            }
+        }
+    }
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx128_to_10_tile(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int outputs, const int row,
+                                             const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 128 / MODC_LANES * MODC_LANES;
+
+    x += row * 128;
+    w += column * 128;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 128 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 128 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 128) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 128 + full, 128 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 128 + full, 128 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 10 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx128_to_10_rows(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int row, int batch)
+{
+    const int tiles = 10 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx128_to_10_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
+                                    batch);
+    if (10 > full)
+        linear_batchx128_to_10_tile(y, x, w, bias, rows, 10 - full, row, full, batch);
+}
+
+/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
+static MODC_KERNEL void linear_batchx128_to_10(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx128_to_10_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx128_to_10_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_taps(modc_f32 *sum, const float *restrict x,
+                                                const float *restrict w, const int channels, const int from,
+                                                const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
+ * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int columns, const int left,
+                                                const int right, const int clip, const int line,
+                                                const int y0, const int pixel, const int channel,
+                                                int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+                                                                                    kh * (3 * 16);
+
+        if (h < 0 || h >= 8)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 8)
+                    conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
+                                                   vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+                                     : rows;
+
+                conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1,
+                                               from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * (1 * 16) + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * (1 * 16) + c, sum[i], rest);
+    }
+}
+
+/* One line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int columns, const int line, const int y0,
+                                                const int channel, int batch)
+{
+    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    enum {
+        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        rows = 8 / tiles,
+        tall = 8 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (8 - 1) + reach >= 8,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 8; p++)
+            conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
+                                           batch);
+        return;
+    }
+    if (left)
+        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0,
+                                       0, channel, batch);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
+                                       channel, batch);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
+                                       channel, batch);
+    if (right && (tiles > 1 || !left))
+        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows, channel,
+                                       batch);
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
+static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    enum {
+        panel = 3 * 3 * 16,
+        panels = (16 + 16 - 1) / 16,
+        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        full = 16 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    for (int outer = 0; outer < (small ? batch : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
+                    const float *const xn = x + n * (8 * 8) + g;
+
+                    for (int oh = 0; oh < 8; oh++)
+                        conv2d_8x8x1_to_8x8x16_k3_line(y, xn, wg + c / 16 * panel + c % 16, bg + c, band,
+                                                       n * 8 + oh, oh - 1, g * 16 + c, batch);
+                }
+            }
+            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
+                const float *const xn = x + n * (8 * 8) + g;
+
+                for (int oh = 0; oh < 8; oh++)
+                    conv2d_8x8x1_to_8x8x16_k3_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
+                                                   16 - full, n * 8 + oh, oh - 1, g * 16 + full, batch);
+            }
+        }
+    }
+}
+
+/* y (16) = sum_div_mul of x0, then x0 * (1.0 / float32(dim(64 * batch))) */
+static MODC_KERNEL void sum_div_mul_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+        const int count = 64 * batch;
+
+        for (int start = 0; start < count; start += 1024) {
+            const int stop = count - start < 1024 ? count : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += modc_f32_load(x0 + j * 16 + i);
+            sum += part;
+        }
+        modc_f32_store(y + i, sum * (1.0f / (float)(64 * batch)));
+    }
+}
+
+/* y (16) = sum_div_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float32(dim(64 * batch))) */
+static MODC_KERNEL void sum_div_mul_batchx8x8x16_over_0_1_2_c797(float *y, const float *x0, const float *x1,
+                                                                 int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+        const int count = 64 * batch;
+
+        for (int start = 0; start < count; start += 1024) {
+            const int stop = count - start < 1024 ? count : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++) {
+                const modc_f32 difference = modc_f32_load(x0 + j * 16 + i) - modc_f32_load(x1 + i);
+
+                part += difference * difference;
+            }
+            sum += part;
+        }
+        modc_f32_store(y + i, sum * (1.0f / (float)(64 * batch)));
+    }
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* y (16) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
+static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 16; i += MODC_LANES)
+        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + 0.100000001f * modc_f32_load(x1 + i));
+}
+
+/* y (16) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * (float32(dim(64 * batch)) /
+ * float32(dim(64 * batch - 1)))) */
+static MODC_KERNEL void write_16_f9af(float *y, const float *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 product = modc_f32_load(x1 + i) * ((float)(64 * batch) / (float)(64 * batch - 1));
+
+        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + 0.100000001f * product);
+    }
+}
+
+/* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void add_rsqrt_mul_16(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
+
+        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
+    }
+}
+
+/* y (16) = x0 - x1 * x2 */
+static MODC_KERNEL void mul_sub_16(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, v0 - v1 * v2);
+    }
+}
+
+/* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+static MODC_KERNEL void mul_add_relu_batchx8x8x16(float *y, const float *x0, const float *x1,
+                                                  const float *x2, int batch)
+{
+    for (int i = 0; i < 64 * batch; i++) {
+        for (int j = 0; j < 16; j += MODC_LANES) {
+            const modc_f32 v0 = modc_f32_load(x0 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + i * 16 + j);
+            const modc_f32 v2 = modc_f32_load(x2 + j);
+            const modc_f32 sum = v1 * v2 + v0;
+
+            modc_f32_store(y + i * 16 + j,
+                           modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+        }
+    }
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_taps(modc_f32 *sum, const float *restrict x,
+                                                 const float *restrict w, const int channels,
+                                                 const int from, const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1 * 16) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
+ * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int columns, const int left,
+                                                 const int right, const int clip, const int line,
+                                                 const int y0, const int pixel, const int channel,
+                                                 int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 4 + x0) * (1 * 16), *const wh = w +
+                                                                                    kh * (3 * 16 * 16);
+
+        if (h < 0 || h >= 4)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 4)
+                    conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16, 0,
+                                                    rows, vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
+                                     : rows;
+
+                conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16,
+                                                from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * (1 * 32) + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * (1 * 32) + c, sum[i], rest);
+    }
+}
+
+/* One line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int columns, const int line, const int y0,
+                                                 const int channel, int batch)
+{
+    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    enum {
+        tiles = (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        rows = 4 / tiles,
+        tall = 4 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (4 - 1) + reach >= 4,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 4; p++)
+            conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
+                                            batch);
+        return;
+    }
+    if (left)
+        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0,
+                                        0, channel, batch);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
+                                        channel, batch);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
+                                        channel, batch);
+    if (right && (tiles > 1 || !left))
+        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 4 - rows, channel,
+                                        batch);
+}
+
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
+static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch)
+{
+    enum {
+        panel = 3 * 3 * 16 * 16,
+        panels = (32 + 16 - 1) / 16,
+        most = (4 + (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        full = 32 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    for (int outer = 0; outer < (small ? batch : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
+                    const float *const xn = x + n * (4 * 4 * 16) + g * 16;
+
+                    for (int oh = 0; oh < 4; oh++)
+                        conv2d_4x4x16_to_4x4x32_k3_line(y, xn, wg + c / 16 * panel + c % 16, bg + c, band,
+                                                        n * 4 + oh, oh - 1, g * 32 + c, batch);
+                }
+            }
+            for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
+                const float *const xn = x + n * (4 * 4 * 16) + g * 16;
+
+                for (int oh = 0; oh < 4; oh++)
+                    conv2d_4x4x16_to_4x4x32_k3_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
+                                                    32 - full, n * 4 + oh, oh - 1, g * 32 + full, batch);
+            }
+        }
+    }
+}
+
+/* y (32) = sum_div_mul of x0, then x0 * (1.0 / float32(dim(16 * batch))) */
+static MODC_KERNEL void sum_div_mul_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
+        modc_f32 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 16 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++)
+                sums[s] += modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
+        }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] * (1.0f / (float)(16 * batch)));
+    }
+}
+
+/* y (32) = sum_div_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float32(dim(16 * batch))) */
+static MODC_KERNEL void sum_div_mul_batchx4x4x32_over_0_1_2_66cf(float *y, const float *x0, const float *x1,
+                                                                 int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
+        modc_f32 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 16 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++) {
+                const modc_f32 v0 = modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
+                const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
+                const modc_f32 difference = v0 - v1;
+
+                sums[s] += difference * difference;
+            }
+        }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] * (1.0f / (float)(16 * batch)));
+    }
+}
+
+/* y (32) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
+static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 32; i += MODC_LANES)
+        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + 0.100000001f * modc_f32_load(x1 + i));
+}
+
+/* y (32) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * (float32(dim(16 * batch)) /
+ * float32(dim(16 * batch - 1)))) */
+static MODC_KERNEL void write_32_7661(float *y, const float *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < 32; i += MODC_LANES) {
+        const modc_f32 product = modc_f32_load(x1 + i) * ((float)(16 * batch) / (float)(16 * batch - 1));
+
+        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + 0.100000001f * product);
+    }
+}
+
+/* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void add_rsqrt_mul_32(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 32; i += MODC_LANES) {
+        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
+
+        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
+    }
+}
+
+/* y (32) = x0 - x1 * x2 */
+static MODC_KERNEL void mul_sub_32(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 32; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, v0 - v1 * v2);
+    }
+}
+
+/* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+static MODC_KERNEL void mul_add_relu_batchx4x4x32(float *y, const float *x0, const float *x1,
+                                                  const float *x2, int batch)
+{
+    for (int i = 0; i < 16 * batch; i++) {
+        for (int j = 0; j < 32; j += MODC_LANES) {
+            const modc_f32 v0 = modc_f32_load(x0 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + i * 32 + j);
+            const modc_f32 v2 = modc_f32_load(x2 + j);
+            const modc_f32 sum = v1 * v2 + v0;
+
+            modc_f32_store(y + i * 32 + j,
+                           modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+        }
+    }
+}
+
+/* y (batch, 32, 2, 2) = x0 */
+static MODC_KERNEL void copy_batchx32x2x2(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 32; j++) {
+            for (int k = 0; k < 4; k++)
+                y[i * 128 + j * 4 + k] = x0[i * 128 + j + k * 32];
+        }
+    }
+}
+
+/* y (batch, 128) = where(x0 < 0.25, 0.0, x1 * 1.3333333730697632) */
+static MODC_KERNEL void random_dropout_batchx128(float *y, const float *x0, uint64_t seed, uint64_t counter,
+                                                 uint32_t stream, int batch)
+{
+    for (int i = 0; i < 128 * batch; i += 4) {
+        uint32_t words[4];
+
+        modc_philox(seed, (uint64_t)i / 4, counter ^ ((uint64_t)stream << 32), words);
+        for (int j = 0; j < 4 && j < 128 * batch - i; j++) {
+            const float uniform = (float)(words[j] >> 8) * 5.96046448e-08f;
+
+            y[i + j] = uniform < 0.25f ? 0.0f : x0[i + j] * 1.33333337f;
+        }
+    }
+}
+
+/* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+static MODC_KERNEL void pack_panels_16x9_folded(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 9; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 9] * (modc_f32s_rsqrt(x2[j] + 9.99999975e-06f) * x1[j]);
+    }
+}
+
+/* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const float *x1, const float *x2,
+                                                const float *x3, const float *x4)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+        const modc_f32 v3 = modc_f32_load(x3 + i);
+        const modc_f32 v4 = modc_f32_load(x4 + i);
+        const modc_f32 product = modc_f32_rsqrt(v2 + 9.99999975e-06f) * v1;
+
+        modc_f32_store(y + i, v0 * product + (v3 - v4 * product));
+    }
+}
+
+/* y in panels [2][144][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+static MODC_KERNEL void pack_panels_32x144_folded(float *y, const float *x0, const float *x1,
+                                                  const float *x2)
+{
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 9; j++) {
+            for (int k = 0; k < 16; k++) {
+                for (int l = 0; l < 16; l++) {
+                    const float product = modc_f32s_rsqrt(x2[i * 16 + l] + 9.99999975e-06f) * x1[i * 16 + l];
+
+                    y[i * 2304 + j * 256 + k * 16 + l] = x0[i * 2304 + j + k * 9 + l * 144] * product;
+                }
+            }
+        }
+    }
+}
+
+/* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+static MODC_KERNEL void pack_vector_32x1_folded(float *y, const float *x0, const float *x1, const float *x2,
+                                                const float *x3, const float *x4)
+{
+    for (int i = 0; i < 32; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+        const modc_f32 v3 = modc_f32_load(x3 + i);
+        const modc_f32 v4 = modc_f32_load(x4 + i);
+        const modc_f32 product = modc_f32_rsqrt(v2 + 9.99999975e-06f) * v1;
+
+        modc_f32_store(y + i, v0 * product + (v3 - v4 * product));
+    }
+}
+
+/* y in [10][128] = x0 */
+static MODC_KERNEL void pack_rows_10x128(float *y, const float *x0)
+{
+    for (int i = 0; i < 10; i++) {
+        for (int j = 0; j < 4; j++) {
+            for (int k = 0; k < 32; k++)
+                y[i * 128 + j * 32 + k] = x0[i * 128 + j + k * 4];
+        }
+    }
+}
+
+/* y in panels [1][9][16] = x0 */
+static MODC_KERNEL void pack_panels_16x9(float *y, const float *x0)
+{
+    for (int i = 0; i < 9; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 9];
+    }
+}
+
+/* y in panels [2][144][16] = x0 */
+static MODC_KERNEL void pack_panels_32x144(float *y, const float *x0)
+{
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 9; j++) {
+            for (int k = 0; k < 16; k++) {
+                for (int l = 0; l < 16; l++)
+                    y[i * 2304 + j * 256 + k * 16 + l] = x0[i * 2304 + j + k * 9 + l * 144];
+            }
+        }
+    }
+}
+
+MODC_KERNELS_END
+
+static enum modc_status cnn_pack_all(struct modc_params *params)
+{
+    const struct cnn_params *p = (const struct cnn_params *)(const void *)params;
+    struct cnn_packed *k = params->packed;
+
+    pack_panels_16x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
+    pack_vector_16x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
+                            p->_1.running_mean);
+    pack_panels_32x144_folded(k->_4_weight_folded, p->_4.weight, p->_5.weight, p->_5.running_var);
+    pack_vector_32x1_folded(k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
+                            p->_5.running_mean);
+    pack_rows_10x128(k->_10_weight, p->_10.weight);
+    pack_panels_16x9(k->_0_weight, p->_0.weight);
+    pack_panels_32x144(k->_4_weight, p->_4.weight);
+    return MODC_OK;
+}
+
+static void cnn_forward_eval(struct cnn *net, int batch, const float *image, float *output)
+{
+    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
+    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
+
+    /* 0: Conv2d(1, 16, 3, padding=1)
+     * 1: BatchNorm2d(16)
+     * 2: ReLU() */
+    conv2d_8x8x1_to_8x8x16_k3_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
+
+    /* 3: MaxPool2d(2) */
+    max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_0, batch);
+
+    /* 4: Conv2d(16, 32, 3, padding=1)
+     * 5: BatchNorm2d(32)
+     * 6: ReLU() */
+    conv2d_4x4x16_to_4x4x32_k3_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, batch);
+
+    /* 7: MaxPool2d(2)
+     * 8: Flatten()
+     * 9: Dropout(0.25) */
+    max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_4, batch);
+
+    /* 10: Linear(128, 10) */
+    linear_batchx128_to_10(output, y_7, k->_10_weight, p->_10.bias, batch);
+}
+
+static void cnn_forward_train(struct cnn *net, int batch, const float *image, float *output)
+{
+    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const mean = (float *)(void *)(ws + 262144); /* (16) */
+    float *const var = (float *)(void *)(ws + 262208); /* (16) */
+    float *const scale = (float *)(void *)(ws + 262208); /* (16) */
+    float *const shift = (float *)(void *)(ws + 262144); /* (16) */
+    float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
+    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
+    float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
+    float *const scale_b = (float *)(void *)(ws + 131200); /* (32) */
+    float *const shift_b = (float *)(void *)(ws + 131072); /* (32) */
+    float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
+    float *const y_7_b = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
+    float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
+
+    /* 0: Conv2d(1, 16, 3, padding=1) */
+    conv2d_8x8x1_to_8x8x16_k3(y_0, image, k->_0_weight, p->_0.bias, batch);
+
+    /* 1: BatchNorm2d(16) */
+    sum_div_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
+    sum_div_mul_batchx8x8x16_over_0_1_2_c797(var, y_0, mean, batch);
+    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    write_16(p->_1.running_mean, p->_1.running_mean, mean);
+    write_16_f9af(p->_1.running_var, p->_1.running_var, var, batch);
+    add_rsqrt_mul_16(scale, p->_1.weight, var);
+    mul_sub_16(shift, p->_1.bias, mean, scale);
+
+    /* 2: ReLU() */
+    mul_add_relu_batchx8x8x16(y_2, shift, y_0, scale, batch);
+
+    /* 3: MaxPool2d(2) */
+    max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_2, batch);
+
+    /* 4: Conv2d(16, 32, 3, padding=1) */
+    conv2d_4x4x16_to_4x4x32_k3(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+
+    /* 5: BatchNorm2d(32) */
+    sum_div_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
+    sum_div_mul_batchx4x4x32_over_0_1_2_66cf(var_b, y_4, mean_b, batch);
+    write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
+    write_32(p->_5.running_mean, p->_5.running_mean, mean_b);
+    write_32_7661(p->_5.running_var, p->_5.running_var, var_b, batch);
+    add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
+    mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
+
+    /* 6: ReLU() */
+    mul_add_relu_batchx4x4x32(y_6, shift_b, y_4, scale_b, batch);
+
+    /* 7: MaxPool2d(2) */
+    max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_6, batch);
+
+    /* 8: Flatten() */
+    copy_batchx32x2x2(y_7_b, y_7, batch);
+
+    /* 9: Dropout(0.25) */
+    random_dropout_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+
+    /* 10: Linear(128, 10) */
+    linear_batchx128_to_10(output, y_9, p->_10.weight, p->_10.bias, batch);
+}
+
+enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !image || !output)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 64)
+        return MODC_SIZE;
+    if (net->base.training) {
+        if (net->base.params && net->base.params->read_only)
+            return MODC_READ_ONLY;
+        status = modc_check(&net->base, CNN_TRAIN_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        cnn_forward_train(net, batch, image, output);
+        net->base.params->buffer_version++;
+        net->base.counter++;
+    } else {
+        status = modc_check(&net->base, CNN_WORKSPACE_BYTES, true, true);
+        if (status != MODC_OK)
+            return status;
+        cnn_forward_eval(net, batch, image, output);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 64}};
+
+static const struct modc_key keys_table[] = {
+    {"0.weight", MODC_FLOAT32, 4, {16, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_0,
+     offsetof(struct cnn_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.33333333333333326,
+         0.33333333333333326, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_0,
+     offsetof(struct cnn_params, _0.bias), 576, 1, MODC_INIT_UNIFORM, -0.3333333333333333,
+         0.3333333333333333, NULL},
+    {"1.weight", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_1,
+     offsetof(struct cnn_params, _1.weight), 640, 2, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"1.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_1,
+     offsetof(struct cnn_params, _1.bias), 704, 3, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"1.running_mean", MODC_FLOAT32, 1, {16}, MODC_KEY_PERSISTENT, CNN_1,
+     offsetof(struct cnn_params, _1.running_mean), 768, 4, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"1.running_var", MODC_FLOAT32, 1, {16}, MODC_KEY_PERSISTENT, CNN_1,
+     offsetof(struct cnn_params, _1.running_var), 832, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_1,
+     offsetof(struct cnn_params, _1.num_batches_tracked), 896, 6, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"4.weight", MODC_FLOAT32, 4, {32, 16, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_4,
+     offsetof(struct cnn_params, _4.weight), 960, 7, MODC_INIT_UNIFORM, -0.08333333333333331,
+         0.08333333333333331, NULL},
+    {"4.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_4,
+     offsetof(struct cnn_params, _4.bias), 19392, 8, MODC_INIT_UNIFORM, -0.08333333333333333,
+         0.08333333333333333, NULL},
+    {"5.weight", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_5,
+     offsetof(struct cnn_params, _5.weight), 19520, 9, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"5.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_5,
+     offsetof(struct cnn_params, _5.bias), 19648, 10, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"5.running_mean", MODC_FLOAT32, 1, {32}, MODC_KEY_PERSISTENT, CNN_5,
+     offsetof(struct cnn_params, _5.running_mean), 19776, 11, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"5.running_var", MODC_FLOAT32, 1, {32}, MODC_KEY_PERSISTENT, CNN_5,
+     offsetof(struct cnn_params, _5.running_var), 19904, 12, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"5.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_5,
+     offsetof(struct cnn_params, _5.num_batches_tracked), 20032, 13, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"10.weight", MODC_FLOAT32, 2, {10, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_10,
+     offsetof(struct cnn_params, _10.weight), 20096, 14, MODC_INIT_UNIFORM, -0.08838834764831842,
+         0.08838834764831842, NULL},
+    {"10.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_10,
+     offsetof(struct cnn_params, _10.bias), 25216, 15, MODC_INIT_UNIFORM, -0.08838834764831843,
+         0.08838834764831843, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.33333333333333326, 0.33333333333333326}, /* 0.weight */
+    {1, MODC_INIT_UNIFORM, -0.3333333333333333, 0.3333333333333333}, /* 0.bias */
+    {7, MODC_INIT_UNIFORM, -0.08333333333333331, 0.08333333333333331}, /* 4.weight */
+    {8, MODC_INIT_UNIFORM, -0.08333333333333333, 0.08333333333333333}, /* 4.bias */
+    {14, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* 10.weight */
+    {15, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* 10.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 11, false},
+    {"0", "0", "Conv2d", "1, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)", 0, 0, false},
+    {"1", "1", "BatchNorm2d",
+     "16, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
+    {"2", "2", "ReLU", "", 0, 0, false},
+    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"4", "4", "Conv2d", "16, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)", 0, 0, false},
+    {"5", "5", "BatchNorm2d",
+     "32, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
+    {"6", "6", "ReLU", "", 0, 0, false},
+    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"8", "8", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},
+    {"9", "9", "Dropout", "p=0.25, inplace=False", 0, 0, false},
+    {"10", "10", "Linear", "in_features=128, out_features=10, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"image", MODC_FLOAT32, 4, {64, 1, 8, 8}, {0, -1, -1, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {64, 10}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {64};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 1;
+        dims[2] = 8;
+        dims[3] = 8;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 10;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return cnn_forward((struct cnn *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {CNN_WORKSPACE_BYTES, CNN_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5488640.0, forward_shape, forward_call},
+};
+
+const struct modc_model cnn_model = {
+    .abi = MODC_ABI,
+    .name = "cnn",
+    .schema = 0xaca29b10808ce7c9u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct cnn_params),
+    .context_bytes = sizeof(struct cnn),
+    .param_block = CNN_PARAM_BYTES,
+    .packed_block = CNN_PACKED_BYTES,
+    .pack = cnn_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 16,
+    .keys = keys_table,
+    .draw_count = 6,
+    .draws = draws_table,
+    .module_count = CNN_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

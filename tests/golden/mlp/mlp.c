@@ -1,0 +1,788 @@
+/* mlp.c - written by modc from mlp.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "mlp.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct mlp_packed {
+    MODC_ALIGNED float _1_weight[2048]; /* panels [2][64][16] */
+    MODC_ALIGNED float _3_weight[512]; /* panels [1][32][16] */
+    MODC_ALIGNED float _3_bias[16]; /* [10], zero padded */
+};
+
+typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 linear_batchx64_to_32_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx64_to_32_relu_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int columns, const int sets,
+                                                 const int row, const int column, const int share,
+                                                 const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 64;
+    w += column / 16 * (64 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 64 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 64 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 64 / sets * sets; k < 64; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 32 + c, linear_batchx64_to_32_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 32 + c, linear_batchx64_to_32_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx64_to_32_relu_strip(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int row, const int tall,
+                                                  const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band,
+        rest = 32 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (32 * 64 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 32 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                            bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                            bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void linear_batchx64_to_32_relu(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx64_to_32_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx64_to_32_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx64_to_32_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx64_to_32_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx64_to_32_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx32_to_10_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int columns, const int sets,
+                                            const int row, const int column, const int share,
+                                            const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 32;
+    w += column / 16 * (32 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 32 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 32 + (turn * 32 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 32 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 32 / sets * sets; k < 32; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 32 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 10 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 10 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx32_to_10_strip(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int row, const int tall, const int flat,
+                                             int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 10 / band,
+        rest = 10 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (10 * 32 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx32_to_10_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           0, 0, batch);
+            if (rest > 0)
+                linear_batchx32_to_10_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 10 * 32 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx32_to_10_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                       bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx32_to_10_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                       bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
+static MODC_KERNEL void linear_batchx32_to_10(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx32_to_10_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx32_to_10_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx32_to_10_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx32_to_10_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx32_to_10_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* y (batch, 1, 8, 8) = x0 */
+static MODC_KERNEL void copy_batchx1x8x8(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx64_to_32_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int columns, const int sets,
+                                            const int row, const int column, const int share,
+                                            const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 64;
+    w += column / 16 * (64 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 64 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 64 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 64 / sets * sets; k < 64; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 32 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 32 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx64_to_32_strip(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int row, const int tall, const int flat,
+                                             int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band,
+        rest = 32 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (32 * 64 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_32_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_32_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 32 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx64_to_32_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                       bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx64_to_32_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                       bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
+static MODC_KERNEL void linear_batchx64_to_32(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx64_to_32_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx64_to_32_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx64_to_32_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx64_to_32_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx64_to_32_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* One vector of what relu_batchx32 computes. */
+MODC_INLINE modc_f32 relu_batchx32_lanes(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* y (batch, 32) = where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void relu_batchx32(float *y, const float *x0, int batch)
+{
+    const int count = 32 * batch;
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, relu_batchx32_lanes(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, relu_batchx32_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y (batch, 10) = x0 */
+static MODC_KERNEL void copy_batchx10(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
+}
+
+/* y in panels [2][64][16] = x0 */
+static MODC_KERNEL void pack_panels_32x64(float *y, const float *x0)
+{
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 64; j++) {
+            for (int k = 0; k < 16; k++)
+                y[i * 1024 + j * 16 + k] = x0[i * 1024 + j + k * 64];
+        }
+    }
+}
+
+/* y in panels [1][32][16] = x0 */
+static MODC_KERNEL void pack_panels_10x32(float *y, const float *x0)
+{
+    for (int i = 0; i < 32; i++) {
+        for (int j = 0; j < 10; j++)
+            y[i * 16 + j] = x0[i + j * 32];
+    }
+}
+
+/* y in [10], zero padded = x0 */
+static MODC_KERNEL void pack_vector_10x1(float *y, const float *x0)
+{
+    memcpy(y, x0, 10 * sizeof *y);
+}
+
+MODC_KERNELS_END
+
+static enum modc_status mlp_pack_all(struct modc_params *params)
+{
+    const struct mlp_params *p = (const struct mlp_params *)(const void *)params;
+    struct mlp_packed *k = params->packed;
+
+    pack_panels_32x64(k->_1_weight, p->_1.weight);
+    memset(k->_3_weight, 0, sizeof k->_3_weight);
+    pack_panels_10x32(k->_3_weight, p->_3.weight);
+    memset(k->_3_bias, 0, sizeof k->_3_bias);
+    pack_vector_10x1(k->_3_bias, p->_3.bias);
+    return MODC_OK;
+}
+
+static void mlp_forward_eval(struct mlp *net, int batch, const float *image, float *output)
+{
+    const struct mlp_params *p = (const struct mlp_params *)(const void *)net->base.params;
+    const struct mlp_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_1 = (float *)(void *)(ws + 0); /* (batch, 32) */
+
+    /* 0: Flatten()
+     * 1: Linear(64, 32)
+     * 2: ReLU() */
+    linear_batchx64_to_32_relu(y_1, image, k->_1_weight, p->_1.bias, batch);
+
+    /* 3: Linear(32, 10) */
+    linear_batchx32_to_10(output, y_1, k->_3_weight, k->_3_bias, batch);
+}
+
+static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, const float *image,
+                                                float *output)
+{
+    const struct mlp_params *p = (const struct mlp_params *)(const void *)net->base.params;
+    const struct mlp_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const image_b = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
+    float *const y_1_b = (float *)(void *)(ws + 16384); /* (batch, 32) */
+    float *const y_2_b = (float *)(void *)(ws + 24576); /* (batch, 32) */
+    float *const y_3_b = (float *)(void *)(ws + 16384); /* (batch, 10) */
+    enum modc_status status;
+
+    copy_batchx1x8x8(image_b, image, batch);
+
+    /* forward pre-hooks of the model */
+    struct modc_tensor root_in[1] = {
+        {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
+    };
+    struct modc_call root_call;
+    status = modc_call_begin(&net->base, &root_call, MLP_ROOT, root_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const image_c = root_in[0].data;
+
+    /* forward pre-hooks of 0 */
+    struct modc_tensor m_0_in[1] = {
+        {image_c, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
+    };
+    struct modc_call m_0_call;
+    status = modc_call_begin(&net->base, &m_0_call, MLP_0, m_0_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const image_d = m_0_in[0].data;
+
+    /* forward hooks of 0 */
+    struct modc_tensor m_0_out[1] = {
+        {image_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &m_0_call, m_0_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_0 = m_0_out[0].data;
+
+    /* forward pre-hooks of 1 */
+    struct modc_tensor m_1_in[1] = {
+        {y_0, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call m_1_call;
+    status = modc_call_begin(&net->base, &m_1_call, MLP_1, m_1_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_1 = m_1_in[0].data;
+    linear_batchx64_to_32(y_1_b, y_1, k->_1_weight, p->_1.bias, batch);
+
+    /* forward hooks of 1 */
+    struct modc_tensor m_1_out[1] = {
+        {y_1_b, MODC_FLOAT32, 2, {batch, 32}},
+    };
+    status = modc_call_end(&net->base, &m_1_call, m_1_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_1_d = m_1_out[0].data;
+
+    /* forward pre-hooks of 2 */
+    struct modc_tensor m_2_in[1] = {
+        {y_1_d, MODC_FLOAT32, 2, {batch, 32}},
+    };
+    struct modc_call m_2_call;
+    status = modc_call_begin(&net->base, &m_2_call, MLP_2, m_2_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_2 = m_2_in[0].data;
+    relu_batchx32(y_2_b, y_2, batch);
+
+    /* forward hooks of 2 */
+    struct modc_tensor m_2_out[1] = {
+        {y_2_b, MODC_FLOAT32, 2, {batch, 32}},
+    };
+    status = modc_call_end(&net->base, &m_2_call, m_2_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_2_d = m_2_out[0].data;
+
+    /* forward pre-hooks of 3 */
+    struct modc_tensor m_3_in[1] = {
+        {y_2_d, MODC_FLOAT32, 2, {batch, 32}},
+    };
+    struct modc_call m_3_call;
+    status = modc_call_begin(&net->base, &m_3_call, MLP_3, m_3_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_3 = m_3_in[0].data;
+    linear_batchx32_to_10(y_3_b, y_3, k->_3_weight, k->_3_bias, batch);
+
+    /* forward hooks of 3 */
+    struct modc_tensor m_3_out[1] = {
+        {y_3_b, MODC_FLOAT32, 2, {batch, 10}},
+    };
+    status = modc_call_end(&net->base, &m_3_call, m_3_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const y_3_d = m_3_out[0].data;
+
+    /* forward hooks of the model */
+    struct modc_tensor root_out[1] = {
+        {y_3_d, MODC_FLOAT32, 2, {batch, 10}},
+    };
+    status = modc_call_end(&net->base, &root_call, root_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const forward_hook = root_out[0].data;
+    copy_batchx10(output, forward_hook, batch);
+    return MODC_OK;
+}
+
+enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !image || !output)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 64)
+        return MODC_SIZE;
+    if (modc_hooked(&net->base)) {
+        status = modc_check(&net->base, MLP_FENCED_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = mlp_forward_eval_fenced(net, batch, image, output);
+    } else {
+        status = modc_check(&net->base, MLP_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        mlp_forward_eval(net, batch, image, output);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 64}};
+
+static const struct modc_key keys_table[] = {
+    {"1.weight", MODC_FLOAT32, 2, {32, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_1,
+     offsetof(struct mlp_params, _1.weight), 0, 0, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"1.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_1,
+     offsetof(struct mlp_params, _1.bias), 8192, 1, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"3.weight", MODC_FLOAT32, 2, {10, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_3,
+     offsetof(struct mlp_params, _3.weight), 8320, 2, MODC_INIT_UNIFORM, -0.17677669529663684,
+         0.17677669529663684, NULL},
+    {"3.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_3,
+     offsetof(struct mlp_params, _3.bias), 9600, 3, MODC_INIT_UNIFORM, -0.17677669529663687,
+         0.17677669529663687, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* 1.weight */
+    {1, MODC_INIT_UNIFORM, -0.125, 0.125}, /* 1.bias */
+    {2, MODC_INIT_UNIFORM, -0.17677669529663684, 0.17677669529663684}, /* 3.weight */
+    {3, MODC_INIT_UNIFORM, -0.17677669529663687, 0.17677669529663687}, /* 3.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 4, false},
+    {"0", "0", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},
+    {"1", "1", "Linear", "in_features=64, out_features=32, bias=True", 0, 0, false},
+    {"2", "2", "ReLU", "", 0, 0, false},
+    {"3", "3", "Linear", "in_features=32, out_features=10, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"image", MODC_FLOAT32, 4, {64, 1, 8, 8}, {0, -1, -1, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {64, 10}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {64};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 1;
+        dims[2] = 8;
+        dims[3] = 8;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 10;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return mlp_forward((struct mlp *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {MLP_WORKSPACE_BYTES, MLP_TRAIN_WORKSPACE_BYTES}, {MLP_FENCED_WORKSPACE_BYTES,
+                                                        MLP_TRAIN_FENCED_WORKSPACE_BYTES}, 151552.0,
+         forward_shape, forward_call},
+};
+
+const struct modc_model mlp_model = {
+    .abi = MODC_ABI,
+    .name = "mlp",
+    .schema = 0xf7bbe1a76082ad4au,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct mlp_params),
+    .context_bytes = sizeof(struct mlp),
+    .param_block = MLP_PARAM_BYTES,
+    .packed_block = MLP_PACKED_BYTES,
+    .pack = mlp_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 4,
+    .keys = keys_table,
+    .draw_count = 4,
+    .draws = draws_table,
+    .module_count = MLP_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

@@ -1,0 +1,1448 @@
+/* policy.c - written by modc from policy.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "policy.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct policy_packed {
+    MODC_ALIGNED float trunk_0_weight[256]; /* panels [4][4][16] */
+    MODC_ALIGNED float trunk_2_weight[4096]; /* panels [4][64][16] */
+};
+
+typedef char policy_packed_fits[sizeof(struct policy_packed) <= POLICY_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx4_to_64_tanh_tile(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int columns, const int sets,
+                                                const int row, const int column, const int share,
+                                                const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 4;
+    w += column / 16 * (4 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 4 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 4 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 4 / sets * sets; k < 4; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, modc_f32_tanh(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 64 + c, modc_f32_tanh(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx4_to_64_tanh_strip(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int row, const int tall,
+                                                 const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 4 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                               row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                               bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void linear_batchx4_to_64_tanh(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx4_to_64_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx64_to_64_tanh_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int columns, const int sets,
+                                                 const int row, const int column, const int share,
+                                                 const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 64;
+    w += column / 16 * (64 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 64 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 64 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 64 / sets * sets; k < 64; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, modc_f32_tanh(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 64 + c, modc_f32_tanh(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx64_to_64_tanh_strip(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int row, const int tall,
+                                                  const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 64 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                            bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                            bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void linear_batchx64_to_64_tanh(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx64_to_64_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx64_to_2_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 64 / MODC_LANES * MODC_LANES;
+
+    x += row * 64;
+    w += column * 64;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 64 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 64 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 2 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx64_to_2_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 2 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx64_to_2_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (2 > full)
+        linear_batchx64_to_2_tile(y, x, w, bias, rows, 2 - full, row, full, batch);
+}
+
+/* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias */
+static MODC_KERNEL void linear_batchx64_to_2(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx64_to_2_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx64_to_2_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx64_to_1_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 64 / MODC_LANES * MODC_LANES;
+
+    x += row * 64;
+    w += column * 64;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 64 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 64 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx64_to_1_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 1 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx64_to_1_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (1 > full)
+        linear_batchx64_to_1_tile(y, x, w, bias, rows, 1 - full, row, full, batch);
+}
+
+/* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias */
+static MODC_KERNEL void linear_batchx64_to_1(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx64_to_1_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx64_to_1_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* y (batch, 4) = x0 */
+static MODC_KERNEL void copy_batchx4(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx4_to_64_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 4;
+    w += column / 16 * (4 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 4 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 4 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 4 / sets * sets; k < 4; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 64 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx4_to_64_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 4 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                          n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                          bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
+                                          0, batch);
+            if (rest > 0)
+                linear_batchx4_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                          bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                          n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx4_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                          share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx4_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
+static MODC_KERNEL void linear_batchx4_to_64(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx4_to_64_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx4_to_64_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx4_to_64_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx4_to_64_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx4_to_64_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* y (batch, 64) = tanh(x0) */
+static MODC_KERNEL void tanh_batchx64(float *y, const float *x0, int batch)
+{
+    const int count = 64 * batch;
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx64_to_64_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int columns, const int sets,
+                                            const int row, const int column, const int share,
+                                            const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 64;
+    w += column / 16 * (64 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 64 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 64 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 64 / sets * sets; k < 64; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 64 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx64_to_64_strip(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int row, const int tall, const int flat,
+                                             int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 64 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx64_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           0, 0, batch);
+            if (rest > 0)
+                linear_batchx64_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx64_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                       bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx64_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                       bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
+static MODC_KERNEL void linear_batchx64_to_64(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx64_to_64_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx64_to_64_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx64_to_64_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx64_to_64_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx64_to_64_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* y (batch, 2) = x0 */
+static MODC_KERNEL void copy_batchx2(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)(2 * batch) * sizeof *y);
+}
+
+/* y (batch, 1) = x0 */
+static MODC_KERNEL void copy_batchx1(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)batch * sizeof *y);
+}
+
+/* y in panels [4][4][16] = x0 */
+static MODC_KERNEL void pack_panels_64x4(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++) {
+            for (int k = 0; k < 16; k++)
+                y[i * 64 + j * 16 + k] = x0[i * 64 + j + k * 4];
+        }
+    }
+}
+
+/* y in panels [4][64][16] = x0 */
+static MODC_KERNEL void pack_panels_64x64(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 64; j++) {
+            for (int k = 0; k < 16; k++)
+                y[i * 1024 + j * 16 + k] = x0[i * 1024 + j + k * 64];
+        }
+    }
+}
+
+MODC_KERNELS_END
+
+static enum modc_status policy_pack_all(struct modc_params *params)
+{
+    const struct policy_params *p = (const struct policy_params *)(const void *)params;
+    struct policy_packed *k = params->packed;
+
+    pack_panels_64x4(k->trunk_0_weight, p->trunk._0.weight);
+    pack_panels_64x64(k->trunk_2_weight, p->trunk._2.weight);
+    return MODC_OK;
+}
+
+static void policy_forward_eval(struct policy *net, int batch, const float *observation, float *logits,
+                                float *value)
+{
+    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const features = (float *)(void *)(ws + 65536); /* (batch, 64) */
+
+    /* trunk.0: Linear(4, hidden)
+     * trunk.1: Tanh() */
+    linear_batchx4_to_64_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
+
+    /* trunk.2: Linear(hidden, hidden)
+     * trunk.3: Tanh() */
+    linear_batchx64_to_64_tanh(features, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
+
+    /* actor: Linear(hidden, 2) */
+    linear_batchx64_to_2(logits, features, p->actor.weight, p->actor.bias, batch);
+
+    /* critic: Linear(hidden, 1) */
+    linear_batchx64_to_1(value, features, p->critic.weight, p->critic.bias, batch);
+}
+
+static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch, const float *observation,
+                                                   float *logits, float *value)
+{
+    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const observation_b = (float *)(void *)(ws + 131072); /* (batch, 4) */
+    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_1_b = (float *)(void *)(ws + 65536); /* (batch, 64) */
+    float *const trunk_2_b = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_3_b = (float *)(void *)(ws + 65536); /* (batch, 64) */
+    float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
+    float *const critic = (float *)(void *)(ws + 2048); /* (batch, 1) */
+    enum modc_status status;
+
+    copy_batchx4(observation_b, observation, batch);
+
+    /* forward pre-hooks of the model */
+    struct modc_tensor root_in[1] = {
+        {observation_b, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    struct modc_call root_call;
+    status = modc_call_begin(&net->base, &root_call, POLICY_ROOT, root_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const observation_c = root_in[0].data;
+
+    /* forward pre-hooks of trunk */
+    struct modc_tensor trunk_in[1] = {
+        {observation_c, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    struct modc_call trunk_call;
+    status = modc_call_begin(&net->base, &trunk_call, POLICY_TRUNK, trunk_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const observation_d = trunk_in[0].data;
+
+    /* forward pre-hooks of trunk.0 */
+    struct modc_tensor trunk_0_in[1] = {
+        {observation_d, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    struct modc_call trunk_0_call;
+    status = modc_call_begin(&net->base, &trunk_0_call, POLICY_TRUNK_0, trunk_0_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const observation_e = trunk_0_in[0].data;
+    linear_batchx4_to_64(trunk_0, observation_e, k->trunk_0_weight, p->trunk._0.bias, batch);
+
+    /* forward hooks of trunk.0 */
+    struct modc_tensor trunk_0_out[1] = {
+        {trunk_0, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_0_call, trunk_0_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_0_b = trunk_0_out[0].data;
+
+    /* forward pre-hooks of trunk.1 */
+    struct modc_tensor trunk_1_in[1] = {
+        {trunk_0_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call trunk_1_call;
+    status = modc_call_begin(&net->base, &trunk_1_call, POLICY_TRUNK_1, trunk_1_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_1 = trunk_1_in[0].data;
+    tanh_batchx64(trunk_1_b, trunk_1, batch);
+
+    /* forward hooks of trunk.1 */
+    struct modc_tensor trunk_1_out[1] = {
+        {trunk_1_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_1_call, trunk_1_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_1_d = trunk_1_out[0].data;
+
+    /* forward pre-hooks of trunk.2 */
+    struct modc_tensor trunk_2_in[1] = {
+        {trunk_1_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call trunk_2_call;
+    status = modc_call_begin(&net->base, &trunk_2_call, POLICY_TRUNK_2, trunk_2_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_2 = trunk_2_in[0].data;
+    linear_batchx64_to_64(trunk_2_b, trunk_2, k->trunk_2_weight, p->trunk._2.bias, batch);
+
+    /* forward hooks of trunk.2 */
+    struct modc_tensor trunk_2_out[1] = {
+        {trunk_2_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_2_call, trunk_2_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_2_d = trunk_2_out[0].data;
+
+    /* forward pre-hooks of trunk.3 */
+    struct modc_tensor trunk_3_in[1] = {
+        {trunk_2_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call trunk_3_call;
+    status = modc_call_begin(&net->base, &trunk_3_call, POLICY_TRUNK_3, trunk_3_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_3 = trunk_3_in[0].data;
+    tanh_batchx64(trunk_3_b, trunk_3, batch);
+
+    /* forward hooks of trunk.3 */
+    struct modc_tensor trunk_3_out[1] = {
+        {trunk_3_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_3_call, trunk_3_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_3_d = trunk_3_out[0].data;
+
+    /* forward hooks of trunk */
+    struct modc_tensor trunk_out[1] = {
+        {trunk_3_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_call, trunk_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const features = trunk_out[0].data;
+
+    /* forward pre-hooks of actor */
+    struct modc_tensor actor_in[1] = {
+        {features, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call actor_call;
+    status = modc_call_begin(&net->base, &actor_call, POLICY_ACTOR, actor_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const features_b = actor_in[0].data;
+    linear_batchx64_to_2(actor, features_b, p->actor.weight, p->actor.bias, batch);
+
+    /* forward hooks of actor */
+    struct modc_tensor actor_out[1] = {
+        {actor, MODC_FLOAT32, 2, {batch, 2}},
+    };
+    status = modc_call_end(&net->base, &actor_call, actor_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const logits_b = actor_out[0].data;
+
+    /* forward pre-hooks of critic */
+    struct modc_tensor critic_in[1] = {
+        {features, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call critic_call;
+    status = modc_call_begin(&net->base, &critic_call, POLICY_CRITIC, critic_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const features_d = critic_in[0].data;
+    linear_batchx64_to_1(critic, features_d, p->critic.weight, p->critic.bias, batch);
+
+    /* forward hooks of critic */
+    struct modc_tensor critic_out[1] = {
+        {critic, MODC_FLOAT32, 2, {batch, 1}},
+    };
+    status = modc_call_end(&net->base, &critic_call, critic_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const value_b = critic_out[0].data;
+
+    /* forward hooks of the model */
+    struct modc_tensor root_out[2] = {
+        {logits_b, MODC_FLOAT32, 2, {batch, 2}},
+        {value_b, MODC_FLOAT32, 2, {batch, 1}},
+    };
+    status = modc_call_end(&net->base, &root_call, root_out, 2);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const logits_c = root_out[0].data;
+    float *const value_c = root_out[1].data;
+    copy_batchx2(logits, logits_c, batch);
+    copy_batchx1(value, value_c, batch);
+    return MODC_OK;
+}
+
+static void policy_act_eval(struct policy *net, int batch, const float *observation, float *output)
+{
+    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_2 = (float *)(void *)(ws + 256); /* (batch, 64) */
+
+    /* trunk.0: Linear(4, hidden)
+     * trunk.1: Tanh() */
+    linear_batchx4_to_64_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
+
+    /* trunk.2: Linear(hidden, hidden)
+     * trunk.3: Tanh() */
+    linear_batchx64_to_64_tanh(trunk_2, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
+
+    /* actor: Linear(hidden, 2) */
+    linear_batchx64_to_2(output, trunk_2, p->actor.weight, p->actor.bias, batch);
+}
+
+static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, const float *observation,
+                                               float *output)
+{
+    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const observation_b = (float *)(void *)(ws + 512); /* (batch, 4) */
+    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_1_b = (float *)(void *)(ws + 256); /* (batch, 64) */
+    float *const trunk_2_b = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_3_b = (float *)(void *)(ws + 256); /* (batch, 64) */
+    float *const actor_b = (float *)(void *)(ws + 0); /* (batch, 2) */
+    enum modc_status status;
+
+    copy_batchx4(observation_b, observation, batch);
+
+    /* forward pre-hooks of the model */
+    struct modc_tensor root_in[1] = {
+        {observation_b, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    struct modc_call root_call;
+    status = modc_call_begin(&net->base, &root_call, POLICY_ROOT, root_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const observation_c = root_in[0].data;
+
+    /* forward pre-hooks of trunk */
+    struct modc_tensor trunk_in[1] = {
+        {observation_c, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    struct modc_call trunk_call;
+    status = modc_call_begin(&net->base, &trunk_call, POLICY_TRUNK, trunk_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const observation_d = trunk_in[0].data;
+
+    /* forward pre-hooks of trunk.0 */
+    struct modc_tensor trunk_0_in[1] = {
+        {observation_d, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    struct modc_call trunk_0_call;
+    status = modc_call_begin(&net->base, &trunk_0_call, POLICY_TRUNK_0, trunk_0_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const observation_e = trunk_0_in[0].data;
+    linear_batchx4_to_64(trunk_0, observation_e, k->trunk_0_weight, p->trunk._0.bias, batch);
+
+    /* forward hooks of trunk.0 */
+    struct modc_tensor trunk_0_out[1] = {
+        {trunk_0, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_0_call, trunk_0_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_0_b = trunk_0_out[0].data;
+
+    /* forward pre-hooks of trunk.1 */
+    struct modc_tensor trunk_1_in[1] = {
+        {trunk_0_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call trunk_1_call;
+    status = modc_call_begin(&net->base, &trunk_1_call, POLICY_TRUNK_1, trunk_1_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_1 = trunk_1_in[0].data;
+    tanh_batchx64(trunk_1_b, trunk_1, batch);
+
+    /* forward hooks of trunk.1 */
+    struct modc_tensor trunk_1_out[1] = {
+        {trunk_1_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_1_call, trunk_1_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_1_d = trunk_1_out[0].data;
+
+    /* forward pre-hooks of trunk.2 */
+    struct modc_tensor trunk_2_in[1] = {
+        {trunk_1_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call trunk_2_call;
+    status = modc_call_begin(&net->base, &trunk_2_call, POLICY_TRUNK_2, trunk_2_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_2 = trunk_2_in[0].data;
+    linear_batchx64_to_64(trunk_2_b, trunk_2, k->trunk_2_weight, p->trunk._2.bias, batch);
+
+    /* forward hooks of trunk.2 */
+    struct modc_tensor trunk_2_out[1] = {
+        {trunk_2_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_2_call, trunk_2_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_2_d = trunk_2_out[0].data;
+
+    /* forward pre-hooks of trunk.3 */
+    struct modc_tensor trunk_3_in[1] = {
+        {trunk_2_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call trunk_3_call;
+    status = modc_call_begin(&net->base, &trunk_3_call, POLICY_TRUNK_3, trunk_3_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_3 = trunk_3_in[0].data;
+    tanh_batchx64(trunk_3_b, trunk_3, batch);
+
+    /* forward hooks of trunk.3 */
+    struct modc_tensor trunk_3_out[1] = {
+        {trunk_3_b, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_3_call, trunk_3_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk_3_d = trunk_3_out[0].data;
+
+    /* forward hooks of trunk */
+    struct modc_tensor trunk_out[1] = {
+        {trunk_3_d, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &trunk_call, trunk_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const trunk = trunk_out[0].data;
+
+    /* forward pre-hooks of actor */
+    struct modc_tensor actor_in[1] = {
+        {trunk, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call actor_call;
+    status = modc_call_begin(&net->base, &actor_call, POLICY_ACTOR, actor_in, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const actor = actor_in[0].data;
+    linear_batchx64_to_2(actor_b, actor, p->actor.weight, p->actor.bias, batch);
+
+    /* forward hooks of actor */
+    struct modc_tensor actor_out[1] = {
+        {actor_b, MODC_FLOAT32, 2, {batch, 2}},
+    };
+    status = modc_call_end(&net->base, &actor_call, actor_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const actor_d = actor_out[0].data;
+
+    /* forward hooks of the model */
+    struct modc_tensor root_out[1] = {
+        {actor_d, MODC_FLOAT32, 2, {batch, 2}},
+    };
+    status = modc_call_end(&net->base, &root_call, root_out, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const forward_hook = root_out[0].data;
+    copy_batchx2(output, forward_hook, batch);
+    return MODC_OK;
+}
+
+enum modc_status policy_forward(struct policy *net, int batch, const float *observation, float *logits,
+                                float *value)
+{
+    enum modc_status status;
+
+    if (!net || !observation || !logits || !value)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 256)
+        return MODC_SIZE;
+    if (modc_hooked(&net->base)) {
+        status = modc_check(&net->base, POLICY_FENCED_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = policy_forward_eval_fenced(net, batch, observation, logits, value);
+    } else {
+        status = modc_check(&net->base, POLICY_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        policy_forward_eval(net, batch, observation, logits, value);
+    }
+    return status;
+}
+
+enum modc_status policy_act(struct policy *net, int batch, const float *observation, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !observation || !output)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 1)
+        return MODC_SIZE;
+    if (modc_hooked(&net->base)) {
+        status = modc_check(&net->base, POLICY_ACT_FENCED_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = policy_act_eval_fenced(net, batch, observation, output);
+    } else {
+        status = modc_check(&net->base, POLICY_ACT_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        policy_act_eval(net, batch, observation, output);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const float n_step_gammas_value[4] MODC_ALIGNED = {
+    1.0f, 0.99000001f, 0.980099976f, 0.970299006f
+};
+
+static const struct modc_size sizes_table[] = {{"batch", 256}};
+
+static const struct modc_key keys_table[] = {
+    {"trunk.0.weight", MODC_FLOAT32, 2, {64, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_0,
+     offsetof(struct policy_params, trunk._0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
+         0.49999999999999994, NULL},
+    {"trunk.0.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_0,
+     offsetof(struct policy_params, trunk._0.bias), 1024, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
+    {"trunk.2.weight", MODC_FLOAT32, 2, {64, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_2,
+     offsetof(struct policy_params, trunk._2.weight), 1280, 2, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"trunk.2.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_2,
+     offsetof(struct policy_params, trunk._2.bias), 17664, 3, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"actor.weight", MODC_FLOAT32, 2, {2, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_ACTOR,
+     offsetof(struct policy_params, actor.weight), 17920, 4, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"actor.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_ACTOR,
+     offsetof(struct policy_params, actor.bias), 18432, 5, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"critic.weight", MODC_FLOAT32, 2, {1, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_CRITIC,
+     offsetof(struct policy_params, critic.weight), 18496, 6, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"critic.bias", MODC_FLOAT32, 1, {1}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_CRITIC,
+     offsetof(struct policy_params, critic.bias), 18752, 7, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    {"n_step.gammas", MODC_FLOAT32, 3, {1, 1, 4}, MODC_KEY_PERSISTENT, POLICY_N_STEP,
+     offsetof(struct policy_params, n_step.gammas), 18816, 8, MODC_INIT_VALUE, 0.0, 0.0,
+         n_step_gammas_value},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.49999999999999994, 0.49999999999999994}, /* trunk.0.weight */
+    {1, MODC_INIT_UNIFORM, -0.5, 0.5}, /* trunk.0.bias */
+    {2, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* trunk.2.weight */
+    {3, MODC_INIT_UNIFORM, -0.125, 0.125}, /* trunk.2.bias */
+    {4, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* actor.weight */
+    {5, MODC_INIT_UNIFORM, -0.125, 0.125}, /* actor.bias */
+    {6, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* critic.weight */
+    {7, MODC_INIT_UNIFORM, -0.125, 0.125}, /* critic.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "policy", "", -1, 8, false},
+    {"trunk", "trunk", "Sequential", "", 0, 4, false},
+    {"trunk.0", "0", "Linear", "in_features=4, out_features=64, bias=True", 1, 0, false},
+    {"trunk.1", "1", "Tanh", "", 1, 0, false},
+    {"trunk.2", "2", "Linear", "in_features=64, out_features=64, bias=True", 1, 0, false},
+    {"trunk.3", "3", "Tanh", "", 1, 0, false},
+    {"actor", "actor", "Linear", "in_features=64, out_features=2, bias=True", 0, 0, false},
+    {"critic", "critic", "Linear", "in_features=64, out_features=1, bias=True", 0, 0, false},
+    {"n_step", "n_step", "MultiStep", "", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"observation", MODC_FLOAT32, 2, {256, 4}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"logits", MODC_FLOAT32, 2, {256, 2}, {0, -1}},
+    {"value", MODC_FLOAT32, 2, {256, 1}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {256};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 2;
+        break;
+    case 1:
+        dims[0] = batch;
+        dims[1] = 1;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return policy_forward((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
+}
+
+static const struct modc_io act_inputs[] = {
+    {"observation", MODC_FLOAT32, 2, {1, 4}, {0, -1}},
+};
+
+static const struct modc_io act_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {1, 2}, {0, -1}},
+};
+
+static const int act_max_sizes[] = {1};
+
+static void act_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 2;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status act_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                 void *const *outputs)
+{
+    return policy_act((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 2, forward_inputs, forward_outputs, forward_max_sizes,
+     {POLICY_WORKSPACE_BYTES, POLICY_TRAIN_WORKSPACE_BYTES}, {POLICY_FENCED_WORKSPACE_BYTES,
+                                                              POLICY_TRAIN_FENCED_WORKSPACE_BYTES},
+         1163264.0, forward_shape, forward_call},
+    {"act", 1, 1, act_inputs, act_outputs, act_max_sizes,
+     {POLICY_ACT_WORKSPACE_BYTES, POLICY_ACT_TRAIN_WORKSPACE_BYTES}, {POLICY_ACT_FENCED_WORKSPACE_BYTES,
+                                                                      POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES},
+         4480.0, act_shape, act_call},
+};
+
+const struct modc_model policy_model = {
+    .abi = MODC_ABI,
+    .name = "policy",
+    .schema = 0x27020ff648097f09u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct policy_params),
+    .context_bytes = sizeof(struct policy),
+    .param_block = POLICY_PARAM_BYTES,
+    .packed_block = POLICY_PACKED_BYTES,
+    .pack = policy_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 9,
+    .keys = keys_table,
+    .draw_count = 8,
+    .draws = draws_table,
+    .module_count = POLICY_MODULES,
+    .modules = modules_table,
+    .entry_count = 2,
+    .entries = entries_table,
+};

@@ -1,0 +1,784 @@
+/* tensors.c - written by modc from tensors.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "tensors.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+MODC_KERNELS_BEGIN
+
+/* y (batch, tokens, 4) = x0 */
+static MODC_KERNEL void copy_batchxtokensx4(float *y, const float *x0, int batch, int tokens)
+{
+    for (int i = 0; i < batch * tokens; i++)
+        memcpy(y + i * 8, x0 + i * 8, 4 * sizeof *y);
+}
+
+/* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
+static MODC_KERNEL void mul_add_where_batchxtokensx8(float *y, const bool *x0, const float *x1,
+                                                     const float *x2, const float *x3, int batch,
+                                                         int tokens)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < tokens; j++) {
+            for (int k = 0; k < 8; k++) {
+                const float sum = x2[i * 8 * tokens + j * 8 + k] * x3[i * 8 + k] + 0.5f;
+
+                y[i * 8 * tokens + j * 8 + k] = x0[i * tokens + j] ? x1[i * 8 * tokens + j * 8 + k] : sum;
+            }
+        }
+    }
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_8xbatch_tokens_to_8_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int vectors, const int part,
+                                                 const int first, const int row, const int column,
+                                                 int batch, int tokens)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < (batch * tokens); k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 8 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i + k * 8];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = first + row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 8 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 8 + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_8xbatch_tokens_to_8_strip(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int first, const int row,
+                                                  const int count, int batch, int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 8 / band * band,
+              whole = 8 / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                            row + t * rows, c, batch, tokens);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, batch,
+                                            tokens);
+        if (8 > whole)
+            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, 1, 8 - whole, first, row + t * rows, whole,
+                                            batch, tokens);
+    }
+}
+
+/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
+static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch, int tokens)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            const float *const xb = x, *const wb = w +
+                                                                                    0;
+            const int first = (batch0 + batch1) * 8;
+            const int most = 8 / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_8xbatch_tokens_to_8_strip(y, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+                                             most / MODC_TILE_ROWS, batch, tokens);
+#if MODC_LANES > 1
+            matmul_8xbatch_tokens_to_8_strip(y, xb, wb, bias, 4, first, most, (8 - most) / 4, batch,
+                                             tokens);
+            matmul_8xbatch_tokens_to_8_strip(y, xb, wb, bias, 1, first, 8 - (8 - most) % 4, (8 - most) % 4,
+                                             batch, tokens);
+#endif
+        }
+    }
+}
+
+/* rows x outputs dot products at (row, column); both are constants of the call. */
+MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, const float *restrict x,
+                                                            const float *restrict w,
+                                                            const float *restrict bias, const int rows,
+                                                            const int outputs, const int first,
+                                                            const int row, const int column, int batch,
+                                                            int tokens)
+{
+    const int full = 4 / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+
+    x += row * 8;
+    w += column * 8;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 8 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 8 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 4) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 8 + full, 4 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 8 + full, 4 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = first + row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j];
+
+            y[r * tokens + column + j] = value * 0.5f;
+        }
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_strip(float *restrict y, const float *restrict x,
+                                                             const float *restrict w,
+                                                             const float *restrict bias, const int rows,
+                                                             const int first, const int row,
+                                                             const int count, int batch, int tokens)
+{
+    const int full = tokens / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
+            matmul_batchx2xtokensx4_to_tokens_mul_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, first,
+                                                       row + t * rows, c, batch, tokens);
+        for (int c = full; c < tokens; c++)
+            matmul_batchx2xtokensx4_to_tokens_mul_tile(y, x, w, bias, rows, 1, first, row + t * rows, c,
+                                                       batch, tokens);
+    }
+}
+
+/* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
+ * then x0 * 0.5 */
+static MODC_KERNEL void matmul_batchx2xtokensx4_to_tokens_mul(float *restrict y, const float *restrict x,
+                                                              const float *restrict w,
+                                                              const float *restrict bias, int batch,
+                                                              int tokens)
+{
+    for (int batch0 = 0; batch0 < batch; batch0++) {
+        for (int batch1 = 0; batch1 < 2; batch1++) {
+            const float *const xb = x + batch0 * (8 * tokens) + batch1 * 4,
+                *const wb = w + batch0 * (8 * tokens) +
+                                                                                    batch1 * 4;
+            const int first = (batch0 * 2 + batch1) * tokens;
+            const int most = tokens / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+            matmul_batchx2xtokensx4_to_tokens_mul_strip(y, xb, wb, bias, MODC_DOT_ROWS, first, 0,
+                                                        most / MODC_DOT_ROWS, batch, tokens);
+            matmul_batchx2xtokensx4_to_tokens_mul_strip(y, xb, wb, bias, 1, first, most, tokens - most,
+                                                        batch, tokens);
+        }
+    }
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_tile(float *restrict y, const float *restrict x,
+                                                        const float *restrict w, const float *restrict bias,
+                                                        const int rows, const int vectors, const int part,
+                                                        const int first, const int row, const int column,
+                                                        int batch, int tokens)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * tokens;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < tokens; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 8 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * tokens + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = first + row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 4 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 4 + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_strip(float *restrict y, const float *restrict x,
+                                                         const float *restrict w,
+                                                         const float *restrict bias, const int rows,
+                                                         const int first, const int row, const int count,
+                                                         int batch, int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
+              whole = 4 / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                                   row + t * rows, c, batch, tokens);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
+                                                   batch, tokens);
+        if (4 > whole)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 4 - whole, first, row + t * rows,
+                                                   whole, batch, tokens);
+    }
+}
+
+/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
+static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(float *restrict y, const float *restrict x,
+                                                          const float *restrict w,
+                                                          const float *restrict bias, int batch,
+                                                          int tokens)
+{
+    for (int batch0 = 0; batch0 < batch; batch0++) {
+        for (int batch1 = 0; batch1 < 2; batch1++) {
+            const float *const xb = x + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens),
+                *const wb = w + batch0 * (8 * tokens) +
+                                                                                    batch1 * 4;
+            const int first = (batch0 * 2 + batch1) * tokens;
+            const int most = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_batchx2xtokensxtokens_to_4_strip(y, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+                                                    most / MODC_TILE_ROWS, batch, tokens);
+#if MODC_LANES > 1
+            matmul_batchx2xtokensxtokens_to_4_strip(y, xb, wb, bias, 4, first, most, (tokens - most) / 4,
+                                                    batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_strip(y, xb, wb, bias, 1, first, tokens - (tokens - most) % 4,
+                                                    (tokens - most) % 4, batch, tokens);
+#endif
+        }
+    }
+}
+
+/* y (batch, tokens, 2, 4) = x0 */
+static MODC_KERNEL void copy_batchxtokensx2x4(float *y, const float *x0, int batch, int tokens)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < tokens; j++) {
+            for (int k = 0; k < 2; k++) {
+                memcpy(y + i * 8 * tokens + j * 8 + k * 4, x0 + i * 8 * tokens + j * 4 + k * 4 * tokens,
+                       4 * sizeof *y);
+            }
+        }
+    }
+}
+
+/* y (batch) = sum of where(x0, x1, -x1) */
+static MODC_KERNEL void sum_batchxtokens_over_1(int64_t *y, const bool *x0, const int64_t *x1, int batch,
+                                                int tokens)
+{
+    for (int i = 0; i < batch; i++) {
+        uint64_t sum = 0;
+
+        for (int j = 0; j < tokens; j++) {
+            const int64_t v1 = x1[i * tokens + j];
+
+            sum += (uint64_t)(x0[i * tokens + j] ? v1 : (int64_t)(0u - (uint64_t)v1));
+        }
+        y[i] = (int64_t)sum;
+    }
+}
+
+/* y (batch, tokens) = (x0 > 2) & ~x1 */
+static MODC_KERNEL void not_gt_and_batchxtokens(bool *y, const int64_t *x0, const bool *x1, int batch,
+                                                int tokens)
+{
+    for (int i = 0; i < batch * tokens; i++)
+        y[i] = x0[i] > 2 && !x1[i];
+}
+
+/* y (8) = max of x0 */
+static MODC_KERNEL void max_batchxtokensx8_over_0_1(float *y, const float *x0, int batch, int tokens)
+{
+    const modc_f32 least = modc_f32_set(-modc_f32_inf());
+    int i = 0;
+
+    for (; i <= 8 - MODC_LANES; i += MODC_LANES) {
+        modc_f32 largest = least;
+
+        for (int j = 0; j < batch * tokens; j++)
+            largest = modc_f32_max(largest, modc_f32_load(x0 + j * 8 + i));
+        modc_f32_store(y + i, largest);
+    }
+    if (i < 8) {
+        modc_f32 largest = least;
+
+        for (int j = 0; j < batch * tokens; j++)
+            largest = modc_f32_max(largest, modc_f32_load_part(x0 + j * 8 + i, 8 - i));
+        modc_f32_store_part(y + i, largest, 8 - i);
+    }
+}
+
+/* y (batch, tokens, 1) = sum of x0 */
+static MODC_KERNEL void sum_batchxtokensx8_over_2(float *y, const float *x0, int batch, int tokens)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < batch * tokens; i++) {
+        modc_f32 sums = zero;
+        int j = 0;
+
+        for (; j <= 8 - MODC_LANES; j += MODC_LANES)
+            sums += modc_f32_load(x0 + i * 8 + j);
+        if (j < 8)
+            sums += modc_f32_load_part(x0 + i * 8 + j, 8 - j);
+        y[i] = modc_f32_sum(sums);
+    }
+}
+
+/* y (batch, tokens, 1) = min_mul_sub of x0, then x1 * 0.125 - x0 */
+static MODC_KERNEL void min_mul_sub_batchxtokensx8_over_2(float *y, const float *x0, const float *x1,
+                                                          int batch, int tokens)
+{
+    const modc_f32 most = modc_f32_set(modc_f32_inf());
+
+    for (int i = 0; i < batch * tokens; i++) {
+        modc_f32 minima = most;
+        int j = 0;
+
+        for (; j <= 8 - MODC_LANES; j += MODC_LANES)
+            minima = modc_f32_min(minima, modc_f32_load(x0 + i * 8 + j));
+        if (j < 8) {
+            minima = modc_f32_min(minima,
+                                  modc_f32_first(modc_f32_load_part(x0 + i * 8 + j, 8 - j), 8 - j, most));
+        }
+
+        const float smallest = modc_f32_hmin(minima);
+
+        y[i] = x1[i] * 0.125f - smallest;
+    }
+}
+
+/* y (batch, tokens) = x0 % 3 - x0 // 2 */
+static MODC_KERNEL void floor_divide_remainder_sub_batchxtokens(int64_t *y, const int64_t *x0, int batch,
+                                                                int tokens)
+{
+    for (int i = 0; i < batch * tokens; i++) {
+        const int64_t v0 = x0[i];
+
+        y[i] = (int64_t)((uint64_t)modc_mod_i64(v0, 3) - (uint64_t)modc_floordiv_i64(v0, 2));
+    }
+}
+
+/* y (batch, (tokens + 1) // 2, 3) = x0 */
+static MODC_KERNEL void copy_batchx_tokens_1_2x3(float *y, const float *x0, int batch, int tokens)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < (tokens + 1) / 2; j++) {
+            for (int k = 0; k < 3; k++)
+                y[i * (3 * ((tokens + 1) / 2)) + j * 3 + k] = x0[i * 8 * tokens + j * 16 + k * 3];
+        }
+    }
+}
+
+/* y (batch, tokens, 8) = x0 */
+static MODC_KERNEL void copy_batchxtokensx8(float *y, const float *x0, int batch, int tokens)
+{
+    memcpy(y, x0, (size_t)(8 * batch * tokens) * sizeof *y);
+}
+
+/* y (batch, 1, 8) = x0 */
+static MODC_KERNEL void copy_batchx1x8(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)(8 * batch) * sizeof *y);
+}
+
+/* y (batch, tokens) = x0 */
+static MODC_KERNEL void copy_batchxtokens(int64_t *y, const int64_t *x0, int batch, int tokens)
+{
+    memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
+}
+
+/* y (batch, tokens) = x0 */
+static MODC_KERNEL void copy_batchxtokens_4bb9(bool *y, const bool *x0, int batch, int tokens)
+{
+    memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
+}
+
+/* y (8, 8) = x0 */
+static MODC_KERNEL void copy_8x8(float *y, const float *x0)
+{
+    memcpy(y, x0, 64 * sizeof *y);
+}
+
+/* y (batch, (tokens + 1) // 2, 3) = x0 */
+static MODC_KERNEL void copy_batchx_tokens_1_2x3_a2fa(float *y, const float *x0, int batch, int tokens)
+{
+    memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
+}
+
+/* y (batch) = x0 */
+static MODC_KERNEL void copy_batch(int64_t *y, const int64_t *x0, int batch)
+{
+    memcpy(y, x0, (size_t)batch * sizeof *y);
+}
+
+/* y (8) = x0 */
+static MODC_KERNEL void copy_8(float *y, const float *x0)
+{
+    memcpy(y, x0, 8 * sizeof *y);
+}
+
+/* y (batch, tokens, 1) = x0 */
+static MODC_KERNEL void copy_batchxtokensx1(float *y, const float *x0, int batch, int tokens)
+{
+    memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
+}
+
+MODC_KERNELS_END
+
+static void tensors_forward_eval(struct tensors *net, int batch, int tokens, const float *x, const float *y,
+                                 const int64_t *count, const bool *mask, float *gram, float *merged,
+                                 float *even, int64_t *total, bool *many, float *peak, float *spread,
+                                 int64_t *parity)
+{
+    char *const ws = net->base.workspace;
+    float *const cat = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
+    float *const mixed = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
+    float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
+    float *const matmul = (float *)(void *)(ws + 6720); /* (batch, 2, tokens, 4) */
+    float *const sum = (float *)(void *)(ws + 0); /* (batch, tokens, 1) */
+
+    copy_batchxtokensx4(cat, x + 4, batch, tokens);
+    copy_batchxtokensx4(cat + 4, x, batch, tokens);
+    mul_add_where_batchxtokensx8(mixed, mask, cat, x, y, batch, tokens);
+    matmul_8xbatch_tokens_to_8(gram, mixed, mixed, NULL, batch, tokens);
+    matmul_batchx2xtokensx4_to_tokens_mul(scores, mixed, mixed, NULL, batch, tokens);
+    matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
+    copy_batchxtokensx2x4(merged, matmul, batch, tokens);
+    sum_batchxtokens_over_1(total, mask, count, batch, tokens);
+    not_gt_and_batchxtokens(many, count, mask, batch, tokens);
+    max_batchxtokensx8_over_0_1(peak, merged, batch, tokens);
+    sum_batchxtokensx8_over_2(sum, merged, batch, tokens);
+    min_mul_sub_batchxtokensx8_over_2(spread, merged, sum, batch, tokens);
+    floor_divide_remainder_sub_batchxtokens(parity, count, batch, tokens);
+    copy_batchx_tokens_1_2x3(even, x + 1, batch, tokens);
+}
+
+static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int batch, int tokens,
+                                                    const float *x, const float *y, const int64_t *count,
+                                                    const bool *mask, float *gram, float *merged,
+                                                    float *even, int64_t *total, bool *many, float *peak,
+                                                    float *spread, int64_t *parity)
+{
+    char *const ws = net->base.workspace;
+    float *const x_b = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
+    float *const y_b = (float *)(void *)(ws + 11328); /* (batch, 1, 8) */
+    int64_t *const count_b = (int64_t *)(void *)(ws + 10560); /* (batch, tokens) */
+    bool *const mask_b = (bool *)(void *)(ws + 11520); /* (batch, tokens) */
+    float *const cat = (float *)(void *)(ws + 0); /* (batch, tokens, 8) */
+    float *const mixed = (float *)(void *)(ws + 6720); /* (batch, tokens, 8) */
+    float *const gram_b = (float *)(void *)(ws + 11072); /* (8, 8) */
+    float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
+    float *const matmul = (float *)(void *)(ws + 8640); /* (batch, 2, tokens, 4) */
+    float *const copy = (float *)(void *)(ws + 0); /* (batch, tokens, 2, 4) */
+    int64_t *const total_b = (int64_t *)(void *)(ws + 3072); /* (batch) */
+    bool *const many_b = (bool *)(void *)(ws + 3136); /* (batch, tokens) */
+    float *const peak_b = (float *)(void *)(ws + 3200); /* (8) */
+    float *const sum = (float *)(void *)(ws + 1920); /* (batch, tokens, 1) */
+    float *const spread_b = (float *)(void *)(ws + 2816); /* (batch, tokens, 1) */
+    int64_t *const parity_b = (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
+    float *const even_b = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
+    enum modc_status status;
+
+    copy_batchxtokensx8(x_b, x, batch, tokens);
+    copy_batchx1x8(y_b, y, batch);
+    copy_batchxtokens(count_b, count, batch, tokens);
+    copy_batchxtokens_4bb9(mask_b, mask, batch, tokens);
+
+    /* forward pre-hooks of the model */
+    struct modc_tensor root_in[4] = {
+        {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {y_b, MODC_FLOAT32, 3, {batch, 1, 8}},
+        {count_b, MODC_INT64, 2, {batch, tokens}},
+        {mask_b, MODC_BOOL, 2, {batch, tokens}},
+    };
+    struct modc_call root_call;
+    status = modc_call_begin(&net->base, &root_call, TENSORS_ROOT, root_in, 4);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const x_c = root_in[0].data;
+    float *const y_c = root_in[1].data;
+    int64_t *const count_c = root_in[2].data;
+    bool *const mask_c = root_in[3].data;
+    copy_batchxtokensx4(cat, x_c + 4, batch, tokens);
+    copy_batchxtokensx4(cat + 4, x_c, batch, tokens);
+    mul_add_where_batchxtokensx8(mixed, mask_c, cat, x_c, y_c, batch, tokens);
+    matmul_8xbatch_tokens_to_8(gram_b, mixed, mixed, NULL, batch, tokens);
+    matmul_batchx2xtokensx4_to_tokens_mul(scores, mixed, mixed, NULL, batch, tokens);
+    matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
+    copy_batchxtokensx2x4(copy, matmul, batch, tokens);
+    sum_batchxtokens_over_1(total_b, mask_c, count_c, batch, tokens);
+    not_gt_and_batchxtokens(many_b, count_c, mask_c, batch, tokens);
+    max_batchxtokensx8_over_0_1(peak_b, copy, batch, tokens);
+    sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
+    min_mul_sub_batchxtokensx8_over_2(spread_b, copy, sum, batch, tokens);
+    floor_divide_remainder_sub_batchxtokens(parity_b, count_c, batch, tokens);
+    copy_batchx_tokens_1_2x3(even_b, x_c + 1, batch, tokens);
+
+    /* forward hooks of the model */
+    struct modc_tensor root_out[8] = {
+        {gram_b, MODC_FLOAT32, 2, {8, 8}},
+        {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}},
+        {total_b, MODC_INT64, 1, {batch}},
+        {many_b, MODC_BOOL, 2, {batch, tokens}},
+        {peak_b, MODC_FLOAT32, 1, {8}},
+        {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}},
+        {parity_b, MODC_INT64, 2, {batch, tokens}},
+    };
+    status = modc_call_end(&net->base, &root_call, root_out, 8);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const gram_c = root_out[0].data;
+    float *const merged_b = root_out[1].data;
+    float *const even_c = root_out[2].data;
+    int64_t *const total_c = root_out[3].data;
+    bool *const many_c = root_out[4].data;
+    float *const peak_c = root_out[5].data;
+    float *const spread_c = root_out[6].data;
+    int64_t *const parity_c = root_out[7].data;
+    copy_8x8(gram, gram_c);
+    copy_batchxtokensx8(merged, merged_b, batch, tokens);
+    copy_batchx_tokens_1_2x3_a2fa(even, even_c, batch, tokens);
+    copy_batch(total, total_c, batch);
+    copy_batchxtokens_4bb9(many, many_c, batch, tokens);
+    copy_8(peak, peak_c);
+    copy_batchxtokensx1(spread, spread_c, batch, tokens);
+    copy_batchxtokens(parity, parity_c, batch, tokens);
+    return MODC_OK;
+}
+
+enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, const float *x, const float *y,
+                                 const int64_t *count, const bool *mask, float *gram, float *merged,
+                                 float *even, int64_t *total, bool *many, float *peak, float *spread,
+                                 int64_t *parity)
+{
+    enum modc_status status;
+
+    if (!net || !x || !y || !count || !mask || !gram || !merged || !even || !total || !many || !peak ||
+        !spread || !parity)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 6)
+        return MODC_SIZE;
+    if (tokens < 0 || tokens > 10)
+        return MODC_SIZE;
+    if (modc_hooked(&net->base)) {
+        status = modc_check(&net->base, TENSORS_FENCED_WORKSPACE_BYTES, false, false);
+        if (status != MODC_OK)
+            return status;
+        status = tensors_forward_eval_fenced(net, batch, tokens, x, y, count, mask, gram, merged, even,
+                                             total, many, peak, spread, parity);
+    } else {
+        status = modc_check(&net->base, TENSORS_WORKSPACE_BYTES, false, false);
+        if (status != MODC_OK)
+            return status;
+        tensors_forward_eval(net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak,
+                             spread, parity);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 6}, {"tokens", 10}};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "tensors", "", -1, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}},
+    {"y", MODC_FLOAT32, 3, {6, 1, 8}, {0, -1, -1}},
+    {"count", MODC_INT64, 2, {6, 10}, {0, 1}},
+    {"mask", MODC_BOOL, 2, {6, 10}, {0, 1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"gram", MODC_FLOAT32, 2, {8, 8}, {-1, -1}},
+    {"merged", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}},
+    {"even", MODC_FLOAT32, 3, {6, 5, 3}, {0, -2, -1}},
+    {"total", MODC_INT64, 1, {6}, {0}},
+    {"many", MODC_BOOL, 2, {6, 10}, {0, 1}},
+    {"peak", MODC_FLOAT32, 1, {8}, {-1}},
+    {"spread", MODC_FLOAT32, 3, {6, 10, 1}, {0, 1, -1}},
+    {"parity", MODC_INT64, 2, {6, 10}, {0, 1}},
+};
+
+static const int forward_max_sizes[] = {6, 10};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    const int tokens = sizes[1];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = tokens;
+        dims[2] = 8;
+        break;
+    case -2:
+        dims[0] = batch;
+        dims[1] = 1;
+        dims[2] = 8;
+        break;
+    case -3:
+        dims[0] = batch;
+        dims[1] = tokens;
+        break;
+    case -4:
+        dims[0] = batch;
+        dims[1] = tokens;
+        break;
+    case 0:
+        dims[0] = 8;
+        dims[1] = 8;
+        break;
+    case 1:
+        dims[0] = batch;
+        dims[1] = tokens;
+        dims[2] = 8;
+        break;
+    case 2:
+        dims[0] = batch;
+        dims[1] = (tokens + 1) / 2;
+        dims[2] = 3;
+        break;
+    case 3:
+        dims[0] = batch;
+        break;
+    case 4:
+        dims[0] = batch;
+        dims[1] = tokens;
+        break;
+    case 5:
+        dims[0] = 8;
+        break;
+    case 6:
+        dims[0] = batch;
+        dims[1] = tokens;
+        dims[2] = 1;
+        break;
+    case 7:
+        dims[0] = batch;
+        dims[1] = tokens;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return tensors_forward((struct tensors *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1],
+                           inputs[2], inputs[3], outputs[0], outputs[1], outputs[2], outputs[3], outputs[4],
+                           outputs[5], outputs[6], outputs[7]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 4, 8, forward_inputs, forward_outputs, forward_max_sizes,
+     {TENSORS_WORKSPACE_BYTES, TENSORS_TRAIN_WORKSPACE_BYTES}, {TENSORS_FENCED_WORKSPACE_BYTES,
+                                                                TENSORS_TRAIN_FENCED_WORKSPACE_BYTES},
+         14940.0, forward_shape, forward_call},
+};
+
+const struct modc_model tensors_model = {
+    .abi = MODC_ABI,
+    .name = "tensors",
+    .schema = 0xcbf29ce484222325u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct tensors_params),
+    .context_bytes = sizeof(struct tensors),
+    .param_block = TENSORS_PARAM_BYTES,
+    .size_count = 2,
+    .sizes = sizes_table,
+    .module_count = TENSORS_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# api.sh - emits models, compiles them with the runtime and a program of tests/api, and runs it.
+#
+#     CC=cc CXX=g++ FLAGS=... tests/support/api.sh MODC WORK PROGRAM SPEC...     from the root of the repository
+#
+# A SPEC may have options of `modc generate` behind it. With SHARED=1 the models become WORK/models.so, which the program
+# gets as its argument, and is not linked with.
+set -euo pipefail
+
+modc=$1 work=$2 program=$3
+shift 3
+warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+c="${CC:-cc} -std=c99 -O2 ${FLAGS:-} -Wvla $warnings -I$work -Iruntime -Itests/api"
+shared=${SHARED:+-fPIC}
+
+rm -rf "$work"
+mkdir -p "$work"
+for spec in "$@"; do
+    # shellcheck disable=SC2086
+    "$modc" generate $spec -o "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
+done
+
+models=() runtime=()
+for source in "$work"/*.[cS] runtime/*.c; do
+    [ "$source" = runtime/modc_main.c ] && continue
+    [ -e "$source" ] || continue
+    object=$work/${source##*/}.o
+    $c $shared -c -o "$object" "$source"
+    case $source in runtime/*) runtime+=("$object") ;; *) models+=("$object") ;; esac
+done
+if [ -n "$shared" ]; then
+    ${CC:-cc} ${FLAGS:-} -shared -o "$work/models.so" "${models[@]}" "${runtime[@]}" -lm
+    models=()
+fi
+link=${CC:-cc}
+case $program in
+*.cc) link=${CXX:-g++} && ${CXX:-g++} -std=c++17 -O2 ${FLAGS:-} $warnings -I"$work" -Iruntime -c -o "$work/program.o" "$program" ;;
+*) $c -D_POSIX_C_SOURCE=200809L -c -o "$work/program.o" "$program" ;;
+esac
+$link ${FLAGS:-} -o "$work/program" "$work/program.o" ${models[@]+"${models[@]}"} "${runtime[@]}" -lm -lpthread -ldl \
+    ${LIBS:-}
+"$work/program" ${shared:+"$work/models.so"}

@@ -1,0 +1,175 @@
+"""Checks the workspace that modc plans for a spec, from what `--dump=plan.json` says of steps, values and buffers.
+
+    python3 tests/support/bound.py MODC SPEC [OPTION...]     from the root of the repository
+    python3 tests/support/bound.py --faults MODC SPEC        every single change of a buffer is noticed
+
+No buffers that are live in one step overlap; the workspace is no larger than what is live in some step; a buffer is
+live from the step that makes the first of its values to the last that reads one, and no longer; a value is written over
+only by a map that is the last to read it; the constants of the header are what the plan needs.
+"""
+import copy
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def lives(variant):
+    """id -> (step that makes it, last step that needs it), from the steps alone; -1 makes the inputs."""
+    steps = variant["steps"]
+    made, used = {}, {}
+    for at, step in enumerate(steps):
+        for value in step["inputs"]:
+            used[value] = at
+        for value in step["outputs"]:
+            made.setdefault(value, at)
+    for value in variant["outputs"]:
+        used[value] = len(steps) - 1
+    return {value: (made.get(value, -1), max(used.get(value, -1), made.get(value, -1))) for value in made.keys() | used}
+
+
+def check_memory(variant, align):
+    """Where the buffers lie."""
+    buffers, count = variant["buffers"], len(variant["steps"])
+    for at, own in enumerate(buffers):
+        if own["offset"] < 0 or own["offset"] % align or own["bytes"] <= 0 or own["bytes"] % align:
+            yield f"{own['name']} is not in units of {align} bytes"
+        if not 0 <= own["first"] <= own["last"] < count:
+            yield f"{own['name']} is live in no step"
+        for other in buffers[:at]:
+            if (own["first"] <= other["last"] and other["first"] <= own["last"] and
+                    own["offset"] < other["offset"] + other["bytes"] and
+                    other["offset"] < own["offset"] + own["bytes"]):
+                yield f"{own['name']} overlaps {other['name']}"
+    peak = max((own["offset"] + own["bytes"] for own in buffers), default=0)
+    bound = max((sum(own["bytes"] for own in buffers if own["first"] <= step <= own["last"])
+                 for step in range(count)), default=0)
+    if not peak == bound == variant["workspace"]:
+        yield f"workspace {variant['workspace']}, peak {peak}, bound {bound}"
+
+
+def check_values(variant):
+    """What the buffers hold, and when."""
+    steps, life, home = variant["steps"], lives(variant), {}
+    for at, own in enumerate(variant["buffers"]):
+        for value in own["values"]:
+            if value in home:
+                yield f"value {value} lies in two buffers"
+            home[value] = at
+            if not own["first"] <= life[value][0] or not life[value][1] <= own["last"]:
+                yield (f"{own['name']} is live in steps {own['first']} to {own['last']}, "
+                       f"its value {value} in {life[value][0]} to {life[value][1]}")
+        if own["values"]:
+            first, last = min(life[value][0] for value in own["values"]), max(life[value][1] for value in own["values"])
+            if (own["first"], own["last"]) != (max(first, 0), last):
+                yield f"{own['name']} is live in steps {own['first']} to {own['last']}, needed in {first} to {last}"
+        order = sorted(own["values"], key=lambda value: life[value][0])
+        for k, value in enumerate(order[1:], 1):
+            op = steps[life[value][0]]["op"]
+            if op not in ("map", "fence"):
+                yield f"{op} makes value {value} in the memory of another"
+            if op == "map" and any(life[before][1] > life[value][0] for before in order[:k]):
+                yield f"value {value} writes over one in {own['name']} that is still read"
+    for at, step in enumerate(steps):
+        for k, value in enumerate(step["outputs"]):
+            outside = step["op"] == "fence" and step["inputs"][k] not in home
+            if value not in home and value not in variant["outputs"] and step["op"] != "write" and not outside:
+                yield f"value {value} of step {at} ({step['op']} {step['label']}) has no memory"
+
+
+def check_other(variant, workspaces):
+    """Buffers that hold no value: what a region works in, the second buffer of a loop, shadows of slots."""
+    left = [own for own in variant["buffers"] if not own["values"]]
+
+    def take(name, step, size):
+        for own in left:
+            if own["name"] == name and own["first"] == own["last"] == step and own["bytes"] >= size:
+                left.remove(own)
+                return True
+        return False
+
+    for at, step in enumerate(variant["steps"]):
+        if "calls" in step:
+            size = workspaces[step["calls"]]
+            if size and not take(step["calls"], at, size):
+                yield f"step {at}: {step['calls']} has no {size} bytes to work in"
+            if step["count"] > 1 and not take("second buffer", at, 1):
+                yield f"step {at}: the loop over {step['calls']} has no second buffer"
+    for own in left:
+        if (own["first"], own["last"]) != (0, len(variant["steps"]) - 1):
+            yield f"{own['name']} holds nothing"
+
+
+def check(plan):
+    workspaces = {}
+    for variant in plan["variants"]:
+        for fault in (*check_memory(variant, plan["align"]), *check_values(variant), *check_other(variant, workspaces)):
+            yield f"{variant['function']}: {fault}"
+        workspaces[variant["function"]] = variant["workspace"]
+
+
+def check_header(plan, text):
+    """The constants that tell the caller how large his blocks are."""
+    found = {name: int(number) for name, number in re.findall(r"^#define (\w+_BYTES) (\d+)", text, re.M)}
+    model = plan["model"].upper()
+    expected = {f"{model}_PARAM_BYTES": plan["parameters"] or plan["align"], # no block has 0 bytes
+                f"{model}_PACKED_BYTES": plan["packed"] or plan["align"]}
+    for variant in plan["variants"]:
+        entry, mode, fenced = re.fullmatch(r"(\w+?)_(eval|train)(_fenced)?", variant["function"]).groups()
+        if entry in plan["entries"]:
+            name = [model, *([] if entry == "forward" else [entry.upper()]), *(["TRAIN"] if mode == "train" else []),
+                    *(["FENCED"] if fenced else []), "WORKSPACE_BYTES"]
+            expected["_".join(name)] = plan["state"] + variant["workspace"]
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in found:
+            yield f"the header has no {name}"
+        elif name not in expected and name != f"{model}_STATE_BYTES":
+            yield f"the header has {name}, which the plan does not know"
+        elif name in expected and name in found and found[name] != expected[name]:
+            yield f"{name} is {found[name]}, expected {expected[name]}"
+
+
+def changed(plan):
+    """The plan with one buffer changed, for every buffer and change that must not go unseen."""
+    for v, variant in enumerate(plan["variants"]):
+        for b, own in enumerate(variant["buffers"]):
+            beside = [other["offset"] for k, other in enumerate(variant["buffers"]) if k != b and
+                      other["first"] <= own["last"] and own["first"] <= other["last"]]
+            changes = [("offset", offset) for offset in beside]
+            changes += [("offset", own["offset"] + 1), ("offset", variant["workspace"]), ("first", own["first"] + 1),
+                        ("last", own["last"] - 1), ("bytes", 0)]
+            changes += [("last", own["last"] + 1)] if own["values"] else []
+            changes += [("values", own["values"][1:])] if own["values"] else []
+            for key, value in changes:
+                other = copy.deepcopy(plan)
+                other["variants"][v]["buffers"][b][key] = value
+                yield f"{variant['function']}: {own['name']}: {key} {value}", other
+        other = copy.deepcopy(plan)
+        other["variants"][v]["workspace"] += plan["align"]
+        yield f"{variant['function']}: a larger workspace", other
+
+
+def main():
+    arguments = sys.argv[1:]
+    faults = arguments[0] == "--faults"
+    modc, spec, *options = arguments[faults:]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([modc, "generate", spec, *options, "--dump=plan.json", "-o", folder], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            print(done.stderr, file=sys.stderr)
+            return 2
+        plan = json.loads(done.stdout)
+        header = pathlib.Path(folder, plan["model"] + ".h").read_text()
+    said = [*check(plan), *check_header(plan, header)]
+    if faults:
+        said += [f"not noticed: {what}" for what, other in changed(plan) if not any(check(other))]
+    print("\n".join(said) or f"{spec}: {len(plan['variants'])} variants, "
+          f"{sum(len(variant['buffers']) for variant in plan['variants'])} buffers")
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -144,11 +144,12 @@ function(modc_vector_tests)
     foreach(line ${lines})
         string(REGEX MATCH "^[^ ]+" name ${line})
         set(command ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --jobs 1 ${name})
-        modc_test(vectors_${name} vectors ${command})
+        set(programs ${CMAKE_CURRENT_BINARY_DIR}/programs) # cases of one spec compile it once
+        modc_test(vectors_${name} vectors ${command} --keep ${programs}/plain)
         if(line MATCHES " --plan ") # tests/oracle/vectors.py sees to it that the algorithm is reached
             set_property(TEST vectors_${name} APPEND PROPERTY LABELS forced)
         endif()
-        modc_test(sanitize_${name} sanitize ${command})
+        modc_test(sanitize_${name} sanitize ${command} --keep ${programs}/sanitize)
         set_property(TEST vectors_${name} sanitize_${name} APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
         set_property(TEST sanitize_${name} APPEND PROPERTY ENVIRONMENT "CFLAGS=${sanitize}")
     endforeach()
@@ -184,9 +185,7 @@ function(modc_determinism_tests)
         set(other ${PROJECT_BINARY_DIR}/other)
     endif()
     if(compiler)
-        modc_test(determinism_build determinism sh -c
-                  "{ test -f \"$2/CMakeCache.txt\" || \"$1\" -S . -B \"$2\" -DCMAKE_C_COMPILER=\"$3\" -DMODC_TESTS=OFF; } && \"$1\" --build \"$2\" --target modc -j 2"
-                  build ${CMAKE_COMMAND} ${other} ${compiler})
+        modc_test(determinism_build determinism tests/support/other_modc.sh ${CMAKE_COMMAND} ${other} ${compiler})
         set_tests_properties(determinism_build PROPERTIES FIXTURES_SETUP other_modc PROCESSORS 2)
     endif()
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}

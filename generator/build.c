@@ -233,13 +233,29 @@ static enum dtype result_dtype(struct eval *eval, const struct ev *const *operan
     return (enum dtype)dtype;
 }
 
+/* An integer that its narrow type cannot hold is refused, as by PyTorch: unsigned types take negative ones. */
+static bool number_fits(struct eval *eval, const struct ev *x, enum dtype dtype)
+{
+    int bits = 8 * dtype_rows[dtype].bytes;
+    int64_t integer, high, low;
+
+    if (x->kind != EV_INT || !dtype_is_int(dtype) || bits == 64 || !dim_is_const(x->dim, &integer))
+        return true;
+    high = dtype == DTYPE_UINT8 ? 255 : ((int64_t)1 << (bits - 1)) - 1;
+    low = dtype == DTYPE_UINT8 ? -255 : -high - 1;
+    if (integer >= low && integer <= high)
+        return true;
+    diag_error(eval->cx, x->loc, "%lld does not fit the tensor's type %s", (long long)integer, dtype_rows[dtype].name);
+    return false;
+}
+
 /* The node of one operand, cast to `dtype`; tensors are gathered in `tensors`. */
 static int operand_node(struct eval *eval, struct dag *dag, const struct ev *x, enum dtype dtype,
                         struct value **tensors, int *count)
 {
     struct arena *arena = &eval->cx->arena;
     struct dag_node node = {.args = {-1, -1, -1}, .dtype = DTYPE_INT64};
-    int64_t integer;
+    int64_t integer = 0;
 
     if (x->kind == EV_TENSOR) {
         tensors[*count] = x->tensor;
@@ -254,19 +270,12 @@ static int operand_node(struct eval *eval, struct dag *dag, const struct ev *x, 
     }
     node.prim = PRIM_CONST;
     node.dtype = dtype;
-    if (x->kind == EV_FLOAT)
-        node.number = x->number;
-    else
-        node.number = (double)(x->kind == EV_BOOL ? x->integer : integer);
-    node.integer = x->kind == EV_FLOAT ? (int64_t)x->number : x->kind == EV_BOOL ? x->integer : integer;
-    if (dtype_is_float(dtype)) {
-        node.number = dtype_round(dtype, node.number);
-        node.integer = 0;
-    } else {
-        node.number = 0;
-        if (dtype == DTYPE_BOOL)
-            node.integer = node.integer != 0;
-    }
+    if (x->kind != EV_FLOAT)
+        ev_get_int(x, &integer);
+    if (dtype_is_float(dtype))
+        node.number = dtype_round(dtype, x->kind == EV_FLOAT ? x->number : (double)integer);
+    else /* a float would have made the operands meet in a floating type */
+        node.integer = dtype == DTYPE_BOOL ? integer != 0 : integer;
     return dag_add(arena, dag, node);
 }
 
@@ -333,6 +342,8 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
             return ev_bad(loc);
         }
     }
+    if (!number_fits(eval, a, dtype) || !number_fits(eval, b, dtype))
+        return ev_bad(loc);
     x = operand_node(eval, dag, a, dtype, tensors, &count);
     if (prim == PRIM_POW && b->kind != EV_TENSOR && ev_get_number(b, &exponent))
         result = power_node(eval, dag, x, dtype, exponent);
@@ -389,6 +400,9 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
 
     struct dag *dag = dag_new(arena, 0);
 
+    for (int i = 0; i < row->tensors; i++)
+        if (!number_fits(eval, &args[i], dtype))
+            return ev_bad(loc);
     for (int i = 0; i < row->tensors; i++)
         nodes[i] = operand_node(eval, dag, &args[i], dtype, tensors, &used);
     dag->result = dag_inline(arena, dag, elementwise_dag(eval->cx, row, dtype, numbers), nodes);

@@ -728,7 +728,7 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
             text_printf(&text, "%s'%s'", i ? ", " : "", module->children[i]->name);
         diag_hint(eval->cx, "it has %s", text.data);
     } else if (module->spec_class) {
-        diag_hint(eval->cx, "modules, parameters, buffers and state are declared under these keys");
+        diag_hint(eval->cx, "declare it under 'modules:', 'parameters:', 'buffers:' or 'state:'");
     }
     return ev_bad(loc);
 }

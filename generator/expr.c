@@ -558,10 +558,24 @@ static bool enter(struct parser *p)
 static struct expr *parse_conditional(struct parser *p);
 static struct expr *parse_item(struct parser *p);
 
+/* Operators of Python that a spec does not have. */
+static bool refuse_operator(struct parser *p)
+{
+    bool is = is_name(p, "is");
+
+    if (!is && !is_name(p, "in") && !is_name(p, "not"))
+        return false;
+    if (fail(p, p->token.loc, "there is no operator '%s' here", p->token.text) && is)
+        diag_hint(p->cx, "compare with == and !=");
+    return true;
+}
+
 static bool close_bracket(struct parser *p, const char *open, struct loc open_loc, const char *close)
 {
     if (take_symbol(p, close))
         return true;
+    if (refuse_operator(p))
+        return false;
     if (p->token.kind == TOKEN_END) {
         if (fail(p, open_loc, "'%s' is never closed", open))
             hint_comment(p);
@@ -985,7 +999,7 @@ static struct expr *parse_conditional(struct parser *p)
         next(p);
         expr->a = adopt(p, expr, a);
         expr->b = adopt(p, expr, parse_binary(p, OR));
-        if (!is_name(p, "else"))
+        if (!is_name(p, "else") && !refuse_operator(p))
             fail(p, p->token.loc, "expected 'else', found %s", found(p));
         next(p);
         expr->c = adopt(p, expr, parse_conditional(p));
@@ -1099,10 +1113,11 @@ static void expect_end(struct parser *p)
             diag_hint(p->cx, "a comparison is written '=='");
     } else if (is_symbol(p, ")") || is_symbol(p, "]")) {
         fail(p, p->token.loc, "'%s' closes nothing", p->token.text);
-    } else if (is_name(p, "in") || is_name(p, "is") || is_name(p, "not")) {
-        fail(p, p->token.loc, "there is no operator '%s' here", p->token.text);
-    } else {
-        fail(p, p->token.loc, "expected an operator or the end, found %s", found(p));
+    } else if (!refuse_operator(p)) {
+        bool colon = is_symbol(p, ":");
+
+        if (fail(p, p->token.loc, "expected an operator or the end, found %s", found(p)) && colon)
+            diag_hint(p->cx, "annotations and blocks have no place in a spec");
     }
 }
 

@@ -559,6 +559,11 @@ static struct ev fn_cat(struct eval *eval, struct ev *args, int count, struct lo
         if (!need_tensor(eval, "cat", &args[0].items[i]))
             return BAD;
         inputs[i] = args[0].items[i].tensor;
+        if (inputs[i]->ndim == 0) {
+            diag_error(eval->cx, args[0].items[i].loc, "cat takes tensors with dimensions, found a single number");
+            diag_hint(eval->cx, "give it one first, as x.reshape(1)");
+            return BAD;
+        }
         dtype = i == 0 ? inputs[0]->dtype : dtype_promote(dtype, inputs[i]->dtype);
     }
     if (!need_axis(eval, "cat", &args[1], inputs[0]->ndim, &axis))

@@ -531,7 +531,9 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
         return call_children(eval, module, call);
     if (!row->forward) {
         diag_error(eval->cx, call->loc, "%s cannot be called", row->name);
-        if (row->container != LAYER_PLAIN)
+        if (row->container == LAYER_MODULE_DICT && isdigit((unsigned char)module->name[0]))
+            diag_hint(eval->cx, "modules in a list have no names: leave out the '- ', or the name");
+        else if (row->container != LAYER_PLAIN)
             diag_hint(eval->cx, row->container == LAYER_MODULE_LIST ? "call its children: %s[0](x)"
                                                                    : "call its children: %s.NAME(x)",
                       module->path);

@@ -28,9 +28,9 @@ struct reader {
 
 /* Names in C --------------------------------------------------------------------------------------------- */
 
-/* Keywords of C and C++, and words that headers or compilers define as macros. */
+/* Keywords of C and C++, words that headers or compilers define as macros, and the head of emitted structs. */
 static const char c_words[] =
-    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto bitand "
+    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto base bitand "
     "bitor bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield "
     "compl complex concept const const_cast consteval constexpr constinit continue decltype default "
     "delete do double dynamic_cast else enum errno explicit export extern false far float for friend "
@@ -458,7 +458,10 @@ static void add_device(struct reader *r, const char *text, struct loc loc)
             diag_error(r->cx, loc, "the device '%s' is chosen when the model runs; a spec says cuda", text);
         } else {
             diag_error(r->cx, loc, "there is no device '%s': modc has cpu and cuda", text);
-            diag_hint_nearest(r->cx, text, has, COUNT(has));
+            if (strcmp(text, "gpu") == 0)
+                diag_hint(r->cx, "did you mean 'cuda'?");
+            else
+                diag_hint_nearest(r->cx, text, has, COUNT(has));
         }
         return;
     }

@@ -19,6 +19,9 @@ import torch
 import modc_run
 import random_specs
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import bound  # noqa: E402
+
 
 def check(modc, folder, run, timeout):
     """None, or what went wrong and how to see it again."""
@@ -27,6 +30,31 @@ def check(modc, folder, run, timeout):
     options += ["--keep", str(folder / kept)]  # one for all runs of the spec with the same plan
     state = run["state"] and str(folder / run["state"])
     return modc_run.check(modc, str(folder / "spec.yaml"), options, state, timeout)
+
+
+def check_plan(modc, folder):
+    """None, or what tests/support/bound.py says of the workspaces."""
+    try:
+        said = bound.faults_of(modc, str(folder / "spec.yaml"))
+    except RuntimeError:  # a run says why
+        return None
+    return "\n      ".join(["the plan is not as it should be", *said]) if said else None
+
+
+def report(seed, folder, found, futures, command):
+    """Prints how a spec went; whether all its runs are as they should be."""
+    faults = [(name, future.result()) for name, future in zip([run["name"] for run in found["runs"]] + ["plan"], futures)]
+    faults = [(name, fault) for name, fault in faults if fault]
+    names = ", ".join(run["name"] for run in found["runs"])
+    print(f"seed {seed}: {found['kind']}, {found['dtype']}, {names}: {'FAILED' if faults else 'ok'}", flush=True)
+    for name, fault in faults:
+        print(f"   {name}: {fault}", flush=True)
+    if faults:
+        print(f"   spec: {folder / 'spec.yaml'}\n   all of it again: python3 tests/oracle/live.py --modc "
+              f"{shlex.quote(command)} --seed {seed} --count 1", flush=True)
+    else:
+        shutil.rmtree(folder)
+    return not faults
 
 
 def main():
@@ -45,30 +73,20 @@ def main():
         return 2
     keep = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="modc-live-")).absolute()
     print(f"torch {torch.__version__}, seeds {args.seed} to {args.seed + args.count - 1}, {args.modc}", flush=True)
-    specs = runs = failed = 0
+    runs, good, work = 0, [], []
     with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
-        work = []
         for seed in range(args.seed, args.seed + args.count):
             folder = keep / f"seed-{seed}"
             found = random_specs.write(seed, folder)
+            runs += len(found["runs"])
             work.append((seed, folder, found,
-                         [pool.submit(check, modc, folder, run, args.timeout) for run in found["runs"]]))
-        for seed, folder, found, futures in work:
-            faults = [(run["name"], future.result()) for run, future in zip(found["runs"], futures)]
-            specs, runs = specs + 1, runs + len(faults)
-            faults = [(name, fault) for name, fault in faults if fault]
-            names = ", ".join(run["name"] for run in found["runs"])
-            result = "FAILED" if faults else "ok"
-            print(f"seed {seed}: {found['kind']}, {found['dtype']}, {names}: {result}", flush=True)
-            for name, fault in faults:
-                print(f"   {name}: {fault}", flush=True)
-            if faults:
-                failed += 1
-                print(f"   spec: {folder / 'spec.yaml'}\n   all of it again: python3 tests/oracle/live.py --modc "
-                      f"{shlex.quote(args.modc)} --seed {seed} --count 1", flush=True)
-            else:
-                shutil.rmtree(folder)
-    print(f"torch {torch.__version__}: {specs} specs, {runs} runs, {failed} specs failed"
+                         [*(pool.submit(check, modc, folder, run, args.timeout) for run in found["runs"]),
+                          pool.submit(check_plan, modc, folder)]))
+            if len(work) > args.jobs:  # the next specs are drawn while these run
+                good.append(report(*work.pop(0), args.modc))
+        good += [report(*rest, args.modc) for rest in work]
+    failed = good.count(False)
+    print(f"torch {torch.__version__}: {len(good)} specs, {runs} runs, {failed} specs failed"
           + (f", kept in {keep}" if failed else ""))
     if not failed and not args.keep:
         keep.rmdir()

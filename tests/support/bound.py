@@ -117,11 +117,12 @@ def check_header(plan, text):
     expected = {f"{model}_PARAM_BYTES": plan["parameters"] or plan["align"], # no block has 0 bytes
                 f"{model}_PACKED_BYTES": plan["packed"] or plan["align"]}
     for variant in plan["variants"]:
-        entry, mode, fenced = re.fullmatch(r"(\w+?)_(eval|train)(_fenced)?", variant["function"]).groups()
+        match = re.fullmatch(r"(\w+?)_(eval|train)(_fenced)?", variant["function"])
+        entry, mode, fenced = match.groups() if match else (None, None, None)
         if entry in plan["entries"]:
             name = [model, *([] if entry == "forward" else [entry.upper()]), *(["TRAIN"] if mode == "train" else []),
                     *(["FENCED"] if fenced else []), "WORKSPACE_BYTES"]
-            expected["_".join(name)] = plan["state"] + variant["workspace"]
+            expected["_".join(name)] = plan["state"] + variant["workspace"] or plan["align"]
     for name in sorted(expected.keys() | found.keys()):
         if name not in found:
             yield f"the header has no {name}"
@@ -151,18 +152,27 @@ def changed(plan):
         yield f"{variant['function']}: a larger workspace", other
 
 
+def planned(modc, spec, options=()):
+    """(plan, text of the header). `modc` is a list of words."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([*modc, "generate", spec, *options, "--dump=plan.json", "-o", folder], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        plan = json.loads(done.stdout)
+        return plan, pathlib.Path(folder, plan["model"] + ".h").read_text()
+
+
+def faults_of(modc, spec, options=()):
+    plan, header = planned(modc, spec, options)
+    return [*check(plan), *check_header(plan, header)]
+
+
 def main():
     arguments = sys.argv[1:]
     faults = arguments[0] == "--faults"
     modc, spec, *options = arguments[faults:]
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([modc, "generate", spec, *options, "--dump=plan.json", "-o", folder], capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            print(done.stderr, file=sys.stderr)
-            return 2
-        plan = json.loads(done.stdout)
-        header = pathlib.Path(folder, plan["model"] + ".h").read_text()
+    plan, header = planned([modc], spec, options)
     said = [*check(plan), *check_header(plan, header)]
     if faults:
         said += [f"not noticed: {what}" for what, other in changed(plan) if not any(check(other))]

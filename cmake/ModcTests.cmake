@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
-# Labels: unit, header, golden, errors, planner, determinism, vectors, forced (vectors with --plan), compile, sanitize, api,
-# aarch64 or long.
+# Labels: unit, header, golden, errors, planner, determinism, vectors, forced (vectors with --plan), variants, aarch64,
+# sanitize, compile, api or long.
 
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -165,7 +165,7 @@ function(modc_planner_tests)
     foreach(spec ${specs})
         modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py $<TARGET_FILE:modc> ${spec})
     endforeach()
-    foreach(spec specs/cartpole/policy.yaml tests/specs/blocks.yaml tests/specs/stream.yaml)
+    foreach(spec specs/cartpole/policy.yaml tests/specs/blocks_bare.yaml tests/specs/stream.yaml)
         modc_test(planner_faults_${spec} planner
                   ${MODC_PYTHON} tests/support/bound.py --faults $<TARGET_FILE:modc> ${spec})
     endforeach()
@@ -231,7 +231,7 @@ function(modc_api_test name program)
     set_property(TEST api_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}" ${api_ENV})
 endfunction()
 
-# The API of emitted code, and its numbers at every level of this kind of machine.
+# The API of emitted code.
 function(modc_api_tests)
     set(cnn specs/digits/cnn.yaml)
     set(policy specs/cartpole/policy.yaml)
@@ -247,29 +247,46 @@ function(modc_api_tests)
     endif()
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
+    modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(dlopen dlopen.c ${policy} ENV "SHARED=1")
     if(MODC_CXX)
         modc_api_test(cpp cpp.cc ${cnn} ${policy})
     endif()
+endfunction()
 
-    if(MODC_PYTHON)
-        modc_machine_test(scalar "-DMODC_LANES=1" cnn_5)
+# modc_variant_tests(CASES...): vectors by the other compiler, for every width of vectors that the emitted text chooses
+# from and this machine has.
+function(modc_variant_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+        find_program(MODC_GCC NAMES gcc DOC "Second C compiler for tests of emitted code")
+        modc_variant_test(gcc "${MODC_GCC}" "-O2 -march=native" ${ARGN})
+    else()
+        modc_variant_test(clang "${MODC_CLANG}" "-O2 -march=native" ${ARGN})
+    endif()
+    modc_variant_test(scalar ${CMAKE_C_COMPILER} "-O2 -DMODC_LANES=1" ${ARGN})
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         foreach(level x86-64 x86-64-v3 x86-64-v4)
-            modc_machine_test(${level} "-march=${level}" cnn_5 policy_17 blocks16_7)
+            modc_variant_test(${level} ${CMAKE_C_COMPILER} "-O2 -march=${level}" ${ARGN})
         endforeach()
     endif()
 endfunction()
 
-# modc_machine_test(NAME FLAGS CASES...): vectors, compiled with these flags, if this machine can run it.
-function(modc_machine_test name flags)
+# modc_variant_test(NAME COMPILER FLAGS CASES...): if there is this compiler, and this machine can run what it makes.
+function(modc_variant_test name compiler flags)
     set(CMAKE_REQUIRED_FLAGS ${flags})
-    string(MAKE_C_IDENTIFIER MODC_RUNS_level_${name} variable)
+    string(MAKE_C_IDENTIFIER MODC_RUNS_variant_${name} variable)
     check_c_source_runs("${MODC_CPU_CHECK}" ${variable})
-    if(${variable})
-        modc_test(api_machine_${name} api ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --jobs 1
-                  ${ARGN})
-        set_property(TEST api_machine_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O3 ${flags}")
+    if(NOT compiler OR NOT ${variable})
+        return()
     endif()
+    foreach(case ${ARGN})
+        modc_test(variant_${name}_${case} variants ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc>
+                  --jobs 1 --keep ${CMAKE_CURRENT_BINARY_DIR}/programs/${name} ${case})
+        set_property(TEST variant_${name}_${case} PROPERTY ENVIRONMENT "CC=${compiler}" "CFLAGS=${flags}")
+    endforeach()
 endfunction()
 
 # modc_aarch64_tests(CASES...): of tests/vectors/cases.txt, cross-compiled and emulated.
@@ -291,12 +308,13 @@ function(modc_firmware_tests)
         return()
     endif()
     set(m4 "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
+    set(m33 "-mcpu=cortex-m33 -mfloat-abi=soft")
     set(m0 "-mcpu=cortex-m0")
     foreach(words ${ARGN})
         separate_arguments(words UNIX_COMMAND ${words})
         list(GET words 0 spec)
         get_filename_component(name ${spec} NAME_WE)
-        foreach(chip m4 m0)
+        foreach(chip m4 m33 m0)
             modc_test(firmware_${name}_${chip} compile tests/support/firmware.sh $<TARGET_FILE:modc>
                       ${CMAKE_CURRENT_BINARY_DIR}/firmware/${name}_${chip} ${words})
             set_property(TEST firmware_${name}_${chip} PROPERTY ENVIRONMENT "CC=${MODC_ARM}" "CFLAGS=${${chip}}")
@@ -307,7 +325,8 @@ endfunction()
 # Random specs against the PyTorch that is installed.
 function(modc_long_tests)
     if(MODC_LONG_TESTS AND MODC_PYTHON)
-        modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc>)
-        set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+        modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --count 6)
+        set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2
+                             ENVIRONMENT "CC=${CMAKE_C_COMPILER};CFLAGS=-O1 -march=native")
     endif()
 endfunction()

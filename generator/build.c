@@ -301,6 +301,15 @@ static int power_node(struct eval *eval, struct dag *dag, int base, enum dtype d
     return -1;
 }
 
+/* An integer constant with a zero among its elements. */
+static bool holds_zero(const struct value *value)
+{
+    for (int64_t i = 0; value->constant && i < tensor_count(value->constant); i++)
+        if (value->constant->data[i].i == 0)
+            return true;
+    return false;
+}
+
 struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label, const struct ev *a,
                        const struct ev *b)
 {
@@ -328,11 +337,9 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
     if (dtype == DTYPE_BOOL && (prim == PRIM_FLOORDIV || prim == PRIM_MOD || prim == PRIM_POW))
         dtype = DTYPE_INT64;
     if ((prim == PRIM_FLOORDIV || prim == PRIM_MOD) && !dtype_is_float(dtype)) {
-        union scalar divisor;
         int64_t integer;
 
-        if (b->kind == EV_TENSOR ? single(b->tensor, &divisor) && divisor.i == 0
-                                 : ev_get_int(b, &integer) && integer == 0) {
+        if (b->kind == EV_TENSOR ? holds_zero(b->tensor) : ev_get_int(b, &integer) && integer == 0) {
             diag_error(eval->cx, b->loc, "integer division by zero");
             return ev_bad(loc);
         }
@@ -349,7 +356,8 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
         result = power_node(eval, dag, x, dtype, exponent);
     if (result < 0) {
         if (prim == PRIM_POW && !dtype_is_float(dtype)) {
-            diag_error(eval->cx, loc, "integer tensors can be raised to 1, 2 and 3 alone");
+            diag_error(eval->cx, loc,
+                       "integer powers other than 1, 2 and 3 are not supported yet by this version of modc");
             diag_hint(eval->cx, "convert with .float() first");
             return ev_bad(loc);
         }

@@ -564,7 +564,7 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
 {
     const char *call = call_variable(e, variant, op);
     const char *module = module_constant(e, op->fence.module);
-    const char *array = arena_format(&e->cx->arena, "%s_%s", call, op->fence.post ? "out" : "in");
+    const char *array = arena_format(&e->cx->arena, "%s_%s_slots", call, op->fence.post ? "out" : "in");
     int first = op->fence.post ? op->fence.inputs : 0;
 
     text_printf(out, "\n    /* %s of %s */\n", op->fence.post ? "forward hooks" : "forward pre-hooks",

@@ -382,9 +382,20 @@ static bool ev_equal(const struct ev *a, const struct ev *b)
     }
 }
 
+/* A size where a truth value must be known. */
+static struct ev depends_on_sizes(struct eval *eval, struct loc loc, const struct ev *value)
+{
+    diag_error(eval->cx, loc, "'%s' depends on sizes that are only known at run time",
+               dim_text(&eval->cx->arena, value->dim));
+    diag_hint(eval->cx, "conditions must be known while generating; make the size a constant");
+    return ev_bad(loc);
+}
+
 static struct ev operand_fault(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
                                const struct ev *b)
 {
+    if ((op == OP_AND || op == OP_OR) && a->kind == EV_INT)
+        return depends_on_sizes(eval, loc, a);
     diag_error(eval->cx, loc, "'%s' does not take %s and %s", expr_op_text(op), ev_kind_text(a), ev_kind_text(b));
     if ((op == OP_AND || op == OP_OR) && (a->kind == EV_TENSOR || b->kind == EV_TENSOR))
         diag_hint(eval->cx, "'%s' takes what is known while generating; for tensors write '%s'", expr_op_text(op),
@@ -398,7 +409,7 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     int64_t out;
 
     return (op == OP_ADD && __builtin_add_overflow(a, b, &out)) || (op == OP_SUB && __builtin_sub_overflow(a, b, &out)) ||
-           (op == OP_MUL && __builtin_mul_overflow(a, b, &out));
+           (op == OP_MUL && __builtin_mul_overflow(a, b, &out)) || (op == OP_FLOORDIV && a == INT64_MIN && b == -1);
 }
 
 static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
@@ -468,6 +479,10 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
         }
         break;
     case OP_POW:
+        if (known && i == 0 && j < 0) {
+            diag_error(eval->cx, loc, "division by zero: 0 to a negative power");
+            return ev_bad(loc);
+        }
         if (known && j >= 0) {
             int64_t power = 1;
 
@@ -532,6 +547,10 @@ static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op o
         }
         return ev_float(loc, op == OP_DIV ? x / y : floor(x / y));
     case OP_POW:
+        if (x == 0 && y < 0) {
+            diag_error(eval->cx, loc, "division by zero: 0 to a negative power");
+            return ev_bad(loc);
+        }
         return ev_float(loc, pow(x, y));
     case OP_EQ:
         return ev_bool(loc, x == y);
@@ -622,6 +641,8 @@ static struct ev eval_unary(struct eval *eval, struct scope *scope, const struct
     if (expr->op == OP_NOT) {
         if (ev_get_bool(&a, &truth))
             return ev_bool(expr->loc, !truth);
+        if (a.kind == EV_INT)
+            return depends_on_sizes(eval, expr->loc, &a);
     } else if (a.kind == EV_TENSOR) {
         struct value *x = a.tensor;
         struct dag *dag = dag_new(&eval->cx->arena, 1);
@@ -719,7 +740,9 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
     if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
         return ev_bad(loc);
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
-    if (diag_nearest(name, known, count)) {
+    if (strcmp(name, "forward") == 0) {
+        diag_hint(eval->cx, "call the module itself");
+    } else if (diag_nearest(name, known, count)) {
         diag_hint_nearest(eval->cx, name, known, count);
     } else if (module->child_count > 0 && module->child_count <= 8 && !module->spec_class) {
         struct text text = text_new(&eval->cx->arena);
@@ -884,6 +907,9 @@ static struct value *index_slice(struct eval *eval, struct value *value, int axi
             diag_hint(eval->cx, "PyTorch refuses negative steps too");
         return NULL;
     }
+
+    if (step > (int64_t)1 << 40) /* further than any dimension goes, and so is this */
+        step = (int64_t)1 << 40;
 
     const struct dim *start = slice_bound(eval, &slice->items[0], extent, zero);
     const struct dim *stop = slice_bound(eval, &slice->items[1], extent, extent);
@@ -1481,14 +1507,10 @@ static struct ev eval_if(struct eval *eval, struct scope *scope, const struct ex
     if (condition.kind == EV_BAD)
         return condition;
     if (!ev_get_bool(&condition, &truth)) {
-        if (condition.kind == EV_INT) {
-            diag_error(eval->cx, expr->b->loc, "'%s' depends on sizes that are only known at run time",
-                       dim_text(&eval->cx->arena, condition.dim));
-            diag_hint(eval->cx, "conditions must be known while generating; make the size a constant");
-        } else {
-            diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
-                       ev_kind_text(&condition));
-        }
+        if (condition.kind == EV_INT)
+            return depends_on_sizes(eval, expr->b->loc, &condition);
+        diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
+                   ev_kind_text(&condition));
         if (condition.kind == EV_TENSOR)
             diag_hint(eval->cx, "where(condition, a, b) chooses by a tensor");
         return ev_bad(expr->loc);

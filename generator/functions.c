@@ -195,10 +195,15 @@ static struct ev fn_linear(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     input = args[0].tensor;
     weight = args[1].tensor;
-    if (weight->ndim != 2 || input->ndim == 0 || !dim_equal(input->dims[input->ndim - 1], weight->dims[1])) {
+    if (weight->ndim != 2) {
+        diag_error(eval->cx, args[1].loc, "linear: the weight must have two dimensions, found %s",
+                   shape_text(&eval->cx->arena, weight->ndim, weight->dims));
+        return BAD;
+    }
+    if (input->ndim == 0 || !dim_equal(input->dims[input->ndim - 1], weight->dims[1])) {
         diag_error(eval->cx, loc, "linear: the last dimension of %s must be %s, as the weight is %s",
                    shape_text(&eval->cx->arena, input->ndim, input->dims),
-                   weight->ndim == 2 ? dim_text(&eval->cx->arena, weight->dims[1]) : "in_features",
+                   dim_text(&eval->cx->arena, weight->dims[1]),
                    shape_text(&eval->cx->arena, weight->ndim, weight->dims));
         return BAD;
     }
@@ -359,8 +364,8 @@ static struct ev fn_avg_pool2d(struct eval *eval, struct ev *args, int count, st
         !need_bool(eval, "count_include_pad", &args[5], &include_pad) ||
         (args[6].kind != EV_NONE && !need_int(eval, "divisor_override", &args[6], &divisor)))
         return BAD;
-    if (args[6].kind != EV_NONE && divisor == 0) {
-        diag_error(eval->cx, args[6].loc, "avg_pool2d: divisor_override must not be zero");
+    if (args[6].kind != EV_NONE && (divisor == 0 || divisor > INT32_MAX || divisor < -INT32_MAX)) {
+        diag_error(eval->cx, args[6].loc, "avg_pool2d: divisor_override must be a nonzero 32-bit integer");
         return BAD;
     }
     return pool2d(eval, loc, "avg_pool2d", POOL_AVG, args, NULL, ceil_mode, include_pad, (int)divisor);
@@ -381,6 +386,10 @@ static struct ev fn_layer_norm(struct eval *eval, struct ev *args, int count, st
         !need_shape(eval, "normalized_shape", &args[1], NULL, dims, &n))
         return BAD;
     inputs[0] = args[0].tensor;
+    if (n == 0) {
+        diag_error(eval->cx, args[1].loc, "layer_norm: normalized_shape must have at least one dimension");
+        return BAD;
+    }
     for (int i = 0; i < n; i++) {
         if (n > inputs[0]->ndim || !dim_equal(dims[i], inputs[0]->dims[inputs[0]->ndim - n + i])) {
             diag_error(eval->cx, loc, "layer_norm: the last dimensions of %s must be normalized_shape=%s",
@@ -395,9 +404,14 @@ static struct ev fn_layer_norm(struct eval *eval, struct ev *args, int count, st
         if (!need_tensor(eval, "layer_norm", &args[i]))
             return BAD;
         inputs[used++] = args[i].tensor;
+        if (dtype_is_float(inputs[0]->dtype) && args[i].tensor->dtype != inputs[0]->dtype) {
+            diag_error(eval->cx, loc, "layer_norm: the input is %s, the %s is %s", dtype_rows[inputs[0]->dtype].name,
+                       i == 2 ? "weight" : "bias", dtype_rows[args[i].tensor->dtype].name);
+            return BAD;
+        }
     }
     if (!ev_get_number(&args[4], &eps)) {
-        diag_error(eval->cx, args[4].loc, "eps must be a number, found %s", ev_kind_text(&args[4]));
+        diag_error(eval->cx, args[4].loc, "layer_norm: eps must be a number, found %s", ev_kind_text(&args[4]));
         return BAD;
     }
     op = op_new(eval, GRAPH_OP_NORM, "layer_norm", inputs, used);
@@ -433,7 +447,7 @@ static struct ev fn_dropout(struct eval *eval, struct ev *args, int count, struc
 
     if (!need_tensor(eval, "dropout", &args[0]) || !need_bool(eval, "training", &args[2], &training))
         return BAD;
-    if (!ev_get_number(&args[1], &p) || p < 0 || p > 1) {
+    if (!ev_get_number(&args[1], &p) || !(p >= 0 && p <= 1)) {
         diag_error(eval->cx, args[1].loc, "dropout probability has to be between 0 and 1, but got %s",
                    ev_text(eval, &args[1]));
         return BAD;
@@ -483,6 +497,19 @@ static struct ev fn_check_ndim(struct eval *eval, struct ev *args, int count, st
     if (x->ndim != ndim || !dim_equals(x->dims[1], channels)) {
         diag_error(eval->cx, loc, "BatchNorm2d takes (N, %lld, H, W), found %s", (long long)channels,
                    shape_text(&eval->cx->arena, x->ndim, x->dims));
+        return BAD;
+    }
+    return ev_none(loc);
+}
+
+static struct ev fn_check_float(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "input", &args[0]))
+        return BAD;
+    if (!dtype_is_float(args[0].tensor->dtype)) {
+        diag_error(eval->cx, loc, "%s is not defined for %s", outer(eval, "this"), dtype_rows[args[0].tensor->dtype].name);
+        diag_hint(eval->cx, "convert first, as x.float()");
         return BAD;
     }
     return ev_none(loc);
@@ -662,6 +689,21 @@ static struct ev fn_transpose(struct eval *eval, struct ev *args, int count, str
     for (int i = 0; i < MAX_DIMS; i++)
         perm[i] = i == a ? b : i == b ? a : i;
     return ev_tensor(loc, build_permute(eval, loc, args[0].tensor, perm));
+}
+
+static struct ev fn_t(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int swap[MAX_DIMS] = {1, 0};
+    (void)count;
+
+    if (!need_tensor(eval, "t", &args[0]))
+        return BAD;
+    if (args[0].tensor->ndim > 2) {
+        diag_error(eval->cx, loc, "t takes a tensor of at most two dimensions, found %s",
+                   shape_text(&eval->cx->arena, args[0].tensor->ndim, args[0].tensor->dims));
+        return BAD;
+    }
+    return args[0].tensor->ndim < 2 ? args[0] : ev_tensor(loc, build_permute(eval, loc, args[0].tensor, swap));
 }
 
 static struct ev fn_unsqueeze(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -866,10 +908,20 @@ static struct ev fn_to(struct eval *eval, struct ev *args, int count, struct loc
 
 /* ---- reductions ------------------------------------------------------------------------------------------- */
 
+static bool need_one_axis(struct eval *eval, const char *what, const struct ev *arg)
+{
+    if (arg->kind != EV_TUPLE)
+        return true;
+    diag_error(eval->cx, arg->loc, "%s takes one dimension, found %s", outer(eval, what), ev_text(eval, arg));
+    return false;
+}
+
 static struct ev reduce(struct eval *eval, struct ev *args, struct loc loc, const char *what, enum reduce_kind kind)
 {
     bool axes[MAX_DIMS], keepdim;
 
+    if ((kind == REDUCE_PROD || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) && !need_one_axis(eval, what, &args[1]))
+        return BAD;
     if (!need_tensor(eval, what, &args[0]) || !need_axes(eval, what, &args[1], args[0].tensor->ndim, axes) ||
         !need_bool(eval, "keepdim", &args[2], &keepdim))
         return BAD;
@@ -910,6 +962,8 @@ static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count,
     for (int i = 0; i < args[0].tensor->ndim; i++)
         if (axes[i])
             product = dim_mul(arena, product, args[0].tensor->dims[i]);
+    if (dim_equals(product, 0)) /* the mean of nothing */
+        return ev_float(loc, NAN);
     return ev_dim(loc, product);
 }
 
@@ -925,11 +979,11 @@ static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, con
         return BAD;
     if (args[1].kind == EV_TENSOR)
         return build_binary(eval, loc, max ? PRIM_MAX : PRIM_MIN, max ? "maximum" : "minimum", &args[0], &args[1]);
-    if (!need_bool(eval, "keepdim", &args[2], &keepdim) ||
+    if (!need_bool(eval, "keepdim", &args[2], &keepdim) || !need_one_axis(eval, what, &args[1]) ||
         !need_axes(eval, what, &args[1], args[0].tensor->ndim, axes))
         return BAD;
     items[0] = ev_tensor(loc, build_reduce(eval, loc, args[0].tensor, kind, axes, keepdim));
-    if (args[1].kind == EV_NONE)
+    if (args[1].kind == EV_NONE || items[0].kind == EV_BAD)
         return items[0];
     items[1] = ev_tensor(loc, build_reduce(eval, loc, args[0].tensor, max ? REDUCE_ARGMAX : REDUCE_ARGMIN, axes, keepdim));
     out = ev_tuple(eval, loc, items, 2);
@@ -1002,15 +1056,21 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
     return ev_tensor(loc, build_const(eval, loc, out));
 }
 
-static struct ev filled(struct eval *eval, struct ev *shape, struct ev *value, struct ev *type, struct loc loc)
+static struct ev filled(struct eval *eval, const char *what, struct ev *shape, struct ev *value, struct ev *type,
+                        struct loc loc)
 {
     const struct dim *dims[MAX_DIMS];
     struct value *scalar;
     enum dtype dtype;
     int ndim;
 
-    if (!need_shape(eval, "a shape", shape, NULL, dims, &ndim))
+    if (!need_shape(eval, what, shape, NULL, dims, &ndim))
         return BAD;
+    if ((value->kind != EV_TENSOR || value->tensor->ndim > 0) && value->kind != EV_INT && value->kind != EV_FLOAT &&
+        value->kind != EV_BOOL) {
+        diag_error(eval->cx, value->loc, "%s takes a number, found %s", what, ev_text(eval, value));
+        return BAD;
+    }
     scalar = build_scalar(eval, loc, value);
     if (!scalar || !need_dtype(eval, type, scalar->dtype, &dtype))
         return BAD;
@@ -1021,21 +1081,21 @@ static struct ev filled(struct eval *eval, struct ev *shape, struct ev *value, s
 static struct ev fn_full(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
-    return filled(eval, &args[0], &args[1], &args[2], loc);
+    return filled(eval, "full", &args[0], &args[1], &args[2], loc);
 }
 
 static struct ev fn_zeros(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct ev zero = ev_float(loc, 0);
     (void)count;
-    return filled(eval, &args[0], &zero, &args[1], loc);
+    return filled(eval, "zeros", &args[0], &zero, &args[1], loc);
 }
 
 static struct ev fn_ones(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct ev one = ev_float(loc, 1);
     (void)count;
-    return filled(eval, &args[0], &one, &args[1], loc);
+    return filled(eval, "ones", &args[0], &one, &args[1], loc);
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------- */
@@ -1062,14 +1122,17 @@ const struct function_row function_rows[] = {
     {"softmax(input, dim=None, dtype=None)", F | T | M,
      .body = "axis = (0 if input.ndim == 0 or input.ndim == 1 or input.ndim == 3 else 1) if dim == None else dim\n"
              "x = input if dtype == None else input.to(dtype)\n"
+             "_check_float(x)\n"
              "e = exp(x - x.amax(axis, keepdim=True))\n"
              "return e / e.sum(axis, keepdim=True)"},
     {"log_softmax(input, dim=None, dtype=None)", F | T | M,
      .body = "axis = (0 if input.ndim == 0 or input.ndim == 1 or input.ndim == 3 else 1) if dim == None else dim\n"
              "z = input if dtype == None else input.to(dtype)\n"
+             "_check_float(z)\n"
              "x = z - z.amax(axis, keepdim=True)\n"
              "return x - log(exp(x).sum(axis, keepdim=True))"},
     {"_check_ndim(input, ndim, channels)", FUNCTION_HIDDEN, .build = fn_check_ndim},
+    {"_check_float(input)", FUNCTION_HIDDEN, .build = fn_check_float},
     {"_reduced_count(input, dim)", FUNCTION_HIDDEN, .build = fn_reduced_count},
 
     {"where(condition, input, other)", T, .build = fn_where},
@@ -1082,7 +1145,7 @@ const struct function_row function_rows[] = {
     {"flatten(input, start_dim=0, end_dim=-1)", T | M, .build = fn_flatten},
     {"permute(input, dims)", T | M | V, .build = fn_permute},
     {"transpose(input, dim0, dim1)", T | M, .build = fn_transpose},
-    {"t(input)", T | M, .body = "return input.T"},
+    {"t(input)", T | M, .build = fn_t},
     {"unsqueeze(input, dim)", T | M, .build = fn_unsqueeze},
     {"squeeze(input, dim=None)", T | M, .build = fn_squeeze},
     {"expand(input, size)", M | V, .build = fn_expand},

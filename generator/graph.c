@@ -482,10 +482,12 @@ static struct ev call_children(struct eval *eval, struct module *module, const s
     struct call next = *call;
     bool written = call->loc.offset != module->loc.offset;
 
-    if (call->count == 0 || call->names[0]) {
+    if (call->count == 0 || (call->names[0] && strcmp(call->names[0], "input") != 0)) {
         diag_error(eval->cx, call->loc, "'%s' takes an input", module->path);
         return ev_bad(call->loc);
     }
+    next.names = ARENA_ARRAY(&eval->cx->arena, call->count, const char *);
+    memcpy(next.names + 1, call->names + 1, (size_t)(call->count - 1) * sizeof *call->names);
     next.args = ARENA_ARRAY(&eval->cx->arena, call->count, struct ev);
     memcpy(next.args, call->args, (size_t)call->count * sizeof *call->args);
     for (int i = 0; i < module->child_count; i++) {

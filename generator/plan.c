@@ -49,10 +49,14 @@ const char *c_argument(struct cx *cx, const char *name)
     static const char *const locals[] = {"p", "k", "s", "ws", "net", "status", "i", "in", "out", "buffers", "sizes", "dims",
                                          "index", "inputs", "outputs", "params", "base"};
 
+    static const char *const endings[] = {"_slots", "_call", "_shadow"}; /* of what the fenced variant has by module */
+    bool taken = false;
+
     for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
-        if (strcmp(locals[i], name) == 0)
-            return arena_format(&cx->arena, "%s_", name);
-    return spec_c_name(cx, name);
+        taken |= strcmp(locals[i], name) == 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        taken |= strlen(name) > strlen(endings[i]) && strcmp(name + strlen(name) - strlen(endings[i]), endings[i]) == 0;
+    return taken ? arena_format(&cx->arena, "%s_", name) : spec_c_name(cx, name);
 }
 
 const char *c_size(struct cx *cx, const char *name)

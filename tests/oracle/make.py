@@ -216,6 +216,12 @@ def windows():
     yield Case("norms_1", norms, "", {"x": draw(133, 1, 1, 37), "image": draw(134, 1, 3, 5, 6)}, own)
     yield Case("norms_train", norms, "--train", "tests/vectors/norms_4/inputs.safetensors", own, state=True)
     yield Case("firmware", "tests/specs/firmware.yaml", "", digits(90, 1), weights(8, "tests/specs/firmware.yaml"))
+    corners, own = "tests/specs/corners.yaml", "tests/vectors/corners_6/weights.safetensors"
+    yield Case("corners_6", corners, "", {"x": draw(141, 6, 4), "p": draw(142, 2, 3, 3, 8)}, weights(9, corners))
+    yield Case("corners_1", corners, "", {"x": draw(143, 1, 4), "p": draw(144, 2, 3, 2, 8)}, own)
+    yield Case("corners_hooks", corners, "--repeat 3 --pre-hooks base=scale:2.0 --hooks act=scale:3.0 --pre-hooks list=scale:0.5",
+               "tests/vectors/corners_6/inputs.safetensors", own)
+    yield Case("corners_train", corners, "--train", "tests/vectors/corners_6/inputs.safetensors", own)
 
 
 def forced():

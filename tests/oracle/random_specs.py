@@ -34,7 +34,7 @@ ACTIVATIONS = ["ReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU(approximate='tan
 # Words of C, and those that emitted code has for itself, are names like any other; a child may have that of a function
 # of PyTorch.
 LOCALS = ["h", "y", "z", "mixed", "features", "total", "default", "left", "right", "union", "part", "register", "score",
-          "k", "p", "s", "i", "ws", "net", "status", "x0", "e0", "y2", "row", "out_", "fc_out", "line", "sum_"]
+          "k", "p", "s", "i", "ws", "net", "status", "x0", "e0", "y2", "row", "out_", "fc_out", "fc_call", "head_in_slots", "line", "sum_"]
 CHILDREN = ["fc", "head", "trunk", "norm", "linear", "default", "proj", "encoder", "static", "inner", "outer",
             "softmax", "base", "k", "p", "y", "packed", "weight"]
 SIZES = {"batch": ["batch", "batch", "n", "b", "rows", "p"], "tokens": ["tokens", "tokens", "t", "w", "k"],

@@ -39,6 +39,7 @@ def parse(arguments):
     parser.add_argument("--pre-hooks", type=hook, action="append", default=[])
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--plan", action="append", help="nothing to PyTorch")
+    parser.add_argument("--repeat", type=int, help="the same result each time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rtol", type=float)
     parser.add_argument("--atol", type=float, default=0.0)

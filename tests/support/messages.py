@@ -1,0 +1,231 @@
+"""Lists the messages of the generator that no expected output of the tests shows: every error that modc can say has a
+case.
+
+    python3 tests/support/messages.py          from the root of the repository; 1 where a message has no case
+    python3 tests/support/messages.py --all    lists all messages with the places that say them
+
+Messages are found in the source of generator/: the texts that calls of diag_error and the like give, and those that
+functions and tables hand to such a call. Cases are tests/errors/*.err (specs) and tests/errors/command/*.txt (command
+lines). A message that nothing outside can bring about becomes an assert. EXCUSED names those that only a failing
+operating system brings about, with the test that makes it fail.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Who says something: which argument is the text (from 0), and what a case must show of it; {} is the text.
+SAYS = {
+    "diag_error": (2, "error: {}$"),
+    "diag_warning": (2, "warning: {}$"),
+    "diag_note": (2, "note: {}$"),
+    "diag_hint": (1, "^hint: {}$"),
+    "fail": (2, "error: {}$"),                  # expr.c
+    "wrong_kind": (3, "expected {}(, found .*)?$"),  # spec.c, and those that hand it on
+    "is_mapping": (3, "expected {}(, found .*)?$"),
+    "read_text": (3, "expected {}(, found .*)?$"),
+    "read_one_or_many": (3, "expected {}(, found .*)?$"),
+    "unknown_key": (2, "error: {} has no key "),
+    "arg_fault": (4, "must be {}, found "),     # module.c
+    "bad_value": (3, "^hint: {}$"),             # options.c
+    "fault": (1, "cannot {} "),                 # base/text.c
+}
+
+# Functions whose results others say, by file: their strings behind `return` and in calls of arena_format.
+GIVES = {
+    r"ops\.c|ops/\w+\.c": r"infer\w*|check\w*|\w+_fault|differ\w*",
+    r"elementwise\.c": r"elementwise_refuses",
+    r"spec_yaml\.c": r"meaning|problem_text",
+    r"eval\.c": r"python_takes",
+    r"base/text\.c": r"source_read|make_folders|write_all",
+    r"process\.c": r"process_make_folder",
+}
+
+# Tables whose strings others say: file, name, which string of a row, what a case must show of it.
+TABLES = [
+    (r"expr\.c", "refused", 1, "^hint: {}$"),
+    (r"expr\.c", "refused_words", 1, "^hint: {}$"),
+    (r"spec_yaml\.c", "known", 1, "error: {}$"),
+    (r"layers/\w+\.c", "checks", 1, "error: .*: {}$"),
+]
+
+# Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
+CARRIED = {
+    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "error",
+    "expected", "problem_text(r)", "problem", "said->text", "line", 'line+strspn(line, "\\t")',
+    "layer_repr(&build->eval, row_scope(build, module), row->checks[i].message)",
+}
+
+# Texts that no case has, and why. For what only a failing operating system brings about.
+EXCUSED = {}
+
+# Those whose case is still to be written: this list only becomes shorter.
+MISSING = ROOT / "tests" / "errors" / "missing.txt"
+
+TOKEN = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<char>'(?:[^'\\]|\\.)+')
+                       |(?P<name>[A-Za-z_]\w*)|(?P<space>\s+)|(?P<sign>.)""", re.S | re.X)
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+class Token:
+    def __init__(self, kind, text, line):
+        self.kind, self.text, self.line = kind, text, line
+
+    def value(self):
+        """Of a string."""
+        return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), self.text[1:-1])
+
+
+def read_tokens(text):
+    """Without blanks and comments; neighbouring strings are one."""
+    line, tokens = 1, []
+    for match in TOKEN.finditer(text):
+        if match.lastgroup == "string" and tokens and tokens[-1].kind == "string":
+            tokens[-1].text = tokens[-1].text[:-1] + match.group()[1:]
+        elif match.lastgroup not in ("comment", "space"):
+            tokens.append(Token(match.lastgroup, match.group(), line))
+        line += match.group().count("\n")
+    return tokens
+
+
+def read_list(tokens, at):
+    """What stands in the bracket at `at`, split at its commas, and where the bracket closes."""
+    items, depth = [[]], 0
+    while True:
+        at += 1
+        sign = tokens[at].text if tokens[at].kind == "sign" else ""
+        if sign and sign in ")]}" and depth == 0:
+            return items, at
+        if sign == "," and depth == 0:
+            items.append([])
+            continue
+        items[-1].append(tokens[at])
+        depth += (sign != "" and sign in "([{") - (sign != "" and sign in ")]}")
+
+
+def outer_strings(tokens):
+    """The strings that no bracket holds: both of `good ? "a" : "b"`."""
+    depth, found = 0, []
+    for token in tokens:
+        if token.kind == "sign" and token.text in "([{)]}":
+            depth += 1 if token.text in "([{" else -1
+        elif token.kind == "string" and depth == 0:
+            found.append(token)
+    return found
+
+
+def functions(tokens):
+    """(name, first token, last token) of each function's body."""
+    at, depth = 0, 0
+    while at < len(tokens):
+        text = tokens[at].text if tokens[at].kind == "sign" else ""
+        if text == "{" and depth == 0 and tokens[at - 1].text == ")":
+            back, level = at - 1, 0
+            while True:
+                level += (tokens[back].text == ")") - (tokens[back].text == "(")
+                if level == 0:
+                    break
+                back -= 1
+            end = read_list(tokens, at)[1]
+            yield tokens[back - 1].text, at, end
+            at = end
+        elif text == "{":
+            at = read_list(tokens, at)[1]
+        at += 1
+
+
+HOLE = r"%[-0-9.*]*(?:ll|z|l)?[a-zA-Z]"
+
+
+def has_words(text):
+    return re.search("[a-z]{2}", re.sub(HOLE, "", text)) is not None
+
+
+class Message:
+    """One text, with the places that say it; `shows` is what a line of a case must match."""
+
+    def __init__(self, text, frame):
+        self.text, self.places = text, []
+        pattern = re.escape(text)
+        pattern = re.sub(r"%(?:\\-|\\\.|\\\*|[0-9])*(?:ll|z|l)?[a-zA-Z]", ".*", pattern)  # re.escape leaves % alone
+        pattern = pattern.replace("%%", "%")
+        if "checks" in frame:
+            pattern = re.sub(r"\\\{.*?\\\}", ".*", pattern)
+        self.shows = re.compile(frame.replace("checks", "").replace("{}", f"(?:{pattern})"), re.M)
+
+
+def joined(tokens):
+    return re.sub(r"\s*([(,).>\[\]&-])\s*", r"\1", " ".join(token.text for token in tokens)).replace(",", ", ")
+
+
+def find_messages(path, name):
+    """(text, frame, line) of every message in a file; text None: nobody knows what is said there."""
+    tokens = read_tokens(path.read_text())
+    for at, token in enumerate(tokens):
+        if token.text not in SAYS or tokens[at + 1].text != "(" or tokens[at - 1].text not in ";{})!(&|=":
+            continue
+        index, frame = SAYS[token.text]
+        items = read_list(tokens, at + 1)[0]
+        strings = outer_strings(items[index]) if index < len(items) else []
+        for string in strings:
+            yield string.value(), frame, token.line
+        if token.text.startswith("diag_"):
+            wordless = not any(has_words(string.value()) for string in strings)
+            if wordless and not (strings and joined(items[-1]) in CARRIED):
+                yield None, frame, token.line
+    for files, table, index, frame in TABLES:
+        if not re.fullmatch(files, name):
+            continue
+        for at, token in enumerate(tokens):
+            if token.text == table and tokens[at + 1].text in "[=" and "{" in (t.text for t in tokens[at + 1:at + 5]):
+                start = next(k for k in range(at + 1, at + 5) if tokens[k].text == "{")
+                for row in read_list(tokens, start)[0]:
+                    strings = [part for part in row if part.kind == "string"]
+                    if len(strings) > index:
+                        yield strings[index].value(), frame + ("checks" if table == "checks" else ""), row[0].line
+    for files, givers in GIVES.items():
+        if not re.fullmatch(files, name):
+            continue
+        for function, begin, end in functions(tokens):
+            if not re.fullmatch(givers, function):
+                continue
+            for at in range(begin, end):
+                if tokens[at].text == "arena_format":
+                    for string in outer_strings(read_list(tokens, at + 1)[0][1]):
+                        yield string.value(), "{}", tokens[at].line
+                elif tokens[at].text == "return" and tokens[at + 1].kind == "string":
+                    yield tokens[at + 1].value(), "{}", tokens[at].line
+
+
+def main():
+    messages, unknown = {}, []
+    for path in sorted((ROOT / "generator").rglob("*.c")):
+        name = str(path.relative_to(ROOT / "generator"))
+        for text, frame, line in find_messages(path, name) if name != "base/diag.c" else ():
+            place = f"generator/{name}:{line}"
+            if text is None:
+                unknown.append(place)
+            elif has_words(text):
+                messages.setdefault((text, frame), Message(text, frame)).places.append(place)
+    cases = "\n".join(path.read_text(errors="replace") for folder, kind in [("errors", "err"), ("errors/command", "txt")]
+                      for path in sorted((ROOT / "tests" / folder).glob(f"*.{kind}")))
+    listed = set(MISSING.read_text().splitlines()) if MISSING.exists() else set()
+    missing = {message.text: message for message in messages.values() if not message.shows.search(cases)}
+    if "--all" in sys.argv:
+        for message in messages.values():
+            print(f"{'missing ' * (message.text in missing)}{message.text}\n    {', '.join(message.places)}")
+    if "--update" in sys.argv:
+        MISSING.write_text("".join(text + "\n" for text in sorted((missing.keys() & listed) - EXCUSED.keys())))
+        listed &= missing.keys()
+    faults = [f"{missing[text].places[0]}: no case of tests/errors shows '{text}'"
+              for text in missing if text not in listed and text not in EXCUSED]
+    faults += [f"{place}: where does the text of this message come from? See CARRIED in {__file__}" for place in unknown]
+    faults += [f"'{text}' has a case: take it from the list of those that have none"
+               for text in sorted((listed | EXCUSED.keys()) - missing.keys())]
+    print("\n".join(faults + [f"{len(messages)} messages, {len(missing)} without a case"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

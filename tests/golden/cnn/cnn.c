@@ -1577,248 +1577,248 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     copy_batchx1x8x8(image_b, image, batch);
 
     /* forward pre-hooks of the model */
-    struct modc_tensor root_in[1] = {
+    struct modc_tensor root_in_slots[1] = {
         {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
     };
     struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, CNN_ROOT, root_in, 1);
+    status = modc_call_begin(&net->base, &root_call, CNN_ROOT, root_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const image_c = root_in[0].data;
+    float *const image_c = root_in_slots[0].data;
 
     /* forward pre-hooks of 0 */
-    struct modc_tensor m_0_in[1] = {
+    struct modc_tensor m_0_in_slots[1] = {
         {image_c, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
     };
     struct modc_call m_0_call;
-    status = modc_call_begin(&net->base, &m_0_call, CNN_0, m_0_in, 1);
+    status = modc_call_begin(&net->base, &m_0_call, CNN_0, m_0_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const image_d = m_0_in[0].data;
+    float *const image_d = m_0_in_slots[0].data;
     conv2d_8x8x1_to_8x8x16_k3(y_0, image_d, k->_0_weight, p->_0.bias, batch);
     copy_batchx16x8x8(y_0_b, y_0, batch);
 
     /* forward hooks of 0 */
-    struct modc_tensor m_0_out[1] = {
+    struct modc_tensor m_0_out_slots[1] = {
         {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
-    status = modc_call_end(&net->base, &m_0_call, m_0_out, 1);
+    status = modc_call_end(&net->base, &m_0_call, m_0_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_0_c = m_0_out[0].data;
+    float *const y_0_c = m_0_out_slots[0].data;
 
     /* forward pre-hooks of 1 */
-    struct modc_tensor m_1_in[1] = {
+    struct modc_tensor m_1_in_slots[1] = {
         {y_0_c, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_1_call;
-    status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in, 1);
+    status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_1 = m_1_in[0].data;
+    float *const y_1 = m_1_in_slots[0].data;
     mul_add_batchx16x8x8(y_1_b, k->_1_bias_prepared, y_1, k->_1_weight_prepared, batch);
 
     /* forward hooks of 1 */
-    struct modc_tensor m_1_out[1] = {
+    struct modc_tensor m_1_out_slots[1] = {
         {y_1_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
-    status = modc_call_end(&net->base, &m_1_call, m_1_out, 1);
+    status = modc_call_end(&net->base, &m_1_call, m_1_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_1_d = m_1_out[0].data;
+    float *const y_1_d = m_1_out_slots[0].data;
 
     /* forward pre-hooks of 2 */
-    struct modc_tensor m_2_in[1] = {
+    struct modc_tensor m_2_in_slots[1] = {
         {y_1_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_2_call;
-    status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in, 1);
+    status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_2 = m_2_in[0].data;
+    float *const y_2 = m_2_in_slots[0].data;
     relu_batchx16x8x8(y_2_b, y_2, batch);
 
     /* forward hooks of 2 */
-    struct modc_tensor m_2_out[1] = {
+    struct modc_tensor m_2_out_slots[1] = {
         {y_2_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
-    status = modc_call_end(&net->base, &m_2_call, m_2_out, 1);
+    status = modc_call_end(&net->base, &m_2_call, m_2_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_2_d = m_2_out[0].data;
+    float *const y_2_d = m_2_out_slots[0].data;
 
     /* forward pre-hooks of 3 */
-    struct modc_tensor m_3_in[1] = {
+    struct modc_tensor m_3_in_slots[1] = {
         {y_2_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_3_call;
-    status = modc_call_begin(&net->base, &m_3_call, CNN_3, m_3_in, 1);
+    status = modc_call_begin(&net->base, &m_3_call, CNN_3, m_3_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_3 = m_3_in[0].data;
+    float *const y_3 = m_3_in_slots[0].data;
     copy_batchx8x8x16(y_3_b, y_3, batch);
     max_pool2d_8x8x16_to_4x4x16_k2(y_3_c, y_3_b, batch);
     copy_batchx16x4x4(y_3_d, y_3_c, batch);
 
     /* forward hooks of 3 */
-    struct modc_tensor m_3_out[1] = {
+    struct modc_tensor m_3_out_slots[1] = {
         {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_3_call, m_3_out, 1);
+    status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_3_f = m_3_out[0].data;
+    float *const y_3_f = m_3_out_slots[0].data;
 
     /* forward pre-hooks of 4 */
-    struct modc_tensor m_4_in[1] = {
+    struct modc_tensor m_4_in_slots[1] = {
         {y_3_f, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
     struct modc_call m_4_call;
-    status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in, 1);
+    status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_4 = m_4_in[0].data;
+    float *const y_4 = m_4_in_slots[0].data;
     copy_batchx4x4x16(y_4_b, y_4, batch);
     conv2d_4x4x16_to_4x4x32_k3(y_4_c, y_4_b, k->_4_weight, p->_4.bias, batch);
     copy_batchx32x4x4(y_4_d, y_4_c, batch);
 
     /* forward hooks of 4 */
-    struct modc_tensor m_4_out[1] = {
+    struct modc_tensor m_4_out_slots[1] = {
         {y_4_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_4_call, m_4_out, 1);
+    status = modc_call_end(&net->base, &m_4_call, m_4_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_4_f = m_4_out[0].data;
+    float *const y_4_f = m_4_out_slots[0].data;
 
     /* forward pre-hooks of 5 */
-    struct modc_tensor m_5_in[1] = {
+    struct modc_tensor m_5_in_slots[1] = {
         {y_4_f, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_5_call;
-    status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in, 1);
+    status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_5 = m_5_in[0].data;
+    float *const y_5 = m_5_in_slots[0].data;
     mul_add_batchx32x4x4(y_5_b, k->_5_bias_prepared, y_5, k->_5_weight_prepared, batch);
 
     /* forward hooks of 5 */
-    struct modc_tensor m_5_out[1] = {
+    struct modc_tensor m_5_out_slots[1] = {
         {y_5_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_5_call, m_5_out, 1);
+    status = modc_call_end(&net->base, &m_5_call, m_5_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_5_d = m_5_out[0].data;
+    float *const y_5_d = m_5_out_slots[0].data;
 
     /* forward pre-hooks of 6 */
-    struct modc_tensor m_6_in[1] = {
+    struct modc_tensor m_6_in_slots[1] = {
         {y_5_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_6_call;
-    status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in, 1);
+    status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_6 = m_6_in[0].data;
+    float *const y_6 = m_6_in_slots[0].data;
     relu_batchx32x4x4(y_6_b, y_6, batch);
 
     /* forward hooks of 6 */
-    struct modc_tensor m_6_out[1] = {
+    struct modc_tensor m_6_out_slots[1] = {
         {y_6_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_6_call, m_6_out, 1);
+    status = modc_call_end(&net->base, &m_6_call, m_6_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_6_d = m_6_out[0].data;
+    float *const y_6_d = m_6_out_slots[0].data;
 
     /* forward pre-hooks of 7 */
-    struct modc_tensor m_7_in[1] = {
+    struct modc_tensor m_7_in_slots[1] = {
         {y_6_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_7_call;
-    status = modc_call_begin(&net->base, &m_7_call, CNN_7, m_7_in, 1);
+    status = modc_call_begin(&net->base, &m_7_call, CNN_7, m_7_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_7 = m_7_in[0].data;
+    float *const y_7 = m_7_in_slots[0].data;
     copy_batchx4x4x32(y_7_b, y_7, batch);
     max_pool2d_4x4x32_to_2x2x32_k2(y_7_c, y_7_b, batch);
     copy_batchx32x2x2(y_7_d, y_7_c, batch);
 
     /* forward hooks of 7 */
-    struct modc_tensor m_7_out[1] = {
+    struct modc_tensor m_7_out_slots[1] = {
         {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
-    status = modc_call_end(&net->base, &m_7_call, m_7_out, 1);
+    status = modc_call_end(&net->base, &m_7_call, m_7_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_7_f = m_7_out[0].data;
+    float *const y_7_f = m_7_out_slots[0].data;
 
     /* forward pre-hooks of 8 */
-    struct modc_tensor m_8_in[1] = {
+    struct modc_tensor m_8_in_slots[1] = {
         {y_7_f, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
     struct modc_call m_8_call;
-    status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in, 1);
+    status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_8 = m_8_in[0].data;
+    float *const y_8 = m_8_in_slots[0].data;
 
     /* forward hooks of 8 */
-    struct modc_tensor m_8_out[1] = {
+    struct modc_tensor m_8_out_slots[1] = {
         {y_8, MODC_FLOAT32, 2, {batch, 128}},
     };
-    status = modc_call_end(&net->base, &m_8_call, m_8_out, 1);
+    status = modc_call_end(&net->base, &m_8_call, m_8_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_8_c = m_8_out[0].data;
+    float *const y_8_c = m_8_out_slots[0].data;
 
     /* forward pre-hooks of 9 */
-    struct modc_tensor m_9_in[1] = {
+    struct modc_tensor m_9_in_slots[1] = {
         {y_8_c, MODC_FLOAT32, 2, {batch, 128}},
     };
     struct modc_call m_9_call;
-    status = modc_call_begin(&net->base, &m_9_call, CNN_9, m_9_in, 1);
+    status = modc_call_begin(&net->base, &m_9_call, CNN_9, m_9_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_9 = m_9_in[0].data;
+    float *const y_9 = m_9_in_slots[0].data;
 
     /* forward hooks of 9 */
-    struct modc_tensor m_9_out[1] = {
+    struct modc_tensor m_9_out_slots[1] = {
         {y_9, MODC_FLOAT32, 2, {batch, 128}},
     };
-    status = modc_call_end(&net->base, &m_9_call, m_9_out, 1);
+    status = modc_call_end(&net->base, &m_9_call, m_9_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_9_c = m_9_out[0].data;
+    float *const y_9_c = m_9_out_slots[0].data;
 
     /* forward pre-hooks of 10 */
-    struct modc_tensor m_10_in[1] = {
+    struct modc_tensor m_10_in_slots[1] = {
         {y_9_c, MODC_FLOAT32, 2, {batch, 128}},
     };
     struct modc_call m_10_call;
-    status = modc_call_begin(&net->base, &m_10_call, CNN_10, m_10_in, 1);
+    status = modc_call_begin(&net->base, &m_10_call, CNN_10, m_10_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_10 = m_10_in[0].data;
+    float *const y_10 = m_10_in_slots[0].data;
     linear_batchx128_to_10(y_10_b, y_10, p->_10.weight, p->_10.bias, batch);
 
     /* forward hooks of 10 */
-    struct modc_tensor m_10_out[1] = {
+    struct modc_tensor m_10_out_slots[1] = {
         {y_10_b, MODC_FLOAT32, 2, {batch, 10}},
     };
-    status = modc_call_end(&net->base, &m_10_call, m_10_out, 1);
+    status = modc_call_end(&net->base, &m_10_call, m_10_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_10_d = m_10_out[0].data;
+    float *const y_10_d = m_10_out_slots[0].data;
 
     /* forward hooks of the model */
-    struct modc_tensor root_out[1] = {
+    struct modc_tensor root_out_slots[1] = {
         {y_10_d, MODC_FLOAT32, 2, {batch, 10}},
     };
-    status = modc_call_end(&net->base, &root_call, root_out, 1);
+    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out[0].data;
+    float *const forward_hook = root_out_slots[0].data;
     copy_batchx10(output, forward_hook, batch);
     return MODC_OK;
 }
@@ -1940,45 +1940,45 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     copy_batchx1x8x8(image_b, image, batch);
 
     /* forward pre-hooks of the model */
-    struct modc_tensor root_in[1] = {
+    struct modc_tensor root_in_slots[1] = {
         {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
     };
     struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, CNN_ROOT, root_in, 1);
+    status = modc_call_begin(&net->base, &root_call, CNN_ROOT, root_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const image_c = root_in[0].data;
+    float *const image_c = root_in_slots[0].data;
 
     /* forward pre-hooks of 0 */
-    struct modc_tensor m_0_in[1] = {
+    struct modc_tensor m_0_in_slots[1] = {
         {image_c, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
     };
     struct modc_call m_0_call;
-    status = modc_call_begin(&net->base, &m_0_call, CNN_0, m_0_in, 1);
+    status = modc_call_begin(&net->base, &m_0_call, CNN_0, m_0_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const image_d = m_0_in[0].data;
+    float *const image_d = m_0_in_slots[0].data;
     conv2d_8x8x1_to_8x8x16_k3(y_0, image_d, k->_0_weight, p->_0.bias, batch);
     copy_batchx16x8x8(y_0_b, y_0, batch);
 
     /* forward hooks of 0 */
-    struct modc_tensor m_0_out[1] = {
+    struct modc_tensor m_0_out_slots[1] = {
         {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
-    status = modc_call_end(&net->base, &m_0_call, m_0_out, 1);
+    status = modc_call_end(&net->base, &m_0_call, m_0_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_0_c = m_0_out[0].data;
+    float *const y_0_c = m_0_out_slots[0].data;
 
     /* forward pre-hooks of 1 */
-    struct modc_tensor m_1_in[1] = {
+    struct modc_tensor m_1_in_slots[1] = {
         {y_0_c, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_1_call;
-    status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in, 1);
+    status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_1 = m_1_in[0].data;
+    float *const y_1 = m_1_in_slots[0].data;
     sum_div_mul_batchx16x8x8_over_0_2_3(mean, y_1, batch);
     sum_div_mul_batchx16x8x8_over_0_2_3_2099(var, y_1, mean, batch);
     write_scalar(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
@@ -1989,87 +1989,87 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     mul_add_batchx16x8x8(y_1_b, shift, y_1, scale, batch);
 
     /* forward hooks of 1 */
-    struct modc_tensor m_1_out[1] = {
+    struct modc_tensor m_1_out_slots[1] = {
         {y_1_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
-    status = modc_call_end(&net->base, &m_1_call, m_1_out, 1);
+    status = modc_call_end(&net->base, &m_1_call, m_1_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_1_d = m_1_out[0].data;
+    float *const y_1_d = m_1_out_slots[0].data;
 
     /* forward pre-hooks of 2 */
-    struct modc_tensor m_2_in[1] = {
+    struct modc_tensor m_2_in_slots[1] = {
         {y_1_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_2_call;
-    status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in, 1);
+    status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_2 = m_2_in[0].data;
+    float *const y_2 = m_2_in_slots[0].data;
     relu_batchx16x8x8(y_2_b, y_2, batch);
 
     /* forward hooks of 2 */
-    struct modc_tensor m_2_out[1] = {
+    struct modc_tensor m_2_out_slots[1] = {
         {y_2_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
-    status = modc_call_end(&net->base, &m_2_call, m_2_out, 1);
+    status = modc_call_end(&net->base, &m_2_call, m_2_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_2_d = m_2_out[0].data;
+    float *const y_2_d = m_2_out_slots[0].data;
 
     /* forward pre-hooks of 3 */
-    struct modc_tensor m_3_in[1] = {
+    struct modc_tensor m_3_in_slots[1] = {
         {y_2_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_3_call;
-    status = modc_call_begin(&net->base, &m_3_call, CNN_3, m_3_in, 1);
+    status = modc_call_begin(&net->base, &m_3_call, CNN_3, m_3_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_3 = m_3_in[0].data;
+    float *const y_3 = m_3_in_slots[0].data;
     copy_batchx8x8x16(y_3_b, y_3, batch);
     max_pool2d_8x8x16_to_4x4x16_k2(y_3_c, y_3_b, batch);
     copy_batchx16x4x4(y_3_d, y_3_c, batch);
 
     /* forward hooks of 3 */
-    struct modc_tensor m_3_out[1] = {
+    struct modc_tensor m_3_out_slots[1] = {
         {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_3_call, m_3_out, 1);
+    status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_3_f = m_3_out[0].data;
+    float *const y_3_f = m_3_out_slots[0].data;
 
     /* forward pre-hooks of 4 */
-    struct modc_tensor m_4_in[1] = {
+    struct modc_tensor m_4_in_slots[1] = {
         {y_3_f, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
     struct modc_call m_4_call;
-    status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in, 1);
+    status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_4 = m_4_in[0].data;
+    float *const y_4 = m_4_in_slots[0].data;
     copy_batchx4x4x16(y_4_b, y_4, batch);
     conv2d_4x4x16_to_4x4x32_k3(y_4_c, y_4_b, k->_4_weight, p->_4.bias, batch);
     copy_batchx32x4x4(y_4_d, y_4_c, batch);
 
     /* forward hooks of 4 */
-    struct modc_tensor m_4_out[1] = {
+    struct modc_tensor m_4_out_slots[1] = {
         {y_4_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_4_call, m_4_out, 1);
+    status = modc_call_end(&net->base, &m_4_call, m_4_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_4_f = m_4_out[0].data;
+    float *const y_4_f = m_4_out_slots[0].data;
 
     /* forward pre-hooks of 5 */
-    struct modc_tensor m_5_in[1] = {
+    struct modc_tensor m_5_in_slots[1] = {
         {y_4_f, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_5_call;
-    status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in, 1);
+    status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_5 = m_5_in[0].data;
+    float *const y_5 = m_5_in_slots[0].data;
     sum_div_mul_batchx32x4x4_over_0_2_3(mean_b, y_5, batch);
     sum_div_mul_batchx32x4x4_over_0_2_3_af24(var_b, y_5, mean_b, batch);
     write_scalar(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
@@ -2080,123 +2080,123 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     mul_add_batchx32x4x4(y_5_b, shift_b, y_5, scale_b, batch);
 
     /* forward hooks of 5 */
-    struct modc_tensor m_5_out[1] = {
+    struct modc_tensor m_5_out_slots[1] = {
         {y_5_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_5_call, m_5_out, 1);
+    status = modc_call_end(&net->base, &m_5_call, m_5_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_5_d = m_5_out[0].data;
+    float *const y_5_d = m_5_out_slots[0].data;
 
     /* forward pre-hooks of 6 */
-    struct modc_tensor m_6_in[1] = {
+    struct modc_tensor m_6_in_slots[1] = {
         {y_5_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_6_call;
-    status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in, 1);
+    status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_6 = m_6_in[0].data;
+    float *const y_6 = m_6_in_slots[0].data;
     relu_batchx32x4x4(y_6_b, y_6, batch);
 
     /* forward hooks of 6 */
-    struct modc_tensor m_6_out[1] = {
+    struct modc_tensor m_6_out_slots[1] = {
         {y_6_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
-    status = modc_call_end(&net->base, &m_6_call, m_6_out, 1);
+    status = modc_call_end(&net->base, &m_6_call, m_6_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_6_d = m_6_out[0].data;
+    float *const y_6_d = m_6_out_slots[0].data;
 
     /* forward pre-hooks of 7 */
-    struct modc_tensor m_7_in[1] = {
+    struct modc_tensor m_7_in_slots[1] = {
         {y_6_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_7_call;
-    status = modc_call_begin(&net->base, &m_7_call, CNN_7, m_7_in, 1);
+    status = modc_call_begin(&net->base, &m_7_call, CNN_7, m_7_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_7 = m_7_in[0].data;
+    float *const y_7 = m_7_in_slots[0].data;
     copy_batchx4x4x32(y_7_b, y_7, batch);
     max_pool2d_4x4x32_to_2x2x32_k2(y_7_c, y_7_b, batch);
     copy_batchx32x2x2(y_7_d, y_7_c, batch);
 
     /* forward hooks of 7 */
-    struct modc_tensor m_7_out[1] = {
+    struct modc_tensor m_7_out_slots[1] = {
         {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
-    status = modc_call_end(&net->base, &m_7_call, m_7_out, 1);
+    status = modc_call_end(&net->base, &m_7_call, m_7_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_7_f = m_7_out[0].data;
+    float *const y_7_f = m_7_out_slots[0].data;
 
     /* forward pre-hooks of 8 */
-    struct modc_tensor m_8_in[1] = {
+    struct modc_tensor m_8_in_slots[1] = {
         {y_7_f, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
     struct modc_call m_8_call;
-    status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in, 1);
+    status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_8 = m_8_in[0].data;
+    float *const y_8 = m_8_in_slots[0].data;
 
     /* forward hooks of 8 */
-    struct modc_tensor m_8_out[1] = {
+    struct modc_tensor m_8_out_slots[1] = {
         {y_8, MODC_FLOAT32, 2, {batch, 128}},
     };
-    status = modc_call_end(&net->base, &m_8_call, m_8_out, 1);
+    status = modc_call_end(&net->base, &m_8_call, m_8_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_8_c = m_8_out[0].data;
+    float *const y_8_c = m_8_out_slots[0].data;
 
     /* forward pre-hooks of 9 */
-    struct modc_tensor m_9_in[1] = {
+    struct modc_tensor m_9_in_slots[1] = {
         {y_8_c, MODC_FLOAT32, 2, {batch, 128}},
     };
     struct modc_call m_9_call;
-    status = modc_call_begin(&net->base, &m_9_call, CNN_9, m_9_in, 1);
+    status = modc_call_begin(&net->base, &m_9_call, CNN_9, m_9_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_9 = m_9_in[0].data;
+    float *const y_9 = m_9_in_slots[0].data;
     random_dropout_batchx128(y_9_b, y_9, net->base.seed, net->base.counter, 10u, batch);
 
     /* forward hooks of 9 */
-    struct modc_tensor m_9_out[1] = {
+    struct modc_tensor m_9_out_slots[1] = {
         {y_9_b, MODC_FLOAT32, 2, {batch, 128}},
     };
-    status = modc_call_end(&net->base, &m_9_call, m_9_out, 1);
+    status = modc_call_end(&net->base, &m_9_call, m_9_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_9_d = m_9_out[0].data;
+    float *const y_9_d = m_9_out_slots[0].data;
 
     /* forward pre-hooks of 10 */
-    struct modc_tensor m_10_in[1] = {
+    struct modc_tensor m_10_in_slots[1] = {
         {y_9_d, MODC_FLOAT32, 2, {batch, 128}},
     };
     struct modc_call m_10_call;
-    status = modc_call_begin(&net->base, &m_10_call, CNN_10, m_10_in, 1);
+    status = modc_call_begin(&net->base, &m_10_call, CNN_10, m_10_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_10 = m_10_in[0].data;
+    float *const y_10 = m_10_in_slots[0].data;
     linear_batchx128_to_10(y_10_b, y_10, p->_10.weight, p->_10.bias, batch);
 
     /* forward hooks of 10 */
-    struct modc_tensor m_10_out[1] = {
+    struct modc_tensor m_10_out_slots[1] = {
         {y_10_b, MODC_FLOAT32, 2, {batch, 10}},
     };
-    status = modc_call_end(&net->base, &m_10_call, m_10_out, 1);
+    status = modc_call_end(&net->base, &m_10_call, m_10_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_10_d = m_10_out[0].data;
+    float *const y_10_d = m_10_out_slots[0].data;
 
     /* forward hooks of the model */
-    struct modc_tensor root_out[1] = {
+    struct modc_tensor root_out_slots[1] = {
         {y_10_d, MODC_FLOAT32, 2, {batch, 10}},
     };
-    status = modc_call_end(&net->base, &root_call, root_out, 1);
+    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out[0].data;
+    float *const forward_hook = root_out_slots[0].data;
     copy_batchx10(output, forward_hook, batch);
 
     memcpy(p->_1.num_batches_tracked, _1_num_batches_tracked_shadow, 8);

@@ -350,14 +350,14 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     copy_8(sample_b, sample);
 
     /* forward pre-hooks of the model */
-    struct modc_tensor root_in[1] = {
+    struct modc_tensor root_in_slots[1] = {
         {sample_b, MODC_FLOAT32, 1, {8}},
     };
     struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, STREAM_ROOT, root_in, 1);
+    status = modc_call_begin(&net->base, &root_call, STREAM_ROOT, root_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const sample_c = root_in[0].data;
+    float *const sample_c = root_in_slots[0].data;
     copy_4x8(copy, history_shadow + 8);
     write_4x8(history_shadow, copy);
     write_8(history_shadow + 32, sample_c);
@@ -365,76 +365,76 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     copy_40(copy_b, history_shadow);
 
     /* forward pre-hooks of mix */
-    struct modc_tensor mix_in[1] = {
+    struct modc_tensor mix_in_slots[1] = {
         {copy_b, MODC_FLOAT32, 1, {40}},
     };
     struct modc_call mix_call;
-    status = modc_call_begin(&net->base, &mix_call, STREAM_MIX, mix_in, 1);
+    status = modc_call_begin(&net->base, &mix_call, STREAM_MIX, mix_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const mix = mix_in[0].data;
+    float *const mix = mix_in_slots[0].data;
     linear_1x40_to_16(mix_b, mix, k->mix_weight, p->mix.bias);
 
     /* forward hooks of mix */
-    struct modc_tensor mix_out[1] = {
+    struct modc_tensor mix_out_slots[1] = {
         {mix_b, MODC_FLOAT32, 1, {16}},
     };
-    status = modc_call_end(&net->base, &mix_call, mix_out, 1);
+    status = modc_call_end(&net->base, &mix_call, mix_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const mix_d = mix_out[0].data;
+    float *const mix_d = mix_out_slots[0].data;
 
     /* forward pre-hooks of act */
-    struct modc_tensor act_in[1] = {
+    struct modc_tensor act_in_slots[1] = {
         {mix_d, MODC_FLOAT32, 1, {16}},
     };
     struct modc_call act_call;
-    status = modc_call_begin(&net->base, &act_call, STREAM_ACT, act_in, 1);
+    status = modc_call_begin(&net->base, &act_call, STREAM_ACT, act_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const act = act_in[0].data;
+    float *const act = act_in_slots[0].data;
     tanh_16(act_b, act);
 
     /* forward hooks of act */
-    struct modc_tensor act_out[1] = {
+    struct modc_tensor act_out_slots[1] = {
         {act_b, MODC_FLOAT32, 1, {16}},
     };
-    status = modc_call_end(&net->base, &act_call, act_out, 1);
+    status = modc_call_end(&net->base, &act_call, act_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h = act_out[0].data;
+    float *const h = act_out_slots[0].data;
 
     /* forward pre-hooks of out */
-    struct modc_tensor out_in[1] = {
+    struct modc_tensor out_in_slots[1] = {
         {h, MODC_FLOAT32, 1, {16}},
     };
     struct modc_call out_call;
-    status = modc_call_begin(&net->base, &out_call, STREAM_OUT, out_in, 1);
+    status = modc_call_begin(&net->base, &out_call, STREAM_OUT, out_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_b = out_in[0].data;
+    float *const h_b = out_in_slots[0].data;
     linear_1x16_to_2(out_b, h_b, p->out.weight, p->out.bias);
 
     /* forward hooks of out */
-    struct modc_tensor out_out[1] = {
+    struct modc_tensor out_out_slots[1] = {
         {out_b, MODC_FLOAT32, 1, {2}},
     };
-    status = modc_call_end(&net->base, &out_call, out_out, 1);
+    status = modc_call_end(&net->base, &out_call, out_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const out_c = out_out[0].data;
+    float *const out_c = out_out_slots[0].data;
     copy_scalar(steps_b, steps_shadow);
 
     /* forward hooks of the model */
-    struct modc_tensor root_out[2] = {
+    struct modc_tensor root_out_slots[2] = {
         {out_c, MODC_FLOAT32, 1, {2}},
         {steps_b, MODC_INT64, 0, {0}},
     };
-    status = modc_call_end(&net->base, &root_call, root_out, 2);
+    status = modc_call_end(&net->base, &root_call, root_out_slots, 2);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out[0].data;
-    int64_t *const steps_c = root_out[1].data;
+    float *const forward_hook = root_out_slots[0].data;
+    int64_t *const steps_c = root_out_slots[1].data;
     copy_2(output_0, forward_hook);
     copy_scalar(steps, steps_c);
 

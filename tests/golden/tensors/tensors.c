@@ -569,20 +569,20 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     copy_batchxtokens_4bb9(mask_b, mask, batch, tokens);
 
     /* forward pre-hooks of the model */
-    struct modc_tensor root_in[4] = {
+    struct modc_tensor root_in_slots[4] = {
         {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
         {y_b, MODC_FLOAT32, 3, {batch, 1, 8}},
         {count_b, MODC_INT64, 2, {batch, tokens}},
         {mask_b, MODC_BOOL, 2, {batch, tokens}},
     };
     struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, TENSORS_ROOT, root_in, 4);
+    status = modc_call_begin(&net->base, &root_call, TENSORS_ROOT, root_in_slots, 4);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const x_c = root_in[0].data;
-    float *const y_c = root_in[1].data;
-    int64_t *const count_c = root_in[2].data;
-    bool *const mask_c = root_in[3].data;
+    float *const x_c = root_in_slots[0].data;
+    float *const y_c = root_in_slots[1].data;
+    int64_t *const count_c = root_in_slots[2].data;
+    bool *const mask_c = root_in_slots[3].data;
     copy_batchxtokensx4(cat, x_c + 4, batch, tokens);
     copy_batchxtokensx4(cat + 4, x_c, batch, tokens);
     mul_add_where_batchxtokensx8(mixed, mask_c, cat, x_c, y_c, batch, tokens);
@@ -599,7 +599,7 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     copy_batchx_tokens_1_2x3(even_b, x_c + 1, batch, tokens);
 
     /* forward hooks of the model */
-    struct modc_tensor root_out[8] = {
+    struct modc_tensor root_out_slots[8] = {
         {gram_b, MODC_FLOAT32, 2, {8, 8}},
         {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
         {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}},
@@ -609,17 +609,17 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
         {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}},
         {parity_b, MODC_INT64, 2, {batch, tokens}},
     };
-    status = modc_call_end(&net->base, &root_call, root_out, 8);
+    status = modc_call_end(&net->base, &root_call, root_out_slots, 8);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const gram_c = root_out[0].data;
-    float *const merged_b = root_out[1].data;
-    float *const even_c = root_out[2].data;
-    int64_t *const total_c = root_out[3].data;
-    bool *const many_c = root_out[4].data;
-    float *const peak_c = root_out[5].data;
-    float *const spread_c = root_out[6].data;
-    int64_t *const parity_c = root_out[7].data;
+    float *const gram_c = root_out_slots[0].data;
+    float *const merged_b = root_out_slots[1].data;
+    float *const even_c = root_out_slots[2].data;
+    int64_t *const total_c = root_out_slots[3].data;
+    bool *const many_c = root_out_slots[4].data;
+    float *const peak_c = root_out_slots[5].data;
+    float *const spread_c = root_out_slots[6].data;
+    int64_t *const parity_c = root_out_slots[7].data;
     copy_8x8(gram, gram_c);
     copy_batchxtokensx8(merged, merged_b, batch, tokens);
     copy_batchx_tokens_1_2x3_a2fa(even, even_c, batch, tokens);

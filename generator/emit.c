@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "options.h"
 #include "pass.h"
 #include "template.h"
 #include "weights.h"
@@ -30,12 +31,27 @@ static const char *upper_case(struct cx *cx, const char *text)
     return out;
 }
 
-/* The spec's file without its folder: the same bytes wherever it lies. */
+/* A spec's file without its folder: the same bytes wherever it lies. */
+static const char *file_name(const struct source *source)
+{
+    const char *slash = strrchr(source->name, '/');
+
+    return slash ? slash + 1 : strcmp(source->name, "-") == 0 ? "a spec" : source->name;
+}
+
 static const char *spec_name(const struct emit *e)
 {
-    const char *path = e->tree->spec->source->name, *slash = strrchr(path, '/');
+    return file_name(e->tree->spec->source);
+}
 
-    return slash ? slash + 1 : strcmp(path, "-") == 0 ? "a spec" : path;
+/* With --line-numbers: where the module, or what a row of the layer table made it for, stands in a spec. Else "". */
+static const char *spec_line(const struct emit *e, const struct module *module)
+{
+    while (module->loc.source && module->loc.source->name[0] == '<' && module->parent)
+        module = module->parent;
+    if (!e->cx->options->line_numbers || !module->loc.source)
+        return "";
+    return arena_format(&e->cx->arena, "   %s:%d", file_name(module->loc.source), module->loc.line);
 }
 
 static const char *shape_of(struct cx *cx, const struct value *value)
@@ -209,6 +225,9 @@ static void print_header_constants(struct emit *e, struct text *out)
                 (long long)at_least_one(e->plan->param_bytes));
     text_printf(out, "#define %s_PACKED_BYTES %lld /* what %s_pack makes of them for the kernels */\n", e->M,
                 (long long)at_least_one(e->plan->groups[0]->bytes), e->m);
+    if (e->weights)
+        text_printf(out, "#define %s_EMBEDDED_BYTES %lld /* %s_weights.bin: in the program, instead of both blocks */\n", e->M,
+                    (long long)e->weights->length, e->m);
     if (e->plan->state_bytes > 0)
         text_printf(out, "#define %s_STATE_BYTES %lld /* at the head of every workspace */\n", e->M, (long long)e->plan->state_bytes);
     for (int i = 0; i < e->plan->program->entry_count; i++) {
@@ -507,7 +526,7 @@ static void print_calls(struct emit *e, struct text *out, const struct graph *gr
 
         if (module->child_count > 0 || (module->spec_class && module->child_count == 0 && !module->text[0]))
             continue;
-        text_printf(&lines, "%s%s: %s", count ? "\n     * " : "", path, module->text);
+        text_printf(&lines, "%s%s: %s%s", count ? "\n     * " : "", path, module->text, spec_line(e, module));
         count++;
     }
     if (count > 0)
@@ -567,8 +586,8 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     const char *array = arena_format(&e->cx->arena, "%s_%s_slots", call, op->fence.post ? "out" : "in");
     int first = op->fence.post ? op->fence.inputs : 0;
 
-    text_printf(out, "\n    /* %s of %s */\n", op->fence.post ? "forward hooks" : "forward pre-hooks",
-                op->fence.module->path[0] ? op->fence.module->path : "the model");
+    text_printf(out, "\n    /* %s of %s%s */\n", op->fence.post ? "forward hooks" : "forward pre-hooks",
+                op->fence.module->path[0] ? op->fence.module->path : "the model", spec_line(e, op->fence.module));
     print_slots(e, out, variant, op, first, array);
     if (op->fence.post) {
         text_printf(out, "    status = modc_call_end(&net->base, &%s_call, %s, %d);\n", call, array, op->input_count - first);
@@ -778,8 +797,8 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
             return;
         }
     }
-    text_printf(out, "/* %s: %s from %s */\n", graph->root->signature, shape_of(e->cx, graph->outputs[0]),
-                graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing");
+    text_printf(out, "/* %s: %s from %s%s */\n", graph->root->signature, shape_of(e->cx, graph->outputs[0]),
+                graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing", spec_line(e, graph->root));
     text_printf(&head, "static void %s(", variant->function);
     if (has_tensors(variant->group->root))
         text_printf(&head, "const struct %s *p, ", group_params(e, variant->group));

@@ -34,6 +34,7 @@ enum {
 const struct option_row option_rows[] = {
     {"-o", "DIR", GENERATE, OPTION_TEXT, FIELD(out_dir), "folder for the files; it is made if needed"},
     {"--weights", "FILE", GENERATE, OPTION_TEXT, FIELD(weights), "safetensors file to embed into the emitted code"},
+    {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers), "let comments say where in the spec a module stands"},
     {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
 
     {"--weights", "FILE", RUN, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
@@ -67,7 +68,6 @@ const struct option_row option_rows[] = {
     {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
     {"--target", "NAME", ON_SPEC, OPTION_LATER, 0, NULL},
     {"--isa", "LIST", ON_SPEC, OPTION_LATER, 0, NULL},
-    {"--line-numbers", NULL, GENERATE, OPTION_LATER, 0, NULL},
     {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
     {"--threads", "N", RUN, OPTION_LATER, 0, NULL},
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},

@@ -32,7 +32,7 @@ struct options {
     const char *out_dir;  /* -o */
     const char *weights;  /* generate: to be embedded */
     const char *dump;     /* room, with .json */
-    bool explain, validate, bundle, json_diagnostics;
+    bool explain, validate, bundle, line_numbers, json_diagnostics;
     struct setting *settings;
     int setting_count;
     const char **plans; /* 'conv=direct': forced algorithms */

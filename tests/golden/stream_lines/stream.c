@@ -1,0 +1,566 @@
+/* stream.c - written by modc from stream.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "stream.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct stream_packed {
+    MODC_ALIGNED float mix_weight[640]; /* panels [1][40][16] */
+};
+
+typedef char stream_packed_fits[sizeof(struct stream_packed) <= STREAM_PACKED_BYTES ? 1 : -1];
+
+struct stream_state {
+    MODC_ALIGNED float history[48]; /* (5, 8) */
+    MODC_ALIGNED int64_t steps[8]; /* () */
+};
+
+MODC_KERNELS_BEGIN
+
+/* y (4, 8) = x0 */
+static MODC_KERNEL void copy_4x8(float *y, const float *x0)
+{
+    memcpy(y, x0, 32 * sizeof *y);
+}
+
+/* y (4, 8) = x0 */
+static MODC_KERNEL void write_4x8(float *y, const float *x0)
+{
+    memcpy(y, x0, 32 * sizeof *y);
+}
+
+/* y (8) = x0 */
+static MODC_KERNEL void write_8(float *y, const float *x0)
+{
+    memcpy(y, x0, 8 * sizeof *y);
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
+MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int columns, const int sets, const int column)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    w += column / 16 * (40 * 16) + column % 16;
+    MODC_UNROLL
+    for (int j = 0; j < vectors * sets; j++) {
+        sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 40 / sets * sets; k += sets) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors * sets; j++) {
+            const int s = j / vectors, c = j % vectors * MODC_LANES;
+
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
+        }
+    }
+    for (int k = 40 / sets * sets; k < 40; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int c = j * MODC_LANES;
+
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + k * 16);
+        }
+    }
+    MODC_UNROLL
+    for (int j = vectors; j < vectors * sets; j++)
+        sum[j % vectors] += sum[j];
+
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++) {
+        const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + c, modc_f32_tanh(sum[j]));
+            continue;
+        }
+        modc_f32_store_part(y + c, modc_f32_tanh(sum[j]), rest);
+    }
+}
+
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void linear_1x40_to_16_tanh(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, bands = 16 / band, rest = 16 % band };
+
+    for (int n = 0; n < bands; n++)
+        linear_1x40_to_16_tanh_band(y, x, w, bias, band, 1, n * band);
+    if (rest > 0)
+        linear_1x40_to_16_tanh_band(y, x, w, bias, rest,
+                                    MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 40),
+                                    bands * band);
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_1x16_to_2_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int outputs,
+                                       const int row, const int column)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 16 / MODC_LANES * MODC_LANES;
+
+    x += row * 16;
+    w += column * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 16 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 16 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 16) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 2 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_1x16_to_2_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row)
+{
+    const int tiles = 2 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_1x16_to_2_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS);
+    if (2 > full)
+        linear_1x16_to_2_tile(y, x, w, bias, rows, 2 - full, row, full);
+}
+
+/* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias */
+static MODC_KERNEL void linear_1x16_to_2(float *restrict y, const float *restrict x,
+                                         const float *restrict w, const float *restrict bias)
+{
+    const int tiles = 1 / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_1x16_to_2_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS);
+    for (int row = tiles * MODC_DOT_ROWS; row < 1; row++)
+        linear_1x16_to_2_rows(y, x, w, bias, 1, row);
+}
+
+/* y () = x0 */
+static MODC_KERNEL void copy_scalar(int64_t *y, const int64_t *x0)
+{
+    y[0] = x0[0];
+}
+
+/* y (8) = x0 */
+static MODC_KERNEL void copy_8(float *y, const float *x0)
+{
+    memcpy(y, x0, 8 * sizeof *y);
+}
+
+/* y (40) = x0 */
+static MODC_KERNEL void copy_40(float *y, const float *x0)
+{
+    memcpy(y, x0, 40 * sizeof *y);
+}
+
+/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
+MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias, const int columns, const int sets,
+                                        const int column)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    w += column / 16 * (40 * 16) + column % 16;
+    MODC_UNROLL
+    for (int j = 0; j < vectors * sets; j++) {
+        sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 40 / sets * sets; k += sets) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors * sets; j++) {
+            const int s = j / vectors, c = j % vectors * MODC_LANES;
+
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
+        }
+    }
+    for (int k = 40 / sets * sets; k < 40; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int c = j * MODC_LANES;
+
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + k * 16);
+        }
+    }
+    MODC_UNROLL
+    for (int j = vectors; j < vectors * sets; j++)
+        sum[j % vectors] += sum[j];
+
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++) {
+        const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + c, sum[j]);
+            continue;
+        }
+        modc_f32_store_part(y + c, sum[j], rest);
+    }
+}
+
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
+static MODC_KERNEL void linear_1x40_to_16(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, bands = 16 / band, rest = 16 % band };
+
+    for (int n = 0; n < bands; n++)
+        linear_1x40_to_16_band(y, x, w, bias, band, 1, n * band);
+    if (rest > 0)
+        linear_1x40_to_16_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES,
+                                                                   40), bands * band);
+}
+
+/* y (16) = tanh(x0) */
+static MODC_KERNEL void tanh_16(float *y, const float *x0)
+{
+    for (int i = 0; i < 16; i += MODC_LANES)
+        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
+}
+
+/* y (2) = x0 */
+static MODC_KERNEL void copy_2(float *y, const float *x0)
+{
+    memcpy(y, x0, 2 * sizeof *y);
+}
+
+/* y in panels [1][40][16] = x0 */
+static MODC_KERNEL void pack_panels_16x40(float *y, const float *x0)
+{
+    for (int i = 0; i < 40; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 40];
+    }
+}
+
+MODC_KERNELS_END
+
+static enum modc_status stream_pack_all(struct modc_params *params)
+{
+    const struct stream_params *p = (const struct stream_params *)(const void *)params;
+    struct stream_packed *k = params->packed;
+
+    pack_panels_16x40(k->mix_weight, p->mix.weight);
+    return MODC_OK;
+}
+
+static void stream_forward_eval(struct stream *net, const float *sample, float *output_0, int64_t *steps)
+{
+    const struct stream_params *p = (const struct stream_params *)(const void *)net->base.params;
+    const struct stream_packed *k = net->base.params->packed;
+    struct stream_state *s = (struct stream_state *)(void *)net->base.workspace;
+    char *const ws = net->base.workspace + STREAM_STATE_BYTES;
+    float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
+    float *const h = (float *)(void *)(ws + 0); /* (1, 16) */
+
+    copy_4x8(copy, s->history + 8);
+    write_4x8(s->history, copy);
+    write_8(s->history + 32, sample);
+    write_scalar(s->steps, s->steps);
+
+    /* mix: Linear(window * width, 16)   stream.yaml:10
+     * act: Tanh()   stream.yaml:11 */
+    linear_1x40_to_16_tanh(h, s->history, k->mix_weight, p->mix.bias);
+
+    /* out: Linear(16, 2)   stream.yaml:12 */
+    linear_1x16_to_2(output_0, h, p->out.weight, p->out.bias);
+    copy_scalar(steps, s->steps);
+}
+
+static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample, float *output_0,
+                                                   int64_t *steps)
+{
+    const struct stream_params *p = (const struct stream_params *)(const void *)net->base.params;
+    const struct stream_packed *k = net->base.params->packed;
+    struct stream_state *s = (struct stream_state *)(void *)net->base.workspace;
+    char *const ws = net->base.workspace + STREAM_STATE_BYTES;
+    float *const history_shadow = (float *)(void *)(ws + 192); /* committed at the end */
+    int64_t *const steps_shadow = (int64_t *)(void *)(ws + 512); /* committed at the end */
+    float *const sample_b = (float *)(void *)(ws + 384); /* (8) */
+    float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
+    float *const copy_b = (float *)(void *)(ws + 0); /* (40) */
+    float *const mix_b = (float *)(void *)(ws + 448); /* (1, 16) */
+    float *const act_b = (float *)(void *)(ws + 0); /* (16) */
+    float *const out_b = (float *)(void *)(ws + 64); /* (1, 2) */
+    int64_t *const steps_b = (int64_t *)(void *)(ws + 0); /* () */
+    enum modc_status status;
+
+    memcpy(history_shadow, s->history, 160);
+    memcpy(steps_shadow, s->steps, 8);
+    copy_8(sample_b, sample);
+
+    /* forward pre-hooks of the model   stream.yaml:3 */
+    struct modc_tensor root_in_slots[1] = {
+        {sample_b, MODC_FLOAT32, 1, {8}},
+    };
+    struct modc_call root_call;
+    status = modc_call_begin(&net->base, &root_call, STREAM_ROOT, root_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const sample_c = root_in_slots[0].data;
+    copy_4x8(copy, history_shadow + 8);
+    write_4x8(history_shadow, copy);
+    write_8(history_shadow + 32, sample_c);
+    write_scalar(steps_shadow, steps_shadow);
+    copy_40(copy_b, history_shadow);
+
+    /* forward pre-hooks of mix   stream.yaml:10 */
+    struct modc_tensor mix_in_slots[1] = {
+        {copy_b, MODC_FLOAT32, 1, {40}},
+    };
+    struct modc_call mix_call;
+    status = modc_call_begin(&net->base, &mix_call, STREAM_MIX, mix_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const mix = mix_in_slots[0].data;
+    linear_1x40_to_16(mix_b, mix, k->mix_weight, p->mix.bias);
+
+    /* forward hooks of mix   stream.yaml:10 */
+    struct modc_tensor mix_out_slots[1] = {
+        {mix_b, MODC_FLOAT32, 1, {16}},
+    };
+    status = modc_call_end(&net->base, &mix_call, mix_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const mix_d = mix_out_slots[0].data;
+
+    /* forward pre-hooks of act   stream.yaml:11 */
+    struct modc_tensor act_in_slots[1] = {
+        {mix_d, MODC_FLOAT32, 1, {16}},
+    };
+    struct modc_call act_call;
+    status = modc_call_begin(&net->base, &act_call, STREAM_ACT, act_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const act = act_in_slots[0].data;
+    tanh_16(act_b, act);
+
+    /* forward hooks of act   stream.yaml:11 */
+    struct modc_tensor act_out_slots[1] = {
+        {act_b, MODC_FLOAT32, 1, {16}},
+    };
+    status = modc_call_end(&net->base, &act_call, act_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const h = act_out_slots[0].data;
+
+    /* forward pre-hooks of out   stream.yaml:12 */
+    struct modc_tensor out_in_slots[1] = {
+        {h, MODC_FLOAT32, 1, {16}},
+    };
+    struct modc_call out_call;
+    status = modc_call_begin(&net->base, &out_call, STREAM_OUT, out_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const h_b = out_in_slots[0].data;
+    linear_1x16_to_2(out_b, h_b, p->out.weight, p->out.bias);
+
+    /* forward hooks of out   stream.yaml:12 */
+    struct modc_tensor out_out_slots[1] = {
+        {out_b, MODC_FLOAT32, 1, {2}},
+    };
+    status = modc_call_end(&net->base, &out_call, out_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const out_c = out_out_slots[0].data;
+    copy_scalar(steps_b, steps_shadow);
+
+    /* forward hooks of the model   stream.yaml:3 */
+    struct modc_tensor root_out_slots[2] = {
+        {out_c, MODC_FLOAT32, 1, {2}},
+        {steps_b, MODC_INT64, 0, {0}},
+    };
+    status = modc_call_end(&net->base, &root_call, root_out_slots, 2);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const forward_hook = root_out_slots[0].data;
+    int64_t *const steps_c = root_out_slots[1].data;
+    copy_2(output_0, forward_hook);
+    copy_scalar(steps, steps_c);
+
+    memcpy(s->history, history_shadow, 160);
+    memcpy(s->steps, steps_shadow, 8);
+    return MODC_OK;
+}
+
+enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0, int64_t *steps)
+{
+    enum modc_status status;
+
+    if (!net || !sample || !output_0 || !steps)
+        return MODC_POINTER;
+    if (modc_hooked(&net->base)) {
+        status = modc_check(&net->base, STREAM_FENCED_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = stream_forward_eval_fenced(net, sample, output_0, steps);
+    } else {
+        status = modc_check(&net->base, STREAM_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        stream_forward_eval(net, sample, output_0, steps);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_key keys_table[] = {
+    {"mix.weight", MODC_FLOAT32, 2, {16, 40}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_MIX,
+     offsetof(struct stream_params, mix.weight), 0, 0, MODC_INIT_UNIFORM, -0.15811388300841894,
+         0.15811388300841894, NULL},
+    {"mix.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_MIX,
+     offsetof(struct stream_params, mix.bias), 2560, 1, MODC_INIT_UNIFORM, -0.15811388300841897,
+         0.15811388300841897, NULL},
+    {"out.weight", MODC_FLOAT32, 2, {2, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_OUT,
+     offsetof(struct stream_params, out.weight), 2624, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
+         0.24999999999999997, NULL},
+    {"out.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_OUT,
+     offsetof(struct stream_params, out.bias), 2752, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+};
+
+static const struct modc_key states_table[] = {
+    {"history", MODC_FLOAT32, 2, {5, 8}, 0, STREAM_ROOT,
+     0, 0, 0, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"steps", MODC_INT64, 0, {0}, 0, STREAM_ROOT,
+     0, 192, 1, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.15811388300841894, 0.15811388300841894}, /* mix.weight */
+    {1, MODC_INIT_UNIFORM, -0.15811388300841897, 0.15811388300841897}, /* mix.bias */
+    {2, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* out.weight */
+    {3, MODC_INIT_UNIFORM, -0.25, 0.25}, /* out.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "stream", "", -1, 3, false},
+    {"mix", "mix", "Linear", "in_features=40, out_features=16, bias=True", 0, 0, false},
+    {"act", "act", "Tanh", "", 0, 0, false},
+    {"out", "out", "Linear", "in_features=16, out_features=2, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"sample", MODC_FLOAT32, 1, {8}, {-1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output_0", MODC_FLOAT32, 1, {2}, {-1}},
+    {"steps", MODC_INT64, 0, {0}, {0}},
+};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = 8;
+        break;
+    case 0:
+        dims[0] = 2;
+        break;
+    case 1:
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    (void)sizes;
+    return stream_forward((struct stream *)(void *)net, inputs[0], outputs[0], outputs[1]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 2, forward_inputs, forward_outputs, NULL,
+     {STREAM_WORKSPACE_BYTES, STREAM_TRAIN_WORKSPACE_BYTES}, {STREAM_FENCED_WORKSPACE_BYTES,
+                                                              STREAM_TRAIN_FENCED_WORKSPACE_BYTES}, 672.0,
+         forward_shape, forward_call},
+};
+
+const struct modc_model stream_model = {
+    .abi = MODC_ABI,
+    .name = "stream",
+    .schema = 0xb2f50a6fc229b1cau,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct stream_params),
+    .context_bytes = sizeof(struct stream),
+    .param_block = STREAM_PARAM_BYTES,
+    .packed_block = STREAM_PACKED_BYTES,
+    .pack = stream_pack_all,
+    .state_block = STREAM_STATE_BYTES,
+    .state_count = 2,
+    .states = states_table,
+    .key_count = 4,
+    .keys = keys_table,
+    .draw_count = 4,
+    .draws = draws_table,
+    .module_count = STREAM_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

@@ -57,6 +57,7 @@ const struct option_row option_rows[] = {
 
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},
     {"--dtype", "DTYPE", ON_SPEC, OPTION_TEXT, FIELD(dtype), "compute in this type, whatever the spec says"},
+    {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
     {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
     {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain), "print what was chosen for each module, and why"},

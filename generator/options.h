@@ -37,7 +37,7 @@ struct options {
     int setting_count;
     const char **plans; /* 'conv=direct': forced algorithms */
     int plan_count;
-    const char *dtype;
+    const char *dtype, *model;
     const char *keep; /* run: folder of sources and program */
     struct run_option *run_options;
     int run_option_count;

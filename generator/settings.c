@@ -1,5 +1,5 @@
-/* settings.c - --set NAME=VALUE and --dtype: they take the place of what the spec says, before any room works with it.
- * Faults in a value have the place `--set NAME:1:1`. */
+/* settings.c - --set NAME=VALUE, --dtype and --model: they take the place of what the spec says, before any room works
+ * with it. Faults in a value have the place `--set NAME:1:1` or `--model:1:1`. */
 #include "settings.h"
 
 #include <string.h>
@@ -9,9 +9,20 @@
 static const struct loc nowhere = {0};
 static const char prefix[] = "--set ";
 
-static bool set_one(struct cx *cx, struct spec *spec, const struct setting *setting)
+/* A value of the command line, as a text that has places. */
+static const struct source *value_source(struct cx *cx, const char *name, const char *value)
 {
     struct source *source = ARENA_NEW(&cx->arena, struct source);
+
+    source->name = name;
+    source->text = value;
+    source->length = strlen(value);
+    return source;
+}
+
+static bool set_one(struct cx *cx, struct spec *spec, const struct setting *setting)
+{
+    const struct source *source;
     struct expr **slot = NULL, *value;
     const char **names = NULL;
     int count = 0;
@@ -31,12 +42,21 @@ static bool set_one(struct cx *cx, struct spec *spec, const struct setting *sett
         diag_hint_nearest(cx, setting->name, names, count);
         return false;
     }
-    source->name = arena_format(&cx->arena, "%s%s", prefix, setting->name);
-    source->text = setting->value;
-    source->length = strlen(setting->value);
+    source = value_source(cx, arena_format(&cx->arena, "%s%s", prefix, setting->name), setting->value);
     value = expr_parse(cx, source, 0, source->length);
     *slot = value;
     return value->kind != EXPR_BAD;
+}
+
+static bool name_model(struct cx *cx, struct spec *spec, const char *name)
+{
+    const struct source *source = value_source(cx, "--model", name);
+    const struct loc whole = {.source = source, .line = 1, .column = 1, .length = (int)source->length};
+
+    if (!spec_check_model_name(cx, name, whole))
+        return false;
+    spec->model = spec->root.name = name;
+    return true;
 }
 
 bool settings_apply(struct cx *cx, struct spec *spec)
@@ -51,6 +71,8 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         spec->dtypes[0] = options->dtype;
         spec->dtype_count = 1;
     }
+    if (options->model)
+        fine &= name_model(cx, spec, options->model);
     return fine;
 }
 

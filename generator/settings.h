@@ -1,4 +1,4 @@
-/* settings.h - what --set and --dtype change in a spec that has been read. */
+/* settings.h - what --set, --dtype and --model change in a spec that has been read. */
 #ifndef MODC_SETTINGS_H
 #define MODC_SETTINGS_H
 

@@ -501,29 +501,32 @@ static void read_version(struct reader *r, const struct node *key, const struct 
         diag_error(r->cx, node->loc, "the spec has format version %s, this modc reads version 1", text);
 }
 
+bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc)
+{
+    struct reader r = {.cx = cx};
+
+    if (is_listed(cx, c_words, name))
+        diag_error(cx, loc, "the model's name is the prefix of everything in C, where '%s' is a keyword", name);
+    else if (!check_identifier(&r, name, loc))
+        return false;
+    else if (strcmp(upper_c_name(cx, name), "MODC") == 0)
+        diag_error(cx, loc, "the prefix '%s' belongs to the runtime", name);
+    else if (name[0] == '_')
+        diag_error(cx, loc, "the model's name is a prefix in C, where names with '_' first are reserved");
+    else
+        return true;
+    return false;
+}
+
 static void read_model(struct reader *r, const struct node *key, const struct node *node)
 {
     const char *text = read_text(r, key, node, "the name of the model");
 
     r->has_model = true;
-    if (text && is_listed(r->cx, c_words, text)) {
-        diag_error(r->cx, node->loc,
-                   "the model's name is the prefix of everything in C, where '%s' is a keyword", text);
-        return;
+    if (text && spec_check_model_name(r->cx, text, node->loc)) {
+        r->spec->model = text;
+        r->spec->model_loc = node->loc;
     }
-    if (!text || !check_identifier(r, text, node->loc))
-        return;
-    if (strcmp(upper_c_name(r->cx, text), "MODC") == 0) {
-        diag_error(r->cx, node->loc, "the prefix '%s' belongs to the runtime", text);
-        return;
-    }
-    if (text[0] == '_') {
-        diag_error(r->cx, node->loc,
-                   "the model's name is a prefix in C, where names with '_' first are reserved");
-        return;
-    }
-    r->spec->model = text;
-    r->spec->model_loc = node->loc;
 }
 
 static void read_dtypes(struct reader *r, const struct node *key, const struct node *node)

@@ -122,6 +122,9 @@ struct spec {
 /* Reads and checks a spec file. Never NULL; after faults (said through diag) what was readable is there. */
 struct spec *spec_read(struct cx *cx, const struct source *source);
 
+/* Whether a model can be called so; else why not is said. */
+bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc);
+
 void spec_dump(struct text *text, const struct spec *spec, bool json);
 
 /* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */

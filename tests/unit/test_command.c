@@ -194,7 +194,7 @@ static void test_settings(void **state)
                                "modules:\n  - Linear(wide, 2)\n";
     struct source source = {"m.yaml", text, sizeof text - 1};
     struct setting settings[] = {{"wide", "2 * 8"}, {"batch", "3"}}, unknown = {"wied", "1"}, broken = {"wide", "3 +"};
-    struct options options = {.settings = settings, .setting_count = 2, .dtype = "float64"};
+    struct options options = {.settings = settings, .setting_count = 2, .dtype = "float64", .model = "other"};
     struct cx cx = {.options = &options};
     struct spec *spec = spec_read(&cx, &source);
     struct text dump = text_new(&cx.arena);
@@ -206,6 +206,8 @@ static void test_settings(void **state)
     expr_print(&dump, spec->sizes[0].max);
     assert_string_equal(dump.data, "2 * 83");
     assert_string_equal(spec->dtypes[0], "float64");
+    assert_string_equal(spec->model, "other");
+    assert_string_equal(spec->root.name, "other");
     options.settings = &unknown;
     options.setting_count = 1;
     assert_false(settings_apply(&cx, spec));
@@ -216,6 +218,14 @@ static void test_settings(void **state)
     options.settings = &broken;
     assert_false(settings_apply(&cx, spec));
     assert_true(settings_at_fault(&cx));
+    options.setting_count = 0;
+    options.model = "modc";
+    assert_false(settings_apply(&cx, spec));
+    assert_true(said(&cx, "the prefix 'modc' belongs to the runtime"));
+    options.model = "my-net";
+    assert_false(settings_apply(&cx, spec));
+    assert_true(said(&cx, "'my-net' is not a name"));
+    assert_string_equal(spec->model, "other");
     arena_free(&cx.arena);
 }
 

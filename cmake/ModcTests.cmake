@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
-# Labels: unit, header, golden, errors, planner, determinism, vectors, forced (vectors with --plan), variants, aarch64,
-# sanitize, compile, api or long.
+# Labels: unit, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with --plan), variants,
+# aarch64, sanitize, compile, api or long.
 
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -143,6 +143,21 @@ function(modc_golden_tests)
                       COMMAND ${CMAKE_COMMAND} ${script} -DUPDATE=ON
                               -P ${CMAKE_CURRENT_SOURCE_DIR}/support/golden.cmake)
     add_dependencies(update-golden modc)
+endfunction()
+
+# tests/commands/<case>.txt: command lines with what they print, of all but faults. Target update-commands.
+function(modc_command_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    set(commands ${MODC_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/support/commands.py)
+    file(GLOB transcripts CONFIGURE_DEPENDS commands/*.txt)
+    foreach(transcript ${transcripts})
+        get_filename_component(case ${transcript} NAME_WLE)
+        modc_test(commands_${case} commands ${commands} $<TARGET_FILE:modc> ${transcript})
+    endforeach()
+    add_custom_target(update-commands VERBATIM COMMAND ${commands} --update $<TARGET_FILE:modc> ${transcripts})
+    add_dependencies(update-commands modc)
 endfunction()
 
 # tests/vectors/cases.txt: inputs and outputs of PyTorch through `modc run`; once more with sanitizers.

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "dtype.h"
+#include "plan.h"
+
 const struct command_row command_rows[COMMAND_COUNT] = {
     [COMMAND_GENERATE] = {"generate", "SPEC", "write the model's sources",
                           "Writes NAME.h, NAME.c and NAME.cmake for the model NAME of the spec. Files that would not\n"
@@ -56,15 +59,16 @@ const struct option_row option_rows[] = {
      "keep sources and program there; what did not change is not compiled again"},
 
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},
-    {"--dtype", "DTYPE", ON_SPEC, OPTION_TEXT, FIELD(dtype), "compute in this type, whatever the spec says"},
+    {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype), "compute in this type, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
     {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
     {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain), "print what was chosen for each module, and why"},
-    {"--dump", "ROOM", GENERATE | CHECK, OPTION_TEXT, FIELD(dump),
+    {"--dump", "ROOM", GENERATE | CHECK, OPTION_DUMP, FIELD(dump),
      "print spec, module, graph (after every pass) or plan; with .json as JSON"},
     {"--validate", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(validate), "let Clang read what was emitted before it is written"},
-    {"--diagnostics", "FORMAT", ALL, OPTION_DIAGNOSTICS, 0, "text, or json: one object a line"},
+    {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
+    {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
     {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
     {"--target", "NAME", ON_SPEC, OPTION_LATER, 0, NULL},
@@ -113,19 +117,96 @@ const char *const *option_names(struct cx *cx, enum command command, int *count)
     return names;
 }
 
+/* ---- values of options ------------------------------------------------------------------------------------ */
+
+const char *const *help_choices(struct cx *cx, const char *value, int *count)
+{
+    const char **words = NULL;
+
+    *count = 0;
+    for (const char *end; *value; value = *end ? end + 1 : end) {
+        end = value + strcspn(value, "|");
+        ARENA_PUSH(&cx->arena, words, *count, arena_copy(&cx->arena, value, (size_t)(end - value)));
+    }
+    return words;
+}
+
+static const char *const *dtype_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (dtype_is_float((enum dtype)i) && dtype_is_supported((enum dtype)i))
+            ARENA_PUSH(&cx->arena, names, *count, dtype_rows[i].name);
+    return names;
+}
+
+/* "contract=gemm_dot" */
+static const char *const *plan_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    for (int i = 0; i < algorithm_count; i++)
+        ARENA_PUSH(&cx->arena, names, *count,
+                   arena_format(&cx->arena, "%s=%s", op_rows[algorithms[i].op].name, algorithms[i].name));
+    return names;
+}
+
+const char *const *option_values(struct cx *cx, const struct option_row *row, int *count)
+{
+    *count = 0;
+    switch (row->kind) {
+    case OPTION_CHOICE:
+    case OPTION_EARLY:
+        return help_choices(cx, row->value, count);
+    case OPTION_DUMP:
+        return help_choices(cx, "spec|module|graph|plan|spec.json|module.json|graph.json|plan.json", count);
+    case OPTION_DEVICE:
+        return help_choices(cx, "cpu", count);
+    case OPTION_DTYPE:
+        return dtype_names(cx, count);
+    case OPTION_PLAN:
+        return plan_names(cx, count);
+    default:
+        return NULL;
+    }
+}
+
 /* ---- texts ------------------------------------------------------------------------------------------------ */
 
-enum { COLUMN = 26 }; /* where the texts of options start */
+enum { COLUMN = 30, COLUMNS = 100 }; /* where the texts of options start, and where lines end */
+
+/* Words from column `at` on, which the line has reached; further lines start there too. */
+static void print_wrapped(struct text *text, int at, const char *words)
+{
+    int column = at;
+
+    while (*words) {
+        int length = (int)strcspn(words, " ");
+
+        if (column > at && column + 1 + length > COLUMNS) {
+            text_printf(text, "\n%*s", at, "");
+            column = at;
+        }
+        text_printf(text, "%s%.*s", column > at ? " " : "", length, words);
+        column += length + (column > at);
+        words += length + (words[length] == ' ');
+    }
+    text_add(text, "\n");
+}
 
 static void print_row(struct text *text, const char *name, const char *value, const char *what)
 {
     int width = (int)strlen(name) + (value ? 1 + (int)strlen(value) : 0);
 
-    text_printf(text, "  %s%s%s", name, value ? " " : "", value ? value : "");
+    text_add(text, "  ");
+    text_styled(text, STYLE_BOLD, name);
+    text_printf(text, "%s%s", value ? " " : "", value ? value : "");
     if (width > COLUMN - 4)
-        text_printf(text, "\n%*s%s\n", COLUMN, "", what);
+        text_printf(text, "\n%*s", COLUMN, "");
     else
-        text_printf(text, "%*s%s\n", COLUMN - 2 - width, "", what);
+        text_printf(text, "%*s", COLUMN - 2 - width, "");
+    print_wrapped(text, COLUMN, what);
 }
 
 static void print_overview(struct text *text)

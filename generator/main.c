@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "bundle.h"
 #include "catalogue.h"
 #include "emit.h"
@@ -222,10 +223,12 @@ int main(int argc, char **argv)
 
     hold_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a write fails instead */
-    if (options_parse(&cx, argc, argv, &options, &status))
+    if (options_parse(&cx, argc, argv, &options, &status)) {
+        out.color = terminal_wants_color(stdout, options.color);
         status = run_command(&cx, &out);
+    }
     status = print_out(&cx, &out, status);
-    diag_print(&cx, stderr, options.json_diagnostics);
+    diag_print(&cx, stderr, options.diagnostics);
     arena_free(&cx.arena);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "dtype.h"
 #include "help.h"
 #include "plan.h"
@@ -179,16 +180,21 @@ static bool take_dtype(struct reader *r, const char *value)
     return true;
 }
 
-static bool take_dump(struct reader *r, const char *value)
+/* Whether it is one of the words that the option has. */
+static bool take_choice(struct reader *r, const struct option_row *row, const char *value)
 {
-    static const char *const rooms[] = {"spec", "module", "graph", "plan"};
-    size_t length = strlen(value);
-    bool json = length > 5 && strcmp(value + length - 5, ".json") == 0;
-    const char *room = arena_copy(&r->cx->arena, value, json ? length - 5 : length);
+    struct text all = text_new(&r->cx->arena);
+    int count;
+    const char *const *words = option_values(r->cx, row, &count);
 
-    if (is_among(room, rooms, 4))
+    if (is_among(value, words, count))
         return true;
-    return bad_value(r, "--dump", value, "it takes spec, module, graph or plan, each also with .json");
+    for (int i = 0; i < count; i++)
+        text_printf(&all, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " or ", words[i]);
+    diag_error(r->cx, nowhere, "%s cannot be '%s'", row->name, value);
+    diag_hint_nearest(r->cx, value, words, count);
+    diag_hint(r->cx, "it takes %s", all.data);
+    return wrong(r);
 }
 
 static void hand_on(struct reader *r, const struct option_row *row, const char *value)
@@ -212,18 +218,21 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
         if (!value[0])
             return bad_value(r, row->name, value, "it needs a value");
         *(const char **)field = value;
-        if (row->field == offsetof(struct options, dtype))
-            return take_dtype(r, value);
-        return row->field != offsetof(struct options, dump) || take_dump(r, value);
+        return true;
+    case OPTION_CHOICE:
+    case OPTION_DUMP:
+        *(const char **)field = value;
+        return take_choice(r, row, value);
+    case OPTION_EARLY:
+        return take_choice(r, row, value);
+    case OPTION_DTYPE:
+        return take_dtype(r, value);
     case OPTION_SET:
         return take_set(r, value);
     case OPTION_PLAN:
         return take_plan(r, value);
     case OPTION_DEVICE:
         return take_device(r, value);
-    case OPTION_DIAGNOSTICS:
-        return strcmp(value, "text") == 0 || strcmp(value, "json") == 0 ||
-               bad_value(r, row->name, value, "it takes text or json");
     case OPTION_RUN_WHOLE:
         if (!is_whole(value))
             return bad_value(r, row->name, value, "it takes an integer that is not negative");
@@ -308,20 +317,31 @@ static bool take_argument(struct reader *r, const char *word)
     return true;
 }
 
-/* How faults are to be said must be known before the first one. */
-static bool asks_for_json(int count, char **words)
+/* What the last option of that name says, or NULL: how faults are to be said must be known before the first one. */
+static const char *early_value(int count, char **words, const char *name)
 {
-    bool json = false;
+    const char *value = NULL;
+    size_t length = strlen(name);
 
-    for (int i = 1; i < count; i++) {
-        if (strcmp(words[i], "--diagnostics=json") == 0)
-            json = true;
-        else if (strcmp(words[i], "--diagnostics") == 0 && i + 1 < count)
-            json = strcmp(words[i + 1], "json") == 0;
-        else if (strncmp(words[i], "--diagnostics=", 14) == 0)
-            json = false;
+    for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], name) == 0 && i + 1 < count)
+            value = words[i + 1];
+        else if (strncmp(words[i], name, length) == 0 && words[i][length] == '=')
+            value = words[i] + length + 1;
     }
-    return json;
+    return value;
+}
+
+static struct options early_options(int count, char **words)
+{
+    const char *format = early_value(count, words, "--diagnostics");
+    struct options options = {.color = early_value(count, words, "--color")};
+
+    if (format && strcmp(format, "json") == 0)
+        options.diagnostics = DIAG_JSON;
+    else
+        options.diagnostics = terminal_wants_color(stderr, options.color) ? DIAG_COLOR : DIAG_PLAIN;
+    return options;
 }
 
 static bool take_command(struct reader *r)
@@ -356,6 +376,12 @@ static bool take_command(struct reader *r)
     return true;
 }
 
+/* `modc help --version` */
+static bool names_command(const struct reader *r, const char *word)
+{
+    return r->options->command == COMMAND_HELP && command_find(word);
+}
+
 static bool take_words(struct reader *r)
 {
     bool only_arguments = false;
@@ -370,9 +396,11 @@ static bool take_words(struct reader *r)
         } else if (!only_arguments && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             const char *name = command_name(r);
 
-            *r->options = (struct options){.command = COMMAND_HELP, .argument = name};
+            *r->options = early_options(r->count, r->words);
+            r->options->command = COMMAND_HELP;
+            r->options->argument = name;
             return true;
-        } else if (only_arguments || word[0] != '-' || !word[1]) {
+        } else if (only_arguments || word[0] != '-' || !word[1] || names_command(r, word)) {
             if (!take_argument(r, word))
                 return false;
         } else if (!take_option(r, word)) {
@@ -387,7 +415,7 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
     struct reader r = {.cx = cx, .options = options, .words = words, .count = count, .at = 1};
     const struct command_row *row;
 
-    *options = (struct options){.json_diagnostics = asks_for_json(count, words)};
+    *options = early_options(count, words);
     if (!take_words(&r)) {
         *status = r.status;
         return false;

@@ -32,7 +32,9 @@ struct options {
     const char *out_dir;  /* -o */
     const char *weights;  /* generate: to be embedded */
     const char *dump;     /* room, with .json */
-    bool explain, validate, bundle, line_numbers, json_diagnostics;
+    bool explain, validate, bundle, line_numbers;
+    enum diag_style diagnostics;
+    const char *color; /* auto, always, never; NULL: auto */
     struct setting *settings;
     int setting_count;
     const char **plans; /* 'conv=direct': forced algorithms */

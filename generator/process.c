@@ -229,11 +229,11 @@ void process_quote(struct cx *cx, const struct process *process)
 
     if (!said || said->length == 0)
         return;
-    if (cx->options->json_diagnostics) {
+    if (cx->options->diagnostics == DIAG_JSON) {
         diag_note(cx, (struct loc){0}, "%s", said->text);
         return;
     }
-    diag_print(cx, stderr, false);
+    diag_print(cx, stderr, cx->options->diagnostics);
     cx->item_count = 0;
     fwrite(said->text, 1, said->length, stderr);
     if (said->text[said->length - 1] != '\n')

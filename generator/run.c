@@ -345,7 +345,7 @@ static int execute(struct run *run)
         process_word(run->cx, &program,
                      option->value ? arena_format(&run->cx->arena, "%s=%s", option->name, option->value) : option->name);
     }
-    diag_print(run->cx, stderr, run->options->json_diagnostics); /* warnings, before the program says something */
+    diag_print(run->cx, stderr, run->options->diagnostics); /* warnings, before the program says something */
     run->cx->item_count = 0;
     fflush(stdout);
     fflush(stderr);

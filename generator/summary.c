@@ -171,7 +171,10 @@ static void print_modules(struct summary *s, struct text *text)
     for (int i = 0; i <= s->tree->module_count; i++)
         for (int c = 0; c < COLUMNS; c++)
             widths[c] = (int)strlen(cells[i][c]) > widths[c] ? (int)strlen(cells[i][c]) : widths[c];
-    for (int i = 0; i <= s->tree->module_count; i++)
+    text_style(text, STYLE_BOLD);
+    print_cells(text, cells[0], widths);
+    text_style(text, STYLE_PLAIN);
+    for (int i = 1; i <= s->tree->module_count; i++)
         print_cells(text, cells[i], widths);
 }
 
@@ -213,7 +216,9 @@ static void print_memory(struct summary *s, struct text *text)
 {
     const struct plan *plan = s->plan;
 
-    text_add(text, "\nRAM                                              bytes\n");
+    text_add(text, "\n");
+    text_styled(text, STYLE_BOLD, "RAM                                              bytes");
+    text_add(text, "\n");
     print_total(s, text, "  parameters and buffers", (double)plan->param_bytes, "");
     print_total(s, text, "  packed block", (double)plan->groups[0]->bytes, "");
     for (int i = 0; i < plan->program->entry_count; i++) {
@@ -230,7 +235,8 @@ static void print_memory(struct summary *s, struct text *text)
                             (double)(variant->peak + plan->state_bytes), "");
         }
     }
-    text_add(text, "flash, with --weights (no RAM for parameters and packed block then)\n");
+    text_styled(text, STYLE_BOLD, "flash, with --weights");
+    text_add(text, " (no RAM for parameters and packed block then)\n");
     print_total(s, text, "  weights", (double)weights_length(s->cx, plan), "");
 }
 

@@ -341,23 +341,45 @@ static void add_snippet(struct text *out, struct loc loc)
         if (starts_character(text[at]))
             text_add(out, text[at] == '\t' ? "\t" : " ");
     }
+    text_style(out, STYLE_CARET);
     text_add(out, "^");
     for (int i = 1; i < loc.length && i < after; i++)
         text_add(out, "~");
+    text_style(out, STYLE_PLAIN);
+    text_add(out, "\n");
+}
+
+/* "error: text". */
+static void add_message(struct text *out, const struct diag_item *item)
+{
+    static const enum style styles[] = {[DIAG_ERROR] = STYLE_ERROR,
+                                        [DIAG_WARNING] = STYLE_WARNING,
+                                        [DIAG_NOTE] = STYLE_NOTE,
+                                        [DIAG_HINT] = STYLE_NOTE};
+    bool heads = item->level == DIAG_ERROR || item->level == DIAG_WARNING;
+
+    text_style(out, styles[item->level]);
+    text_printf(out, "%s: ", level_name(item->level));
+    text_style(out, STYLE_PLAIN);
+    if (heads)
+        text_style(out, STYLE_BOLD);
+    add_printable(out, item->text, strlen(item->text));
+    if (heads)
+        text_style(out, STYLE_PLAIN);
     text_add(out, "\n");
 }
 
 static void add_header(struct text *out, const struct diag_item *item)
 {
+    text_style(out, STYLE_BOLD);
     if (item->loc.source) {
         add_printable(out, item->loc.source->name, strlen(item->loc.source->name));
         text_printf(out, ":%d:%d: ", item->loc.line, item->loc.column);
     } else {
         text_add(out, "modc: ");
     }
-    text_printf(out, "%s: ", level_name(item->level));
-    add_printable(out, item->text, strlen(item->text));
-    text_add(out, "\n");
+    text_style(out, STYLE_PLAIN);
+    add_message(out, item);
 }
 
 /* An error or warning with the notes and hints that belong to it: items[first .. first + count). */
@@ -457,9 +479,7 @@ static void add_group(struct text *out, const struct diag_item *items, int count
 {
     for (int i = 0; i < count; i++) {
         if (items[i].level == DIAG_HINT) {
-            text_add(out, "hint: ");
-            add_printable(out, items[i].text, strlen(items[i].text));
-            text_add(out, "\n");
+            add_message(out, &items[i]);
             continue;
         }
         add_header(out, &items[i]);
@@ -468,13 +488,15 @@ static void add_group(struct text *out, const struct diag_item *items, int count
     }
 }
 
-void diag_print(const struct cx *cx, FILE *file, bool json)
+void diag_print(const struct cx *cx, FILE *file, enum diag_style style)
 {
     struct arena arena = {0};
     struct text out = text_new(&arena);
     int count;
     struct group *groups = make_groups(&arena, cx, &count);
+    bool json = style == DIAG_JSON;
 
+    out.color = style == DIAG_COLOR;
     for (int i = 0; i < count; i++) {
         if (json)
             add_json_group(&out, &cx->items[groups[i].first], groups[i].count);

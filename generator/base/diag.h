@@ -23,6 +23,8 @@ struct loc {
 
 enum diag_level { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_HINT };
 
+enum diag_style { DIAG_PLAIN, DIAG_COLOR, DIAG_JSON };
+
 struct diag_item {
     enum diag_level level;
     struct loc loc;
@@ -63,9 +65,9 @@ const char *diag_nearest(const char *name, const char *const *known, int count);
 /* Adds the hint "did you mean '...'?" if there is a near spelling; else nothing. */
 void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known, int count);
 
-/* Prints everything said so far: `file:line:col: error: ...`, the line, a caret with tildes, hints; or one JSON
- * object a line. Errors are sorted by place within one source, keeping the order of equal places. */
-void diag_print(const struct cx *cx, FILE *file, bool json);
+/* Prints everything said so far: `file:line:col: error: ...`, the line, a caret with tildes, hints, for a terminal in
+ * colours; or one JSON object a line. Errors are sorted by place within one source, keeping the order of equal places. */
+void diag_print(const struct cx *cx, FILE *file, enum diag_style style);
 
 /* Part of a place: `length` characters from `skip` bytes behind its start (ASCII only). */
 struct loc loc_part(struct loc loc, int skip, int length);

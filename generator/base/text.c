@@ -76,6 +76,24 @@ void text_printf(struct text *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
+void text_style(struct text *text, enum style style)
+{
+    static const char *const codes[] = {
+        [STYLE_PLAIN] = "0",      [STYLE_BOLD] = "1",    [STYLE_QUIET] = "2",  [STYLE_ERROR] = "1;31", [STYLE_WARNING] = "1;35",
+        [STYLE_NOTE] = "1;36",    [STYLE_CARET] = "1;32", [STYLE_ADDED] = "32", [STYLE_REMOVED] = "31", [STYLE_CHANGED] = "33",
+    };
+
+    if (text->color)
+        text_printf(text, "\033[%sm", codes[style]);
+}
+
+void text_styled(struct text *text, enum style style, const char *string)
+{
+    text_style(text, style);
+    text_add(text, string);
+    text_style(text, STYLE_PLAIN);
+}
+
 /* Never reads behind the terminating 0: each byte is looked at only after the one before was in range. */
 int text_utf8_length(const char *string)
 {

@@ -12,12 +12,21 @@ struct text {
     struct arena *arena;
     char *data; /* always ends with 0 */
     size_t length, capacity;
+    bool color; /* for a terminal: text_style does something */
+};
+
+/* How a terminal shows what follows. */
+enum style {
+    STYLE_PLAIN, STYLE_BOLD, STYLE_QUIET, STYLE_ERROR, STYLE_WARNING, STYLE_NOTE, STYLE_CARET, STYLE_ADDED,
+    STYLE_REMOVED, STYLE_CHANGED
 };
 
 struct text text_new(struct arena *arena);
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const void *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_style(struct text *text, enum style style); /* nothing where the text is not for a terminal */
+void text_styled(struct text *text, enum style style, const char *string); /* and plain again behind it */
 void text_json_string(struct text *text, const char *string); /* with quotes and escapes */
 
 /* The shortest decimal that reads back as the same double, in C's locale whatever LC_ALL says, as Python's

@@ -29,7 +29,7 @@ static char *printed(const struct cx *cx, bool json)
     FILE *file = open_memstream(&text, &size);
 
     assert_non_null(file);
-    diag_print(cx, file, json);
+    diag_print(cx, file, json ? DIAG_JSON : DIAG_PLAIN);
     fclose(file);
     return text;
 }

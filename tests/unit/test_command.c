@@ -92,6 +92,9 @@ static void test_options(void **state)
     assert_int_equal(l.options.command, COMMAND_HELP);
     assert_string_equal(l.options.argument, "summary");
     arena_free(&l.cx.arena);
+    assert_true(parse(&l, "help --version")->good);
+    assert_string_equal(l.options.argument, "--version");
+    arena_free(&l.cx.arena);
 }
 
 static void test_faults(void **state)
@@ -113,7 +116,9 @@ static void test_faults(void **state)
         {"check a --set n", "--set cannot be 'n'", "NAME=VALUE", EXIT_COMMAND_LINE},
         {"check a --plan contract=gemm_dott", "no algorithm 'gemm_dott'", "did you mean 'gemm_dot'?", EXIT_COMMAND_LINE},
         {"check a --plan contrct=gemm_dot", "no op 'contrct'", "did you mean 'contract'?", EXIT_COMMAND_LINE},
-        {"check a --dump=grph", "--dump cannot be 'grph'", "spec, module, graph or plan", EXIT_COMMAND_LINE},
+        {"check a --dump=grph", "--dump cannot be 'grph'", "did you mean 'graph'?", EXIT_COMMAND_LINE},
+        {"check a --diagnostics jsn", "--diagnostics cannot be 'jsn'", "did you mean 'json'?", EXIT_COMMAND_LINE},
+        {"check a --color=red", "--color cannot be 'red'", "it takes auto, always or never", EXIT_COMMAND_LINE},
         {"check a --dtype float31", "--dtype cannot be 'float31'", "float32", EXIT_COMMAND_LINE},
         {"check a --dtype int64", "does not compute in int64", "", EXIT_COMMAND_LINE},
         {"check a --device cuda", "not supported yet", "", EXIT_COMMAND_LINE},
@@ -137,20 +142,43 @@ static void test_faults(void **state)
         arena_free(&l.cx.arena);
     }
     parse(&l, "--diagnostics=json generte");
-    assert_true(l.options.json_diagnostics); /* known before the first fault */
+    assert_int_equal(l.options.diagnostics, DIAG_JSON); /* known before the first fault */
     arena_free(&l.cx.arena);
+    parse(&l, "generte --color always");
+    assert_int_equal(l.options.diagnostics, DIAG_COLOR);
+    arena_free(&l.cx.arena);
+    parse(&l, "generte --color always --color=never");
+    assert_int_equal(l.options.diagnostics, DIAG_PLAIN);
+    arena_free(&l.cx.arena);
+    parse(&l, "check --diagnostics=json --help --color always");
+    assert_int_equal(l.options.diagnostics, DIAG_JSON); /* help too */
+    assert_string_equal(l.options.color, "always");
+    arena_free(&l.cx.arena);
+}
+
+static void assert_lines_fit(const char *text)
+{
+    for (const char *end; *text; text = *end ? end + 1 : end) {
+        end = text + strcspn(text, "\n");
+        if (end - text > 100)
+            fail_msg("longer than 100 columns: %.*s", (int)(end - text), text);
+    }
 }
 
 /* Every option is found by the table for every command it belongs to, and help names it. */
 static void test_help(void **state)
 {
     struct cx cx = {0};
+    struct text overview = text_new(&cx.arena);
 
     (void)state;
+    help_print(&overview, NULL);
+    assert_lines_fit(overview.data);
     for (int c = 0; c < COMMAND_COUNT; c++) {
         struct text text = text_new(&cx.arena);
 
         help_print(&text, &command_rows[c]);
+        assert_lines_fit(text.data);
         assert_ptr_equal(command_find(command_rows[c].name), &command_rows[c]);
         for (int i = 0; i < option_row_count; i++) {
             if (!(option_rows[i].commands & 1u << c))

@@ -388,16 +388,14 @@ static const struct dtype_row {
 static const char *read_dtype(struct reader *r, const char *text, struct loc loc, bool model)
 {
     static const char *const model_list = "float64, float32, float16, bfloat16, complex64, complex128";
-    const char *known[COUNT(dtypes)];
-    int count = 0;
+    const char *const *known;
+    int count;
 
     if (strncmp(text, "torch.", 6) == 0)
         text += 6;
     for (int i = 0; i < COUNT(dtypes); i++) {
         const struct dtype_row *row = &dtypes[i];
 
-        if (row->own && (row->model || !model))
-            known[count++] = row->name;
         if (strcmp(row->name, text) != 0)
             continue;
         if (row->own && (row->model || !model))
@@ -410,8 +408,20 @@ static const char *read_dtype(struct reader *r, const char *text, struct loc loc
         return NULL;
     }
     diag_error(r->cx, loc, "there is no dtype '%s'", text);
+    known = spec_dtypes(r->cx, model, &count);
     diag_hint_nearest(r->cx, text, known, count);
     return NULL;
+}
+
+const char *const *spec_dtypes(struct cx *cx, bool model, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; i < COUNT(dtypes); i++)
+        if (dtypes[i].own && (dtypes[i].model || !model))
+            ARENA_PUSH(&cx->arena, names, *count, dtypes[i].name);
+    return names;
 }
 
 static void add_dtype(struct reader *r, const char *text, struct loc loc)
@@ -664,16 +674,21 @@ static struct expr *read_shape(struct reader *r, const struct node *key, const s
     return bad_expr(r, node);
 }
 
-static void unknown_key(struct reader *r, const struct node *key, const char *where, const char *const *known,
-                        int count)
+/* `where`: one bit of those in spec.h. */
+static void unknown_key(struct reader *r, const struct node *key, const char *what, unsigned where)
 {
-    diag_error(r->cx, key->loc, "%s has no key '%s'", where, key->value);
+    const char **known = NULL;
+    int count = 0;
+
+    for (int i = 0; spec_key(i); i++)
+        if (spec_key(i)->where & where)
+            ARENA_PUSH(&r->cx->arena, known, count, spec_key(i)->name);
+    diag_error(r->cx, key->loc, "%s has no key '%s'", what, key->value);
     diag_hint_nearest(r->cx, key->value, known, count);
 }
 
 static struct spec_input read_input(struct reader *r, const struct node *key, const struct node *node)
 {
-    static const char *const known[] = {"shape", "dtype"};
     struct spec_input input = {.name = key->value, .loc = key->loc};
 
     if (node->kind != NODE_MAP) {
@@ -689,7 +704,7 @@ static struct spec_input read_input(struct reader *r, const struct node *key, co
             else if (strcmp(part->value, "dtype") == 0)
                 input.dtype = read_dtype_expr(r, part, node->items[i]);
             else
-                unknown_key(r, part, "an input", known, COUNT(known));
+                unknown_key(r, part, "an input", SPEC_IN_INPUT);
         }
         if (!input.shape)
             diag_error(r->cx, key->loc, "the input '%s' has no shape", key->value);
@@ -919,7 +934,6 @@ static struct expr *read_init(struct reader *r, const struct node *key, const st
 static void read_tensor_key(struct reader *r, struct spec_tensor *tensor, const struct node *key,
                             const struct node *node)
 {
-    static const char *const known[] = {"shape", "init", "value", "dtype", "persistent", "requires_grad"};
     const char *name = key->value;
 
     if (strcmp(name, "shape") == 0)
@@ -939,7 +953,7 @@ static void read_tensor_key(struct reader *r, struct spec_tensor *tensor, const 
     else if (strcmp(name, "requires_grad") == 0)
         diag_error(r->cx, key->loc, "'requires_grad' is for parameters");
     else
-        unknown_key(r, key, tensor_kinds[tensor->kind], known, COUNT(known));
+        unknown_key(r, key, tensor_kinds[tensor->kind], SPEC_IN_TENSOR);
 }
 
 static void read_tensors(struct reader *r, struct spec_class *owner, struct names *names,
@@ -1053,7 +1067,6 @@ static bool is_forward(const struct node *key)
 static void read_class_key(struct reader *r, struct spec_class *class, struct names *names,
                            const struct node *key, const struct node *node)
 {
-    static const char *const known[] = {"modules", "parameters", "buffers", "state", "forward", "extra_repr"};
     struct signature signature;
 
     for (int kind = 0; kind < COUNT(tensor_sections); kind++) {
@@ -1081,7 +1094,7 @@ static void read_class_key(struct reader *r, struct spec_class *class, struct na
         class->forward = new_function(r, &signature);
         class->forward->statements = read_statements(r, key, node, &class->forward->count);
     } else {
-        unknown_key(r, key, "a class", known, COUNT(known));
+        unknown_key(r, key, "a class", SPEC_IN_CLASS);
     }
 }
 
@@ -1164,7 +1177,6 @@ static void read_maxima(struct reader *r, struct spec_function *entry, const str
 static void read_entry(struct reader *r, const struct signature *signature, const struct node *key,
                        const struct node *node)
 {
-    static const char *const known[] = {"max", "statements"};
     struct spec_function *entry = new_function(r, signature);
     bool has_statements = false;
 
@@ -1182,7 +1194,7 @@ static void read_entry(struct reader *r, const struct signature *signature, cons
             has_statements = true;
             entry->statements = read_statements(r, part, node->items[i], &entry->count);
         } else {
-            unknown_key(r, part, "an entry", known, COUNT(known));
+            unknown_key(r, part, "an entry", SPEC_IN_ENTRY);
         }
     }
     if (!has_statements && r->complete)
@@ -1247,53 +1259,114 @@ static void read_state(struct reader *r, const struct node *key, const struct no
     read_tensors(r, &r->spec->root, &r->attributes, SPEC_STATE, key, node);
 }
 
+/* Each key with what one should know of it. */
 static const struct {
-    const char *name;
-    void (*read)(struct reader *r, const struct node *key, const struct node *node); /* NULL: not yet */
+    struct spec_key key;
+    void (*read)(struct reader *r, const struct node *key, const struct node *node); /* of a spec; NULL: not yet */
 } keys[] = {
-    {"modc", read_version},
-    {"model", read_model},
-    {"dtype", read_dtypes},
-    {"device", read_devices},
-    {"constants", read_constants},
-    {"sizes", read_sizes},
-    {"inputs", read_inputs},
-    {"functions", read_functions},
-    {"classes", read_classes},
-    {"modules", read_modules},
-    {"parameters", read_parameters},
-    {"buffers", read_buffers},
-    {"state", read_state},
-    {"forward", read_forward},
-    {"entries", read_entries},
-    {"freeze", read_freeze},
-    {"eval", read_eval},
-    {"hooks", read_hooks},
-    {"pack", read_pack},
-    {"state_dict", read_state_dict},
-    {"threads", read_threads},
-    {"extends", NULL},
-    {"set", NULL},
-    {"add", NULL},
-    {"tie", NULL},
-    {"training", NULL},
-    {"backward", NULL},
-    {"checkpoint", NULL},
-    {"update", NULL},
-    {"taps", NULL},
-    {"rollout", NULL},
-    {"generation", NULL},
-    {"storage", NULL},
-    {"winograd", NULL},
+    {{SPEC_IN_MODEL, "modc", SPEC_VALUE_VERSION, "the version of the spec's format", "1"}, read_version},
+    {{SPEC_IN_MODEL, "model", SPEC_VALUE_NAME, "the model's name, the prefix of everything in C", "policy"},
+     read_model},
+    {{SPEC_IN_MODEL, "dtype", SPEC_VALUE_DTYPES, "the type that the model computes in; a list gives a variant for each",
+      "float32"},
+     read_dtypes},
+    {{SPEC_IN_MODEL, "device", SPEC_VALUE_DEVICES, "where the model runs; a list gives a variant for each", "cpu"},
+     read_devices},
+    {{SPEC_IN_MODEL, "constants", SPEC_VALUE_CONSTANTS, "names for values; each may use the ones above it",
+      "{hidden: 64}"},
+     read_constants},
+    {{SPEC_IN_MODEL, "sizes", SPEC_VALUE_SIZES, "dimensions that are chosen at run time, with their maximum",
+      "{batch: 256}"},
+     read_sizes},
+    {{SPEC_IN_MODEL, "inputs", SPEC_VALUE_INPUTS, "the model's inputs, in the order of the arguments in C",
+      "{observation: [batch, 4]}"},
+     read_inputs},
+    {{SPEC_IN_MODEL, "functions", SPEC_VALUE_FUNCTIONS, "functions of statements, inlined where they are called",
+      "{double(x): return 2 * x}"},
+     read_functions},
+    {{SPEC_IN_MODEL, "classes", SPEC_VALUE_CLASSES, "modules of your own, named where a layer's name may stand",
+      "{'Block(dim)': {modules: ['Linear(dim, dim)', ReLU()]}}"},
+     read_classes},
+    {{SPEC_IN_MODEL | SPEC_IN_CLASS, "modules", SPEC_VALUE_MODULES,
+      "the children: a list is a Sequential, a mapping names them", "{fc: 'Linear(4, 2)'}"},
+     read_modules},
+    {{SPEC_IN_MODEL | SPEC_IN_CLASS, "parameters", SPEC_VALUE_PARAMETERS,
+      "tensors that are trained; keys of the state_dict", "{scale: {shape: [4], init: ones}}"},
+     read_parameters},
+    {{SPEC_IN_MODEL | SPEC_IN_CLASS, "buffers", SPEC_VALUE_BUFFERS,
+      "tensors that are not trained; keys of the state_dict", "{mean: {shape: [4]}}"},
+     read_buffers},
+    {{SPEC_IN_MODEL | SPEC_IN_CLASS, "state", SPEC_VALUE_STATES,
+      "tensors of a context: hidden states, caches, counters; never in the state_dict",
+      "{seen: {shape: [], dtype: int64}}"},
+     read_state},
+    {{SPEC_IN_MODEL | SPEC_IN_CLASS, "forward", SPEC_VALUE_STATEMENTS,
+      "what a call computes; `forward(x, y)` names the arguments, which a class always does", "[return fc(x)]"},
+     read_forward},
+    {{SPEC_IN_MODEL, "entries", SPEC_VALUE_ENTRIES, "further functions over the same modules",
+      "{act(observation): {max: {batch: 1}, statements: [return actor(observation)]}}"},
+     read_entries},
+    {{SPEC_IN_MODEL, "freeze", SPEC_VALUE_PATTERNS, "parameters that are not trained", "[trunk.*]"}, read_freeze},
+    {{SPEC_IN_MODEL, "eval", SPEC_VALUE_PATTERNS, "modules that stay in evaluation mode", "[backbone.*]"}, read_eval},
+    {{SPEC_IN_MODEL, "hooks", SPEC_VALUE_TOGGLE, "none: modules have no hooks, and nothing is emitted for them",
+      "none"},
+     read_hooks},
+    {{SPEC_IN_MODEL, "pack", SPEC_VALUE_TOGGLE,
+      "none: there is no packed block, kernels read weights in PyTorch's layout", "none"},
+     read_pack},
+    {{SPEC_IN_MODEL, "state_dict", SPEC_VALUE_TOGGLE, "none: what only saving and training need is left out", "none"},
+     read_state_dict},
+    {{SPEC_IN_MODEL, "threads", SPEC_VALUE_WHOLE, "how many threads a call may use", "1"}, read_threads},
+    {{SPEC_IN_MODEL, "extends", SPEC_VALUE_LATER, "the spec that this one starts from", "base.yaml"}, NULL},
+    {{SPEC_IN_MODEL, "set", SPEC_VALUE_LATER, "submodules to replace, by path; they must exist",
+      "{trunk.2: 'Linear(64, 128)'}"},
+     NULL},
+    {{SPEC_IN_MODEL, "add", SPEC_VALUE_LATER, "modules to add, by path", "{trunk.4: ReLU()}"}, NULL},
+    {{SPEC_IN_MODEL, "tie", SPEC_VALUE_LATER, "parameters that are another one", "{lm_head.weight: embed.weight}"},
+     NULL},
+    {{SPEC_IN_MODEL, "training", SPEC_VALUE_LATER, "loss, optimizer and what belongs to them",
+      "{loss: CrossEntropyLoss(), optimizer: AdamW(lr=3e-4)}"},
+     NULL},
+    {{SPEC_IN_MODEL, "backward", SPEC_VALUE_LATER, "true: gradients, without a loss", "true"}, NULL},
+    {{SPEC_IN_MODEL, "checkpoint", SPEC_VALUE_LATER, "modules that backward computes again instead of saving values",
+      "[block.*]"},
+     NULL},
+    {{SPEC_IN_MODEL, "update", SPEC_VALUE_LATER, "fused: a parameter is updated as soon as its gradient is complete",
+      "fused"},
+     NULL},
+    {{SPEC_IN_MODEL, "taps", SPEC_VALUE_LATER, "modules whose outputs are outputs of the model too", "[trunk.1]"},
+     NULL},
+    {{SPEC_IN_MODEL, "rollout", SPEC_VALUE_LATER, "what a collector of experience records",
+      "{observation: [4], action: {shape: [], dtype: int64}}"},
+     NULL},
+    {{SPEC_IN_MODEL, "generation", SPEC_VALUE_LATER, "makes a text generator of a model of tokens", "{input: tokens}"},
+     NULL},
+    {{SPEC_IN_MODEL, "storage", SPEC_VALUE_LATER, "the type in which weights are packed", "bfloat16"}, NULL},
+    {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_LATER, "off: convolutions without Winograd's transform", "off"}, NULL},
+
+    {{SPEC_IN_CLASS, "extra_repr", SPEC_VALUE_TEXT, "what print(model) shows behind the class", "dim=64"}, NULL},
+    {{SPEC_IN_INPUT | SPEC_IN_TENSOR, "shape", SPEC_VALUE_SHAPE, "its dimensions", "[batch, 4]"}, NULL},
+    {{SPEC_IN_TENSOR, "init", SPEC_VALUE_INIT, "how it starts: a function of torch.nn.init", "normal_(std=0.02)"},
+     NULL},
+    {{SPEC_IN_TENSOR, "value", SPEC_VALUE_EXPRESSION, "what it starts with, instead of shape and init",
+      "arange(0, 8) / 8"},
+     NULL},
+    {{SPEC_IN_INPUT | SPEC_IN_TENSOR, "dtype", SPEC_VALUE_DTYPE, "its type; else the model's", "int64"}, NULL},
+    {{SPEC_IN_BUFFER, "persistent", SPEC_VALUE_BOOL, "false: it is no key of the state_dict", "false"}, NULL},
+    {{SPEC_IN_PARAMETER, "requires_grad", SPEC_VALUE_BOOL, "false: it is not trained", "false"}, NULL},
+    {{SPEC_IN_ENTRY, "max", SPEC_VALUE_SIZES, "lower maxima of sizes", "{batch: 1}"}, NULL},
+    {{SPEC_IN_ENTRY, "statements", SPEC_VALUE_STATEMENTS, "what it computes", "[return actor(observation)]"}, NULL},
 };
+
+const struct spec_key *spec_key(int index)
+{
+    return index < COUNT(keys) ? &keys[index].key : NULL;
+}
 
 static void read_key(struct reader *r, const struct node *key, const struct node *node)
 {
-    const char *known[COUNT(keys)];
-
     for (int i = 0; i < COUNT(keys); i++) {
-        known[i] = keys[i].name;
-        if (strcmp(keys[i].name, key->value) != 0)
+        if (!(keys[i].key.where & SPEC_IN_MODEL) || strcmp(keys[i].key.name, key->value) != 0)
             continue;
         if (keys[i].read)
             keys[i].read(r, key, node);
@@ -1304,7 +1377,7 @@ static void read_key(struct reader *r, const struct node *key, const struct node
     if (is_forward(key)) {
         read_forward(r, key, node);
     } else {
-        unknown_key(r, key, "a spec", known, COUNT(known));
+        unknown_key(r, key, "a spec", SPEC_IN_MODEL);
         r->spec->partial |= node->kind != NODE_SCALAR; /* a misspelt section of names */
     }
 }

@@ -127,6 +127,65 @@ bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc);
 
 void spec_dump(struct text *text, const struct spec *spec, bool json);
 
+/* ---- the keys, for the schema and the language reference ---------------------------------------------------- */
+
+/* Where a key may stand; bits. */
+enum {
+    SPEC_IN_MODEL = 1,
+    SPEC_IN_CLASS = 2,
+    SPEC_IN_INPUT = 4,
+    SPEC_IN_PARAMETER = 8,
+    SPEC_IN_BUFFER = 16,
+    SPEC_IN_STATE = 32,
+    SPEC_IN_ENTRY = 64,
+    SPEC_IN_TENSOR = SPEC_IN_PARAMETER | SPEC_IN_BUFFER | SPEC_IN_STATE
+};
+
+/* What stands behind a key. */
+enum spec_value {
+    SPEC_VALUE_VERSION,
+    SPEC_VALUE_NAME,
+    SPEC_VALUE_DTYPES,     /* that a model computes in: one or a list */
+    SPEC_VALUE_DEVICES,    /* one or a list */
+    SPEC_VALUE_CONSTANTS,  /* name: expression */
+    SPEC_VALUE_SIZES,      /* name: maximum */
+    SPEC_VALUE_INPUTS,     /* name: shape, or keys of SPEC_IN_INPUT */
+    SPEC_VALUE_FUNCTIONS,  /* signature: statements */
+    SPEC_VALUE_CLASSES,    /* signature: keys of SPEC_IN_CLASS */
+    SPEC_VALUE_MODULES,    /* a list of modules, or name: module */
+    SPEC_VALUE_PARAMETERS, /* name: keys of SPEC_IN_PARAMETER; these three in the order of the bits */
+    SPEC_VALUE_BUFFERS,
+    SPEC_VALUE_STATES,
+    SPEC_VALUE_STATEMENTS,
+    SPEC_VALUE_ENTRIES,    /* signature: statements, or keys of SPEC_IN_ENTRY */
+    SPEC_VALUE_PATTERNS,   /* one or a list */
+    SPEC_VALUE_REPLACED,   /* path: module */
+    SPEC_VALUE_TIES,       /* path: path */
+    SPEC_VALUE_TOGGLE,     /* none, on */
+    SPEC_VALUE_WHOLE,      /* an integer from 1 */
+    SPEC_VALUE_TEXT,
+    SPEC_VALUE_SHAPE,      /* a list of dimensions */
+    SPEC_VALUE_DTYPE,
+    SPEC_VALUE_INIT,       /* of torch.nn.init, without its tensor */
+    SPEC_VALUE_EXPRESSION,
+    SPEC_VALUE_BOOL,
+    SPEC_VALUE_LATER       /* not supported yet by this version */
+};
+
+struct spec_key {
+    unsigned where;
+    const char *name;
+    enum spec_value value;
+    const char *doc;     /* one line, without a full stop */
+    const char *example; /* of the value, on one line of YAML */
+};
+
+/* In the order in which one reads about them; NULL behind the last. `forward` stands for itself with arguments too. */
+const struct spec_key *spec_key(int index);
+
+/* The dtypes that a model computes in, or (false) that a tensor may have, with PyTorch's aliases. */
+const char *const *spec_dtypes(struct cx *cx, bool model, int *count);
+
 /* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
 const char *spec_c_name(struct cx *cx, const char *name);
 

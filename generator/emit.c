@@ -606,6 +606,22 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     }
 }
 
+/* Of the elements of an input, by modc_check_index or modc_check_divisor. */
+static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
+{
+    const struct value *value = op->inputs[0];
+    const char *extent = dim_c(e->cx, op->check.extent, true);
+
+    text_printf(out, "    status = modc_check_%s(&net->base, %s, %s, %s, %s", op->check.kind == CHECK_INDEX ? "index" : "divisor",
+                op->call ? module_constant(e, op->call->module) : module_constant(e, e->tree->root),
+                value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc,
+                dim_c(e->cx, dims_count(&e->cx->arena, value), false));
+    if (op->check.kind == CHECK_INDEX)
+        text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0", extent);
+    text_printf(out, ");\n    if (status != MODC_OK)\n        return %s;\n",
+                variant->graph->fenced ? "modc_call_failed(&net->base, status)" : "status");
+}
+
 static void print_region_call(struct emit *e, struct text *out, const struct variant *variant, const struct step *step)
 {
     const struct op *op = step->op;
@@ -751,6 +767,8 @@ static const char *function_body(struct emit *e, const struct variant *variant)
             print_calls(e, &body, graph, &next, until);
         if (step->op->code == GRAPH_OP_CALL)
             print_region_call(e, &body, variant, step);
+        else if (step->op->code == GRAPH_OP_CHECK)
+            print_check(e, &body, variant, step->op);
         else
             text_add(&body, kernel_step(&e->kernels, variant, step));
     }
@@ -772,7 +790,7 @@ static const char *function_body(struct emit *e, const struct variant *variant)
             text_add(&out, "    char *const ws = net->base.workspace;\n");
     }
     text_add(&out, locals.data);
-    if (graph->fenced)
+    if (variant->fails)
         text_add(&out, "    enum modc_status status;\n");
     if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
         text_add(&out, "\n");
@@ -844,7 +862,7 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
             return;
         }
     }
-    text_printf(&head, "static %s %s_%s(struct %s *net", graph->fenced ? "enum modc_status" : "void", e->m, variant->function, e->m);
+    text_printf(&head, "static %s %s_%s(struct %s *net", variant->fails ? "enum modc_status" : "void", e->m, variant->function, e->m);
     print_arguments(e, &head, graph);
     text_add(&head, ")");
     text_printf(out, "%s\n", head.data);
@@ -857,7 +875,7 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
     for (int i = 0; i < graph->input_count; i++)
         if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
-    text_printf(out, "%s%s}\n\n", body, graph->fenced ? "    return MODC_OK;\n" : "");
+    text_printf(out, "%s%s}\n\n", body, variant->fails ? "    return MODC_OK;\n" : "");
 }
 
 /* ---- entries ---------------------------------------------------------------------------------------------- */
@@ -868,7 +886,7 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
     struct text call = text_new(&e->cx->arena);
 
     pass_arguments(e, &call, variant->graph);
-    if (variant->graph->fenced)
+    if (variant->fails)
         text_printf(out, "%sstatus = %s_%s(net%s);\n", indent, e->m, shown->function, call.data);
     else
         text_printf(out, "%s%s_%s(net%s);\n", indent, e->m, shown->function, call.data);
@@ -909,7 +927,7 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
         print_call_of(e, out, fused, indent);
     }
     if (fused->writes_buffers) {
-        if (fenced)
+        if (fenced || fused->fails)
             text_printf(out, "%sif (status == MODC_OK)\n%s    net->base.params->buffer_version++;\n", indent, indent);
         else
             text_printf(out, "%snet->base.params->buffer_version++;\n", indent);
@@ -1156,6 +1174,10 @@ static void print_tables(struct emit *e, struct text *out)
         if (draw_count++ == 0)
             text_add(out, "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
         text_printf(out, "    {%d, %s, %s, %s}, /* %s */\n", tensor->key, kinds[tensor->init], a.data, b.data, tensor->path);
+        if (tensor->zero_row >= 0) {
+            text_printf(out, "    {%d, MODC_INIT_ROW, 0.0, %lld},\n", tensor->key, (long long)tensor->zero_row);
+            draw_count++;
+        }
     }
     if (draw_count > 0)
         text_add(out, "};\n\n");

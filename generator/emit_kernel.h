@@ -1,4 +1,4 @@
-/* emit_kernel.h - text of the kernels that are loop nests around a DAG: map, write, copy, reduce, random.
+/* emit_kernel.h - text of the kernels that are loop nests around a DAG: map, write, copy, gather, reduce, random.
  *
  * A kernel is a static function
  *     static MODC_KERNEL void NAME(OUT *y, const IN0 *x0, const IN1 *x1, ... , int size, ...)
@@ -47,6 +47,10 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                         enum reduce_kind kind, const struct dag *head, const struct dag *tail,
                         const struct size *const *sizes, int size_count);
+
+/* y = x0[x1 * step]: operands y, x0 (where its index is 0) and x1, integers of any type, inside the bounds. */
+void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                        const struct dim *step, const struct size *const *sizes, int size_count);
 
 /* y = tail(uniform [0, 1)); kernel parameters after the operands: uint64_t seed, uint64_t counter, uint32_t stream, then
  * sizes. Philox 4x32-10 (modc_philox in runtime/modc_simd.h: to be added there as static inline

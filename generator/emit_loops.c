@@ -1,4 +1,4 @@
-/* emit_loops.c - kernels that are loop nests around a DAG: map, write, copy, reduce, random. Apart from the printers of
+/* emit_loops.c - kernels that are loop nests around a DAG: map, write, copy, gather, reduce, random. Apart from the printers of
  * emit_expr.c, which know values but no loops.
  *
  * note [one text at every width]
@@ -267,9 +267,10 @@ int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used)
 
 /* ---- beginning and end -------------------------------------------------------------------------------- */
 
-/* `b` may be NULL. */
+/* `a`, `b` and `step` may be NULL: what else has sizes. */
 static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
-                                  const struct dag *b, const struct size *const *sizes, int size_count)
+                                  const struct dag *b, const struct dim *step, const struct size *const *sizes,
+                                  int size_count)
 {
     struct kernel k = {.cx = cx, .arena = &cx->arena, .name = name, .sizes = sizes, .size_count = size_count};
 
@@ -278,9 +279,12 @@ static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest n
         k.used_count = sizes[i]->index >= k.used_count ? sizes[i]->index + 1 : k.used_count;
     k.used = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
     nest_mark_sizes(k.arena, k.nest, k.used);
-    dag_mark_sizes(a, k.used);
+    if (a)
+        dag_mark_sizes(a, k.used);
     if (b)
         dag_mark_sizes(b, k.used);
+    if (step)
+        dim_mark_sizes(step, k.used);
 
     k.names.arena = k.arena;
     for (int i = 0; i < size_count; i++)
@@ -869,7 +873,7 @@ static void map_scalars(struct kernel *k, const struct value_source *source)
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      const struct dag *dag, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
     int last = k.nest.ndim - 1;
 
@@ -879,6 +883,50 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
         map_rows(&k, &source);
     else
         map_scalars(&k, &source);
+    end_kernel(&k, out, comment, NULL);
+}
+
+/* ---- gather ------------------------------------------------------------------------------------------- */
+
+/* Declares where the row of x0 starts that the index at hand names. */
+static const char *gather_row(struct kernel *k, const struct dim *step)
+{
+    const char *from = names_new(&k->names, "from"), *offset = dim_c_text(k->cx, step, true);
+
+    declare(k, "const %s *%s = %s + (ptrdiff_t)%s%s%s;", dtype_rows[k->nest.operands[1].dtype].c, from, address(k, 1),
+            element(k, 2), dim_equals(step, 1) ? "" : " * ", dim_equals(step, 1) ? "" : offset);
+    return from;
+}
+
+void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                        const struct dim *step, const struct size *const *sizes, int size_count)
+{
+    struct kernel k = begin_kernel(cx, name, nest, NULL, NULL, step, sizes, size_count);
+    int last = k.nest.ndim - 1;
+    bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
+    int outer = rows ? last : k.nest.ndim;
+
+    for (int axis = 0; axis < outer; axis++)
+        open_loop(&k, axis);
+    if (rows) {
+        const char *from = gather_row(&k, step);
+
+        if (stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1)) {
+            statement(&k, "memcpy(%s, %s, (size_t)%s * sizeof *%s);", address(&k, 0), from,
+                      dim_c_text(cx, k.nest.dims[last], true), from);
+        } else {
+            open_loop(&k, last);
+            k.pointer[1] = from;
+            k.in_row[1] = true;
+            statement(&k, "%s = %s;", element(&k, 0), element(&k, 1));
+            close_loop(&k, last);
+        }
+    } else {
+        const char *from = gather_row(&k, step);
+
+        statement(&k, "%s = *%s;", element(&k, 0), from);
+    }
+    close_blocks(&k, outer);
     end_kernel(&k, out, comment, NULL);
 }
 
@@ -1515,7 +1563,7 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
     }
     r.head = (struct value_source){.dag = head, .first = 1};
     r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
-    k = begin_kernel(cx, name, nest, head, tail, sizes, size_count);
+    k = begin_kernel(cx, name, nest, head, tail, NULL, sizes, size_count);
 
     r.way = choose_way(&k, &r);
     if (r.way == REDUCE_ELEMENTS) {
@@ -1549,7 +1597,7 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
                         int size_count)
 {
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1, .reduced = ""};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};

@@ -954,16 +954,67 @@ struct value *eval_select(struct eval *eval, struct value *value, int axis, cons
     return build_reshape(eval, loc, value, n, dims);
 }
 
+static bool takes_axis(const struct ev *item)
+{
+    return item->kind == EV_INT || item->kind == EV_SLICE || item->kind == EV_TENSOR || item->kind == EV_TUPLE;
+}
+
+/* A list of integers as a tensor; NULL after an error. */
+static struct value *index_list(struct eval *eval, const struct ev *list)
+{
+    struct tensor *tensor = ARENA_NEW(&eval->cx->arena, struct tensor);
+
+    tensor->dtype = DTYPE_INT64;
+    tensor->ndim = 1;
+    tensor->dims[0] = list->count;
+    tensor->data = ARENA_ARRAY(&eval->cx->arena, list->count + 1, union scalar);
+    for (int i = 0; i < list->count; i++) {
+        if (list->items[i].kind == EV_BAD)
+            return NULL;
+        if (list->items[i].kind == EV_INT && ev_get_int(&list->items[i], &tensor->data[i].i))
+            continue;
+        diag_error(eval->cx, list->items[i].loc, "a list as an index has integers, found %s", ev_text(eval, &list->items[i]));
+        return NULL;
+    }
+    return build_const(eval, list->loc, tensor);
+}
+
+/* x[..., index, ...] where the index is a tensor of integers or a list: its dimensions take the place of the axis, and
+ * *axis moves behind them. `before`: how many of those the index expression had to its left. */
+static struct value *index_gather(struct eval *eval, struct value *value, int *axis, const struct ev *item, int before)
+{
+    struct value *index = item->kind == EV_TENSOR ? item->tensor : index_list(eval, item);
+
+    if (!index)
+        return NULL;
+    if (before > 0) {
+        diag_error(eval->cx, item->loc, "a second index that is a tensor is not supported yet by this version of modc");
+        return NULL;
+    }
+    if (index->dtype == DTYPE_BOOL) {
+        diag_error(eval->cx, item->loc, "an index that is a mask would give a shape that depends on its values");
+        diag_hint(eval->cx, "where(mask, a, b) and masked_fill keep the shape");
+        return NULL;
+    }
+    if (dtype_is_float(index->dtype)) {
+        diag_error(eval->cx, item->loc, "an index must be of an integer type, found %s", dtype_rows[index->dtype].name);
+        return NULL;
+    }
+    value = build_gather(eval, item->loc, "index", value, *axis, index, false, true);
+    *axis += index->ndim;
+    return value;
+}
+
 static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items, int count)
 {
     struct arena *arena = &eval->cx->arena;
-    int taken = 0, axis = 0;
+    int taken = 0, axis = 0, tensors = 0;
     bool ellipsis = false;
 
     for (int i = 0; i < count; i++) {
         if (items[i].kind == EV_BAD)
             return ev_bad(loc);
-        taken += items[i].kind == EV_INT || items[i].kind == EV_SLICE;
+        taken += takes_axis(&items[i]);
         if (items[i].kind == EV_ELLIPSIS && ellipsis) {
             diag_error(eval->cx, items[i].loc, "an index can have only one '...'");
             return ev_bad(loc);
@@ -989,7 +1040,7 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             int rest = 0;
 
             for (int j = i + 1; j < count; j++)
-                rest += items[j].kind == EV_INT || items[j].kind == EV_SLICE;
+                rest += takes_axis(&items[j]);
             axis = value->ndim - rest;
             break;
         }
@@ -1004,9 +1055,10 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             value = build_reshape(eval, loc, value, value->ndim + 1, dims);
             axis++;
             break;
+        case EV_TUPLE:
         case EV_TENSOR:
-            diag_error(eval->cx, items[i].loc, "an index that is a tensor is not supported yet by this version of modc");
-            return ev_bad(loc);
+            value = index_gather(eval, value, &axis, &items[i], tensors++);
+            break;
         default:
             diag_error(eval->cx, items[i].loc, "an index takes integers, slices, None and '...', not %s",
                        ev_kind_text(&items[i]));

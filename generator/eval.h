@@ -170,6 +170,12 @@ struct value *build_expand(struct eval *eval, struct loc loc, struct value *valu
                            const struct dim *const *dims);
 struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,
                            const bool *axes, bool keepdim);
+/* The elements of x at `index`, integers, along an axis: `along` and the dims are GRAPH_OP_GATHER's. Indices outside end
+ * the call (or are an error, where they are known); with `negative` those below 0 count from the end. */
+struct value *build_gather(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                           struct value *index, bool along, bool negative);
+/* Where the divisor has a 0, the call ends. NULL after an error: it is known. */
+struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor);
 struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias);
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
 

@@ -1005,6 +1005,58 @@ static struct ev fn_min(struct eval *eval, struct ev *args, int count, struct lo
 
 /* ---- makers ----------------------------------------------------------------------------------------------- */
 
+/* start + i * step for 0 <= i < length, as far as `most` says that lengths go: a slice of a constant. */
+static struct ev counted(struct eval *eval, struct loc loc, const struct dim *start, int64_t step, const struct dim *length,
+                         int64_t most, enum dtype dtype)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct tensor *numbers = ARENA_NEW(arena, struct tensor);
+    struct ev out, by = ev_int(eval, loc, step), from = ev_dim(loc, start);
+
+    numbers->dtype = DTYPE_INT64;
+    numbers->ndim = 1;
+    numbers->dims[0] = most;
+    numbers->data = ARENA_ARRAY(arena, most + 1, union scalar);
+    for (int64_t i = 0; i < most; i++)
+        numbers->data[i].i = i;
+    out = ev_tensor(loc, build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0), dim_const(arena, 1),
+                                     length));
+    if (step != 1 && out.kind != EV_BAD)
+        out = build_binary(eval, loc, PRIM_MUL, "arange", &out, &by);
+    if (!dim_equals(start, 0) && out.kind != EV_BAD)
+        out = build_binary(eval, loc, PRIM_ADD, "arange", &out, &from);
+    return out.kind == EV_BAD ? out : ev_tensor(loc, build_cast(eval, loc, out.tensor, dtype));
+}
+
+/* arange over sizes: the step must be known. */
+static struct ev arange_of_sizes(struct eval *eval, struct ev *args, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *start = args[1].kind == EV_NONE ? dim_const(arena, 0) : args[0].dim;
+    const struct dim *end = args[1].kind == EV_NONE ? args[0].dim : args[1].dim, *length;
+    enum dtype dtype;
+    int64_t step = 1;
+
+    if (args[2].kind != EV_NONE && (!ev_get_int(&args[2], &step) || step < 1 || step > INT32_MAX)) {
+        diag_error(eval->cx, args[2].loc, "arange over sizes needs a positive step that is known while generating, found %s",
+                   ev_text(eval, &args[2]));
+        return BAD;
+    }
+    if (!need_dtype(eval, &args[3], DTYPE_INT64, &dtype))
+        return BAD;
+    length = dim_floordiv(arena, dim_add(arena, dim_sub(arena, end, start), dim_const(arena, step - 1)), dim_const(arena, step));
+    if (dim_upper(length) > 1 << 24 || dim_upper(length) < 0) {
+        diag_error(eval->cx, loc, "arange: %s is not a number of elements, or too many", dim_text(arena, length));
+        return BAD;
+    }
+    return counted(eval, loc, start, step, length, dim_upper(length), dtype);
+}
+
+static bool is_size(const struct ev *arg)
+{
+    return arg->kind == EV_INT && !dim_is_const(arg->dim, NULL);
+}
+
 static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     double bounds[3] = {0, 0, 1};
@@ -1015,6 +1067,8 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
     int given = args[1].kind == EV_NONE ? 1 : 2;
     (void)count;
 
+    if (args[0].kind == EV_INT && (given == 1 || args[1].kind == EV_INT) && (is_size(&args[0]) || is_size(&args[1])))
+        return arange_of_sizes(eval, args, loc);
     for (int i = 0; i < 3; i++) {
         const struct ev *arg = &args[i];
 
@@ -1098,6 +1152,80 @@ static struct ev fn_ones(struct eval *eval, struct ev *args, int count, struct l
     return filled(eval, "ones", &args[0], &one, &args[1], loc);
 }
 
+/* ---- gathering -------------------------------------------------------------------------------------------- */
+
+static bool need_index(struct eval *eval, const char *what, const struct ev *arg, bool any_width)
+{
+    if (!need_tensor(eval, what, arg))
+        return false;
+    if (arg->tensor->dtype == DTYPE_INT64 || (any_width && arg->tensor->dtype == DTYPE_INT32))
+        return true;
+    diag_error(eval->cx, arg->loc, "%s: the index must be int64%s, found %s", outer(eval, what), any_width ? " or int32" : "",
+               dtype_rows[arg->tensor->dtype].name);
+    if (arg->tensor->op->code == GRAPH_OP_INPUT)
+        diag_hint(eval->cx, "declare the input as {shape: ..., dtype: int64}");
+    else
+        diag_hint(eval->cx, "convert it with .long()");
+    return false;
+}
+
+static struct ev fn_embedding(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value *weight;
+    (void)count;
+
+    if (!need_index(eval, "embedding", &args[0], true) || !need_tensor(eval, "embedding", &args[1]))
+        return BAD;
+    weight = args[1].tensor;
+    if (weight->ndim != 2) {
+        diag_error(eval->cx, args[1].loc, "embedding: the weight must have two dimensions, found %s",
+                   shape_text(&eval->cx->arena, weight->ndim, weight->dims));
+        return BAD;
+    }
+    if (args[3].kind != EV_NONE) {
+        diag_error(eval->cx, args[3].loc, "max_norm is not supported yet by this version of modc");
+        return BAD;
+    }
+    return ev_tensor(loc, build_gather(eval, loc, "embedding", weight, 0, args[0].tensor, false, false));
+}
+
+static struct ev fn_gather(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "gather", &args[0]) || !need_index(eval, "gather", &args[2], false) ||
+        !need_axis(eval, "gather", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    return ev_tensor(loc, build_gather(eval, loc, "gather", args[0].tensor, axis, args[2].tensor, true, false));
+}
+
+static struct ev fn_index_select(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *one[1] = {dim_const(&eval->cx->arena, 1)};
+    struct value *x, *index;
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "index_select", &args[0]) || !need_index(eval, "index_select", &args[2], true) ||
+        !need_axis(eval, "index_select", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    x = args[0].tensor;
+    index = args[2].tensor;
+    if (index->ndim > 1) {
+        diag_error(eval->cx, args[2].loc, "index_select: the index must have one dimension, found %s",
+                   shape_text(&eval->cx->arena, index->ndim, index->dims));
+        return BAD;
+    }
+    if (index->ndim == 0)
+        index = build_reshape(eval, loc, index, 1, one);
+    if (x->ndim == 0)
+        x = build_reshape(eval, loc, x, 1, one);
+    if (!x || !index)
+        return BAD;
+    return ev_tensor(loc, build_gather(eval, loc, "index_select", x, axis, index, false, false));
+}
+
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 #define T FUNCTION_TORCH
@@ -1137,8 +1265,16 @@ const struct function_row function_rows[] = {
 
     {"where(condition, input, other)", T, .build = fn_where},
     {"masked_fill(input, mask, value)", T | M, .body = "return where(mask, value, input)"},
+    {"clamp(input, min=None, max=None)", T | M,
+     .body = "x = input if min == None else maximum(input, min)\n"
+             "return x if max == None else minimum(x, max)"},
     {"cat(tensors, dim=0)", T, .build = fn_cat},
     {"concat(tensors, dim=0)", T, .build = fn_cat},
+
+    {"embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)", F,
+     .build = fn_embedding},
+    {"gather(input, dim, index, sparse_grad=False)", T | M, .build = fn_gather},
+    {"index_select(input, dim, index)", T | M, .build = fn_index_select},
 
     {"reshape(input, shape)", T | M | V, .build = fn_reshape},
     {"view(input, shape)", M | V, .build = fn_reshape},

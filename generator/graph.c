@@ -369,10 +369,11 @@ static bool has_state(const struct module *module)
     return false;
 }
 
-static bool draws_numbers(const struct graph *graph)
+/* Random numbers differ by instance, and what may end the call stands where the call can end. */
+static bool needs_inline(const struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++)
-        if (graph->ops[i]->code == GRAPH_OP_RANDOM)
+        if (graph->ops[i]->code == GRAPH_OP_RANDOM || graph->ops[i]->code == GRAPH_OP_CHECK)
             return true;
     return false;
 }
@@ -437,7 +438,7 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
     }
     gather_tensors(eval, &region->result, &graph->outputs, &graph->output_count);
     graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
-    region->graph = draws_numbers(graph) ? NULL : graph;
+    region->graph = needs_inline(graph) ? NULL : graph;
     ARENA_PUSH(arena, program->regions, program->region_count, region);
     return region;
 }
@@ -1030,6 +1031,17 @@ static void dump_detail(struct text *text, const struct op *op)
         break;
     case GRAPH_OP_WRITE:
         text_printf(text, " %s", op->write.tensor->path);
+        break;
+    case GRAPH_OP_GATHER:
+        text_printf(text, " %s %d", op->gather.along ? "along" : "axis", op->gather.axis);
+        break;
+    case GRAPH_OP_CHECK:
+        if (op->check.kind == CHECK_DIVISOR)
+            text_add(text, " not 0");
+        else
+            text_printf(text, " in [%s%s, %s)", op->check.negative ? "-" : "",
+                        op->check.negative ? dim_text(text->arena, op->check.extent) : "0",
+                        dim_text(text->arena, op->check.extent));
         break;
     default:
         break;

@@ -247,6 +247,7 @@ struct nest_job {
     const struct op *op; /* NULL: packing */
     struct nest nest;
     const struct dag *dag, *tail;
+    const struct dim *step; /* GATHER: between neighbours along the axis */
     const char *comment;
 };
 
@@ -268,6 +269,8 @@ static void print_nest(struct kernels *kernels, struct text *out, const char *na
     if (job->op && job->op->code == GRAPH_OP_REDUCE)
         emit_reduce_kernel(kernels->cx, out, name, job->comment, job->nest, job->op->reduce.kind, job->dag, job->tail, sizes,
                            count);
+    else if (job->op && job->op->code == GRAPH_OP_GATHER)
+        emit_gather_kernel(kernels->cx, out, name, job->comment, job->nest, job->step, sizes, count);
     else if (job->op && job->op->code == GRAPH_OP_RANDOM)
         emit_random_kernel(kernels->cx, out, name, job->comment, job->nest, job->tail, sizes, count);
     else
@@ -357,6 +360,48 @@ static void call_concat(struct kernels *kernels, struct text *out, const struct 
                  dag_identity(&cx->arena, y->dtype), &op->inputs[i], 1);
         at = dim_add(&cx->arena, at, part.dims[op->concat.axis]);
     }
+}
+
+/* Operands y, x at index 0, index; all along the axes of y. */
+static struct nest gather_nest(struct cx *cx, const struct op *op)
+{
+    const struct value *y = op->outputs[0], *x = op->inputs[0], *index = op->inputs[1];
+    struct nest nest = {.ndim = y->ndim, .operand_count = 3};
+    const struct dim *zero = dim_const(&cx->arena, 0);
+    int axis = op->gather.axis, more = op->gather.along ? 0 : index->ndim - 1; /* axes of y for the one of x */
+
+    nest.operands = ARENA_ARRAY(&cx->arena, 3, struct nest_operand);
+    nest.operands[0] = nest_operand(cx, y, y);
+    nest.operands[1].dtype = x->dtype;
+    nest.operands[2].dtype = index->dtype;
+    for (int i = 0; i < y->ndim; i++) {
+        bool indexed = i >= axis && i <= axis + more;
+
+        nest.dims[i] = y->dims[i];
+        nest.operands[1].strides[i] = indexed ? zero : x->strides[i < axis ? i : i - more];
+        nest.operands[2].strides[i] = op->gather.along ? index->strides[i] : indexed ? index->strides[i - axis] : zero;
+    }
+    nest_normalise(&cx->arena, &nest);
+    return nest;
+}
+
+static void call_gather(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
+{
+    struct cx *cx = kernels->cx;
+    const struct value *y = op->outputs[0], *x = op->inputs[0], *index = op->inputs[1];
+    struct nest_job job = {.op = op, .nest = gather_nest(cx, op)};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+
+    job.step = x->ndim > 0 ? x->strides[op->gather.axis] : dim_const(&cx->arena, 0);
+    job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "x0 %s at x1 %s along dimension %d",
+                                                     shape_text(&cx->arena, x->ndim, x->dims),
+                                                     shape_text(&cx->arena, index->ndim, index->dims), op->gather.axis));
+    mark_nest(&job.nest, used);
+    dim_mark_sizes(job.step, used);
+    text_printf(out, "    %s(%s, %s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
+                value_pointer(cx, variant, y), value_pointer(cx, variant, x), value_pointer(cx, variant, index));
+    add_sizes(kernels, out, used);
+    text_add(out, ");\n");
 }
 
 static void call_reduce(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
@@ -929,6 +974,9 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
         break;
     case GRAPH_OP_CONCAT:
         call_concat(kernels, &out, variant, op);
+        break;
+    case GRAPH_OP_GATHER:
+        call_gather(kernels, &out, variant, op);
         break;
     case GRAPH_OP_REDUCE:
         call_reduce(kernels, &out, variant, op);

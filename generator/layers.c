@@ -4,15 +4,15 @@
 #include <string.h>
 
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[], dropout_rows[],
-    flatten_rows[], container_rows[], return_rows[];
+    flatten_rows[], container_rows[], return_rows[], sparse_rows[];
 
 const struct layer_row *const layer_families[] = {
-    container_rows, linear_rows,  conv_rows,  pooling_rows, norm_rows,
+    container_rows, linear_rows, sparse_rows, conv_rows,  pooling_rows, norm_rows,
     activation_rows, dropout_rows, flatten_rows, return_rows, NULL,
 };
 
 const char *const layer_family_names[] = {
-    "containers", "linear", "convolution", "pooling", "normalisation", "activation", "dropout", "shape", "returns", NULL,
+    "containers", "linear", "sparse", "convolution", "pooling", "normalisation", "activation", "dropout", "shape", "returns", NULL,
 };
 
 const struct layer_row *layer_find(const char *name)

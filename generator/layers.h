@@ -31,6 +31,7 @@ struct layer_tensor {
     const char *when;  /* condition; otherwise the slot is None */
     const char *with;  /* bindings for init: "bound = 1 / sqrt(in_features)" */
     const char *dtype; /* NULL: the model's */
+    const char *zero_row; /* an argument: None, or the row that is 0 initially */
     const char *value; /* buffers: an expression evaluated while generating, instead of shape and init */
     bool optional;     /* may be missing in a file (num_batches_tracked) */
 };

@@ -434,7 +434,7 @@ static struct module_tensor *add_tensor(struct build *build, struct module *modu
     tensor->dtype = build->tree->dtype;
     tensor->persistent = kind != MODULE_STATE;
     tensor->requires_grad = kind == MODULE_PARAMETER;
-    tensor->key = -1;
+    tensor->key = tensor->zero_row = -1;
     ARENA_PUSH(&build->cx->arena, module->tensors, module->tensor_count, tensor);
     return tensor;
 }
@@ -553,6 +553,12 @@ static bool add_row_tensor(struct build *build, struct module *module, const str
 
     *source = (struct source){"<init>", row->init, strlen(row->init)};
     set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
+    if (row->zero_row) {
+        struct ev at = eval_text(&build->eval, scope, "zero_row", row->zero_row);
+
+        if (ev_get_int(&at, &tensor->zero_row) && tensor->zero_row < 0)
+            tensor->zero_row += tensor->dims[0];
+    }
     tensor->written = module->layer && kind == MODULE_BUFFER && module->layer->forward &&
                       strstr(module->layer->forward, arena_format(&build->cx->arena, "self.%s =", row->name));
     return true;

@@ -27,6 +27,7 @@ struct module_tensor {
     bool faulty;  /* a fault of it was said: its value is bad */
     enum init_kind init;
     double a, b;
+    int64_t zero_row;           /* drawn, then this row is 0; -1: none */
     const struct tensor *value; /* INIT_VALUE */
     int key;                    /* index among the model's keys (parameters and buffers) or states; -1: constant */
     /* A non-persistent buffer with a value that nothing writes is a constant of the emitted code. */

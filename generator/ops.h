@@ -67,6 +67,8 @@ enum op_code {
     GRAPH_OP_POOL,     /* windowed max or mean, tail */
     GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
     GRAPH_OP_CONCAT,   /* along an axis */
+    GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
+    GRAPH_OP_CHECK,    /* ends the call with a status where input 0, integers, has what is not allowed; no output */
     GRAPH_OP_WRITE,    /* slot version, target view of it, dag over inputs 2.. -> next version */
     GRAPH_OP_FENCE,    /* a module boundary with hooks: n values -> n values */
     GRAPH_OP_RANDOM,   /* uniform [0, 1) float32 from Philox, keyed by seed, call, module and element; tail */
@@ -81,6 +83,11 @@ enum reduce_kind {
     REDUCE_ARGMAX, REDUCE_ARGMIN /* one axis or all; int64 */
 };
 enum pool_kind { POOL_MAX, POOL_AVG };
+
+enum check_kind {
+    CHECK_INDEX,  /* every element is in [lowest, extent), lowest being 0 or -extent */
+    CHECK_DIVISOR /* no element is 0 */
+};
 
 struct op {
     enum op_code code;
@@ -119,6 +126,9 @@ struct op {
         } window;
         struct { int axes; double eps; bool weight, bias; } norm;
         struct { int axis; } concat;
+        /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
+        struct { int axis; bool along; } gather;
+        struct { enum check_kind kind; bool negative; const struct dim *extent; } check; /* negative: lowest is -extent */
         struct { struct module_tensor *tensor; } write;
         struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */
         struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */

@@ -15,6 +15,7 @@ const struct pass passes[] = {
     {"views", pass_views, "", "chains of views"},
     {"prepare", pass_prepare, "", "views of prepared maps"},
     {"fuse", pass_fuse, "prepared values are marked", "one op, one function of the spec"},
+    {"check", pass_check, "", "the order of the spec: checks come first"},
     {"roll", pass_roll, "calls of regions stand in a row", "one call, one instance"},
     {"legalise", pass_legalise, "no pass behind it changes shapes", "views as ops alone: they are resolved"},
     {"dead", pass_dead, "", ""},

@@ -24,6 +24,7 @@ void pass_layout(struct graph *graph);
 void pass_views(struct graph *graph);
 void pass_prepare(struct graph *graph);
 void pass_fuse(struct graph *graph);
+void pass_check(struct graph *graph);
 void pass_roll(struct graph *graph);
 void pass_legalise(struct graph *graph);
 void pass_split(struct graph *graph);

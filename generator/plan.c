@@ -766,6 +766,17 @@ static void add_interval(struct planner *planner, const char *what, int64_t byte
                ((struct interval){what, 0, bytes, first, last}));
 }
 
+/* The last step that checks indices or divisors, or -1. */
+static int last_check(const struct variant *variant)
+{
+    int last = -1;
+
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op->code == GRAPH_OP_CHECK)
+            last = s;
+    return last;
+}
+
 static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,
                      const char *function)
 {
@@ -859,8 +870,10 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     for (int i = 0; i < graph->output_count; i++)
         set_last(variant, graph->outputs[i], variant->step_count - 1);
 
-    /* shadows of slots that a fenced variant writes: it must be able to fail without a trace */
-    for (int s = 0; s < variant->step_count && graph->fenced; s++) {
+    variant->fails = graph->fenced || last_check(variant) >= 0;
+
+    /* shadows of slots that are written before the call may end: it must be able to fail without a trace */
+    for (int s = 0; s < (graph->fenced ? variant->step_count : last_check(variant)); s++) {
         struct module_tensor *tensor = variant->steps[s].op->code == GRAPH_OP_WRITE ? variant->steps[s].op->write.tensor : NULL;
 
         for (int i = 0; tensor && i < variant->shadow_count; i++)

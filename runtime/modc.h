@@ -407,7 +407,7 @@ struct modc_context {
     const struct modc_hook_set *hook_set;
     struct modc_call *calls;          /* the modules being called, innermost first; fenced variant only */
     int fault_module;                 /* after an error status of a call: the module it happened in, or -1 */
-    int64_t fault_index, fault_value; /* MODC_INDEX: position and value */
+    int64_t fault_index, fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value */
 };
 
 /* Makes net (struct MODEL, model->context_bytes long, whatever it held) a context in eval mode, with no hooks
@@ -422,6 +422,13 @@ void modc_reset_state(struct modc_context *net);
 /* What an emitted call tests first; clears the fault. need: the variant's workspace bytes, state included.
  * MODC_POINTER, MODC_WORKSPACE, MODC_STALE. */
 enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers);
+
+/* What emitted code asks before it reads at indices or divides: whether count integers lie in [lowest, end), or are not 0.
+ * If not, the first that does not is the fault of net. MODC_INDEX, MODC_DIVISION. */
+enum modc_status modc_check_index(struct modc_context *net, int module, const void *index, enum modc_dtype dtype,
+                                  int64_t count, int64_t lowest, int64_t end);
+enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor, enum modc_dtype dtype,
+                                    int64_t count);
 
 /* ---- hooks ------------------------------------------------------------------------------------------- */
 

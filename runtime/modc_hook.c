@@ -67,6 +67,53 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
     return MODC_OK;
 }
 
+static int64_t integer_at(const void *data, enum modc_dtype dtype, int64_t at)
+{
+    switch (dtype) {
+    case MODC_BOOL:
+        return ((const bool *)data)[at];
+    case MODC_UINT8:
+        return ((const uint8_t *)data)[at];
+    case MODC_INT8:
+        return ((const int8_t *)data)[at];
+    case MODC_INT16:
+        return ((const int16_t *)data)[at];
+    case MODC_INT32:
+        return ((const int32_t *)data)[at];
+    default:
+        return ((const int64_t *)data)[at];
+    }
+}
+
+static enum modc_status fault_at(struct modc_context *net, int module, int64_t index, int64_t value, enum modc_status status)
+{
+    net->fault_module = module;
+    net->fault_index = index;
+    net->fault_value = value;
+    return status;
+}
+
+enum modc_status modc_check_index(struct modc_context *net, int module, const void *index, enum modc_dtype dtype,
+                                  int64_t count, int64_t lowest, int64_t end)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t value = integer_at(index, dtype, i);
+
+        if (value < lowest || value >= end)
+            return fault_at(net, module, i, value, MODC_INDEX);
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor, enum modc_dtype dtype,
+                                    int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (integer_at(divisor, dtype, i) == 0)
+            return fault_at(net, module, i, 0, MODC_DIVISION);
+    return MODC_OK;
+}
+
 /* ---- registration -------------------------------------------------------------------------------------- */
 
 static bool has_fenced(const struct modc_model *model)

@@ -19,6 +19,10 @@ const char *concat_infer(struct cx *cx, struct op *op);
 void concat_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 const char *write_infer(struct cx *cx, struct op *op);
 
+/* gather.c */
+const char *gather_infer(struct cx *cx, struct op *op);
+void gather_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+
 /* contract.c: contract, panels */
 const char *contract_infer(struct cx *cx, struct op *op);
 void contract_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);

@@ -194,8 +194,27 @@ def all_cases():
                "tests/vectors/stream_12/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
 
+    yield from gathered()
     yield from windows()
     yield from forced()
+
+
+def gathered():
+    """Indices of every kind."""
+    gather = "tests/specs/gather.yaml"
+    for n, m in ((5, 4), (2, 2), (6, 5)):
+        inputs = {"x": draw(151 + n, n, 4, m), "i": whole(152 + n, -4, 4, n, 2), "j": whole(153, 0, 4, 3).int(),
+                  "k": whole(154 + n, 0, m, n, 4, 2), "z": whole(155 + n, -n, n)}
+        yield Case(f"gather_{n}x{m}", gather, "", inputs)
+    yield Case("gather_fence", gather, "--hooks fence", "tests/vectors/gather_5x4/inputs.safetensors")
+    text, own = "tests/specs/text.yaml", "tests/vectors/text_5x11/weights.safetensors"
+    yield Case("text_5x11", text, "", {"tokens": whole(161, 0, 100, 5, 11), "mask": whole(162, 0, 3, 5, 11) > 0},
+               weights(10, text), state=True)
+    yield Case("text_1x1", text, "", {"tokens": whole(163, 0, 100, 1, 1), "mask": whole(164, 0, 1, 1, 1) > 0}, own)
+    yield Case("text_8x16", text, "", {"tokens": whole(165, 0, 100, 8, 16), "mask": whole(166, 0, 3, 8, 16) > 0}, own)
+    yield Case("text_hooks", text, "--hooks embed=scale:2.0 --hooks position=scale:0.5",
+               "tests/vectors/text_5x11/inputs.safetensors", own)
+    yield Case("text_seed", text, "--seed 7", "tests/vectors/text_5x11/inputs.safetensors")
 
 
 def windows():

@@ -1,0 +1,999 @@
+/* text.c - written by modc from text.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "text.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+static const int64_t constant_ff25[16] MODC_ALIGNED = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+};
+
+/* What the kernels read */
+struct text_packed {
+    MODC_ALIGNED float hidden_weight[2048]; /* panels [4][32][16] */
+};
+
+typedef char text_packed_fits[sizeof(struct text_packed) <= TEXT_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+/* y (batch, length, 32) = x0 (100, 32) at x1 (batch, length) along dimension 0 */
+static MODC_KERNEL void embedding_batchxlengthx32(float *y, const float *x0, const int64_t *x1, int batch,
+                                                  int length)
+{
+    for (int i = 0; i < batch * length; i++) {
+        const float *from = x0 + (ptrdiff_t)x1[i] * 32;
+
+        memcpy(y + i * 32, from, (size_t)32 * sizeof *from);
+    }
+}
+
+/* y (batch, length, 32) = x0 + x1 */
+static MODC_KERNEL void add_batchxlengthx32(float *y, const float *x0, const float *x1, int batch,
+                                            int length)
+{
+    const int count = 32 * length;
+
+    for (int i = 0; i < batch; i++) {
+        int j = 0;
+
+        for (; j <= count - MODC_LANES; j += MODC_LANES) {
+            modc_f32_store(y + i * 32 * length + j,
+                           modc_f32_load(x0 + i * 32 * length + j) + modc_f32_load(x1 + j));
+        }
+        if (j < count) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + i * 32 * length + j, count - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + j, count - j);
+
+            modc_f32_store_part(y + i * 32 * length + j, v0 + v1, count - j);
+        }
+    }
+}
+
+/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch, int length)
+{
+    const int four = 32 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 32 / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < (batch * length); r++) {
+        const float *const row = x + r * 32;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 32; k++)
+            sum += row[k];
+        mean = sum / (float)32;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 32; k++)
+            sum += (row[k] - mean) * (row[k] - mean);
+        scale = modc_f32s_rsqrt(sum / (float)32 + (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * 32 + k, value);
+        }
+        for (int k = full; k < 32; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * 32 + k] = value;
+        }
+    }
+}
+
+/* y (batch, 1) = sum_maximum of int64(x0), then maximum(x0, 1) */
+static MODC_KERNEL void sum_maximum_batchxlength_over_1(int64_t *y, const bool *x0, int batch, int length)
+{
+    for (int i = 0; i < batch; i++) {
+        uint64_t sum = 0;
+
+        for (int j = 0; j < length; j++)
+            sum += (uint64_t)(int64_t)x0[i * length + j];
+
+        const int64_t v0 = (int64_t)sum;
+
+        y[i] = v0 > 1 ? v0 : 1;
+    }
+}
+
+/* y (batch, 32) = sum_div of x0 * float32(x1), then x0 / float32(x1) */
+static MODC_KERNEL void sum_div_batchxlengthx32_over_1(float *y, const float *x0, const bool *x1,
+                                                       const int64_t *x2, int batch, int length)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 32; j++) {
+            float sum = 0.0f;
+
+            for (int k = 0; k < length; k++)
+                sum += x0[i * 32 * length + k * 32 + j] * (float)x1[i * length + k];
+            y[i * 32 + j] = sum / (float)x2[i];
+        }
+    }
+}
+
+MODC_INLINE modc_f32 linear_batchx32_to_64_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx32_to_64_relu_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int columns, const int sets,
+                                                 const int row, const int column, const int share,
+                                                 const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 32;
+    w += column / 16 * (32 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 32 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 32 + (turn * 32 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 32 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 32 / sets * sets; k < 32; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 32 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, linear_batchx32_to_64_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 64 + c, linear_batchx32_to_64_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx32_to_64_relu_strip(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int row, const int tall,
+                                                  const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 32 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 32 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                            bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                            bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void linear_batchx32_to_64_relu(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx32_to_64_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx32_to_64_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx32_to_64_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx32_to_64_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx32_to_64_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx64_to_4_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 64 / MODC_LANES * MODC_LANES;
+
+    x += row * 64;
+    w += column * 64;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 64 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 64 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 4 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx64_to_4_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 4 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx64_to_4_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (4 > full)
+        linear_batchx64_to_4_tile(y, x, w, bias, rows, 4 - full, row, full, batch);
+}
+
+/* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
+static MODC_KERNEL void linear_batchx64_to_4(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx64_to_4_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx64_to_4_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* y (batch) = argmax of x0 */
+static MODC_KERNEL void argmax_batchx4_over_1(int64_t *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float best = -modc_f32_inf();
+        int64_t index = 0;
+
+        for (int j = 0; j < 4; j++) {
+            const float value = x0[i * 4 + j];
+
+            if (value > best || (value != value && best == best)) {
+                best = value;
+                index = j;
+            }
+        }
+        y[i] = index;
+    }
+}
+
+/* y (batch, 1) = x0 (batch, 4) at x1 (batch, 1) along dimension 1 */
+static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        const float *from = x0 + i * 4 + (ptrdiff_t)x1[i];
+
+        y[i] = *from;
+    }
+}
+
+/* y (batch, length) = x0 */
+static MODC_KERNEL void copy_batchxlength(int64_t *y, const int64_t *x0, int batch, int length)
+{
+    memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
+}
+
+/* y (batch, length) = x0 */
+static MODC_KERNEL void copy_batchxlength_b499(bool *y, const bool *x0, int batch, int length)
+{
+    memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
+}
+
+/* y (length) = x0 */
+static MODC_KERNEL void copy_length(int64_t *y, const int64_t *x0, int length)
+{
+    memcpy(y, x0, (size_t)length * sizeof *y);
+}
+
+/* y (length, 32) = x0 (16, 32) at x1 (length) along dimension 0 */
+static MODC_KERNEL void embedding_lengthx32(float *y, const float *x0, const int64_t *x1, int length)
+{
+    for (int i = 0; i < length; i++) {
+        const float *from = x0 + (ptrdiff_t)x1[i] * 32;
+
+        memcpy(y + i * 32, from, (size_t)32 * sizeof *from);
+    }
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx32_to_64_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int columns, const int sets,
+                                            const int row, const int column, const int share,
+                                            const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 32;
+    w += column / 16 * (32 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 32 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 32 + (turn * 32 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 32 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 32 / sets * sets; k < 32; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 32 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 64 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 64 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx32_to_64_strip(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int row, const int tall, const int flat,
+                                             int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
+        rest = 64 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (64 * 32 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx32_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           0, 0, batch);
+            if (rest > 0)
+                linear_batchx32_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 64 * 32 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                           n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx32_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                           share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                       bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx32_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                       bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
+static MODC_KERNEL void linear_batchx32_to_64(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx32_to_64_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx32_to_64_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx32_to_64_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx32_to_64_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx32_to_64_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* One vector of what relu_batchx64 computes. */
+MODC_INLINE modc_f32 relu_batchx64_lanes(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* y (batch, 64) = where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void relu_batchx64(float *y, const float *x0, int batch)
+{
+    const int count = 64 * batch;
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, relu_batchx64_lanes(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, relu_batchx64_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y (batch, 4) = x0 */
+static MODC_KERNEL void copy_batchx4(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
+}
+
+/* y (batch, 1) = x0 */
+static MODC_KERNEL void copy_batchx1(float *y, const float *x0, int batch)
+{
+    memcpy(y, x0, (size_t)batch * sizeof *y);
+}
+
+/* y in panels [4][32][16] = x0 */
+static MODC_KERNEL void pack_panels_64x32(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 32; j++) {
+            for (int k = 0; k < 16; k++)
+                y[i * 512 + j * 16 + k] = x0[i * 512 + j + k * 32];
+        }
+    }
+}
+
+MODC_KERNELS_END
+
+static enum modc_status text_pack_all(struct modc_params *params)
+{
+    const struct text_params *p = (const struct text_params *)(const void *)params;
+    struct text_packed *k = params->packed;
+
+    pack_panels_64x32(k->hidden_weight, p->hidden.weight);
+    return MODC_OK;
+}
+
+static enum modc_status text_forward_eval(struct text *net, int batch, int length, const int64_t *tokens,
+                                          const bool *mask, float *logits, float *best)
+{
+    const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
+    const struct text_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
+    float *const add = (float *)(void *)(ws + 0); /* (batch, length, 32) */
+    float *const h = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
+    int64_t *const x = (int64_t *)(void *)(ws + 0); /* (batch, 1) */
+    float *const pooled = (float *)(void *)(ws + 2048); /* (batch, 32) */
+    float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
+    int64_t *const argmax = (int64_t *)(void *)(ws + 0); /* (batch) */
+    enum modc_status status;
+
+    /* embed: Embedding(100, 32, padding_idx=0) */
+    status = modc_check_index(&net->base, TEXT_EMBED, tokens, MODC_INT64, batch * length, 0, 100);
+    if (status != MODC_OK)
+        return status;
+
+    /* position: Embedding(16, 32) */
+    embedding_batchxlengthx32(embed, p->embed.weight, tokens, batch, length);
+    add_batchxlengthx32(add, embed, p->position.weight, batch, length);
+
+    /* norm: LayerNorm(32) */
+    layer_norm_batchxlengthx32(h, add, p->norm.weight, p->norm.bias, batch, length);
+    sum_maximum_batchxlength_over_1(x, mask, batch, length);
+    sum_div_batchxlengthx32_over_1(pooled, h, mask, x, batch, length);
+
+    /* hidden: Linear(32, 64) */
+    linear_batchx32_to_64_relu(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
+
+    /* head: Linear(64, 4) */
+    linear_batchx64_to_4(logits, hidden, p->head.weight, p->head.bias, batch);
+    argmax_batchx4_over_1(argmax, logits, batch);
+    gather_batchx1(best, logits, argmax, batch);
+    return MODC_OK;
+}
+
+static enum modc_status text_forward_eval_fenced(struct text *net, int batch, int length,
+                                                 const int64_t *tokens, const bool *mask, float *logits,
+                                                 float *best)
+{
+    const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
+    const struct text_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    int64_t *const tokens_b = (int64_t *)(void *)(ws + 34816); /* (batch, length) */
+    bool *const mask_b = (bool *)(void *)(ws + 35840); /* (batch, length) */
+    float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
+    int64_t *const copy = (int64_t *)(void *)(ws + 16384); /* (length) */
+    float *const position_b = (float *)(void *)(ws + 32768); /* (length, 32) */
+    float *const add = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
+    float *const norm_b = (float *)(void *)(ws + 0); /* (batch, length, 32) */
+    int64_t *const x = (int64_t *)(void *)(ws + 17408); /* (batch, 1) */
+    float *const pooled = (float *)(void *)(ws + 16384); /* (batch, 32) */
+    float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const relu = (float *)(void *)(ws + 2048); /* (batch, 64) */
+    float *const head_b = (float *)(void *)(ws + 0); /* (batch, 4) */
+    int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
+    float *const best_b = (float *)(void *)(ws + 192); /* (batch, 1) */
+    enum modc_status status;
+
+    copy_batchxlength(tokens_b, tokens, batch, length);
+    copy_batchxlength_b499(mask_b, mask, batch, length);
+
+    /* forward pre-hooks of the model */
+    struct modc_tensor root_in_slots[2] = {
+        {tokens_b, MODC_INT64, 2, {batch, length}},
+        {mask_b, MODC_BOOL, 2, {batch, length}},
+    };
+    struct modc_call root_call;
+    status = modc_call_begin(&net->base, &root_call, TEXT_ROOT, root_in_slots, 2);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    int64_t *const tokens_c = root_in_slots[0].data;
+    bool *const mask_c = root_in_slots[1].data;
+
+    /* forward pre-hooks of embed */
+    struct modc_tensor embed_in_slots[1] = {
+        {tokens_c, MODC_INT64, 2, {batch, length}},
+    };
+    struct modc_call embed_call;
+    status = modc_call_begin(&net->base, &embed_call, TEXT_EMBED, embed_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    int64_t *const tokens_d = embed_in_slots[0].data;
+    status = modc_check_index(&net->base, TEXT_EMBED, tokens_d, MODC_INT64, batch * length, 0, 100);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    embedding_batchxlengthx32(embed, p->embed.weight, tokens_d, batch, length);
+
+    /* forward hooks of embed */
+    struct modc_tensor embed_out_slots[1] = {
+        {embed, MODC_FLOAT32, 3, {batch, length, 32}},
+    };
+    status = modc_call_end(&net->base, &embed_call, embed_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const embed_b = embed_out_slots[0].data;
+    copy_length(copy, constant_ff25, length);
+
+    /* forward pre-hooks of position */
+    struct modc_tensor position_in_slots[1] = {
+        {copy, MODC_INT64, 1, {length}},
+    };
+    struct modc_call position_call;
+    status = modc_call_begin(&net->base, &position_call, TEXT_POSITION, position_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    int64_t *const position = position_in_slots[0].data;
+    status = modc_check_index(&net->base, TEXT_POSITION, position, MODC_INT64, length, 0, 16);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    embedding_lengthx32(position_b, p->position.weight, position, length);
+
+    /* forward hooks of position */
+    struct modc_tensor position_out_slots[1] = {
+        {position_b, MODC_FLOAT32, 2, {length, 32}},
+    };
+    status = modc_call_end(&net->base, &position_call, position_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const position_d = position_out_slots[0].data;
+    add_batchxlengthx32(add, embed_b, position_d, batch, length);
+
+    /* forward pre-hooks of norm */
+    struct modc_tensor norm_in_slots[1] = {
+        {add, MODC_FLOAT32, 3, {batch, length, 32}},
+    };
+    struct modc_call norm_call;
+    status = modc_call_begin(&net->base, &norm_call, TEXT_NORM, norm_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const norm = norm_in_slots[0].data;
+    layer_norm_batchxlengthx32(norm_b, norm, p->norm.weight, p->norm.bias, batch, length);
+
+    /* forward hooks of norm */
+    struct modc_tensor norm_out_slots[1] = {
+        {norm_b, MODC_FLOAT32, 3, {batch, length, 32}},
+    };
+    status = modc_call_end(&net->base, &norm_call, norm_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const h = norm_out_slots[0].data;
+    sum_maximum_batchxlength_over_1(x, mask_c, batch, length);
+    sum_div_batchxlengthx32_over_1(pooled, h, mask_c, x, batch, length);
+
+    /* forward pre-hooks of hidden */
+    struct modc_tensor hidden_in_slots[1] = {
+        {pooled, MODC_FLOAT32, 2, {batch, 32}},
+    };
+    struct modc_call hidden_call;
+    status = modc_call_begin(&net->base, &hidden_call, TEXT_HIDDEN, hidden_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const pooled_b = hidden_in_slots[0].data;
+    linear_batchx32_to_64(hidden, pooled_b, k->hidden_weight, p->hidden.bias, batch);
+
+    /* forward hooks of hidden */
+    struct modc_tensor hidden_out_slots[1] = {
+        {hidden, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    status = modc_call_end(&net->base, &hidden_call, hidden_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const hidden_b = hidden_out_slots[0].data;
+    relu_batchx64(relu, hidden_b, batch);
+
+    /* forward pre-hooks of head */
+    struct modc_tensor head_in_slots[1] = {
+        {relu, MODC_FLOAT32, 2, {batch, 64}},
+    };
+    struct modc_call head_call;
+    status = modc_call_begin(&net->base, &head_call, TEXT_HEAD, head_in_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const head = head_in_slots[0].data;
+    linear_batchx64_to_4(head_b, head, p->head.weight, p->head.bias, batch);
+
+    /* forward hooks of head */
+    struct modc_tensor head_out_slots[1] = {
+        {head_b, MODC_FLOAT32, 2, {batch, 4}},
+    };
+    status = modc_call_end(&net->base, &head_call, head_out_slots, 1);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const logits_b = head_out_slots[0].data;
+    argmax_batchx4_over_1(argmax, logits_b, batch);
+    gather_batchx1(best_b, logits_b, argmax, batch);
+
+    /* forward hooks of the model */
+    struct modc_tensor root_out_slots[2] = {
+        {logits_b, MODC_FLOAT32, 2, {batch, 4}},
+        {best_b, MODC_FLOAT32, 2, {batch, 1}},
+    };
+    status = modc_call_end(&net->base, &root_call, root_out_slots, 2);
+    if (status != MODC_OK)
+        return modc_call_failed(&net->base, status);
+    float *const logits_c = root_out_slots[0].data;
+    float *const best_c = root_out_slots[1].data;
+    copy_batchx4(logits, logits_c, batch);
+    copy_batchx1(best, best_c, batch);
+    return MODC_OK;
+}
+
+enum modc_status text_forward(struct text *net, int batch, int length, const int64_t *tokens,
+                              const bool *mask, float *logits, float *best)
+{
+    enum modc_status status;
+
+    if (!net || !tokens || !mask || !logits || !best)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 8)
+        return MODC_SIZE;
+    if (length < 0 || length > 16)
+        return MODC_SIZE;
+    if (modc_hooked(&net->base)) {
+        status = modc_check(&net->base, TEXT_FENCED_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = text_forward_eval_fenced(net, batch, length, tokens, mask, logits, best);
+    } else {
+        status = modc_check(&net->base, TEXT_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = text_forward_eval(net, batch, length, tokens, mask, logits, best);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 8}, {"length", 16}};
+
+static const struct modc_key keys_table[] = {
+    {"embed.weight", MODC_FLOAT32, 2, {100, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_EMBED,
+     offsetof(struct text_params, embed.weight), 0, 0, MODC_INIT_NORMAL, 0.0, 1.0, NULL},
+    {"position.weight", MODC_FLOAT32, 2, {16, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_POSITION,
+     offsetof(struct text_params, position.weight), 12800, 1, MODC_INIT_NORMAL, 0.0, 1.0, NULL},
+    {"norm.weight", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_NORM,
+     offsetof(struct text_params, norm.weight), 14848, 2, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"norm.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_NORM,
+     offsetof(struct text_params, norm.bias), 14976, 3, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"hidden.weight", MODC_FLOAT32, 2, {64, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_HIDDEN,
+     offsetof(struct text_params, hidden.weight), 15104, 4, MODC_INIT_UNIFORM, -0.17677669529663684,
+         0.17677669529663684, NULL},
+    {"hidden.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_HIDDEN,
+     offsetof(struct text_params, hidden.bias), 23296, 5, MODC_INIT_UNIFORM, -0.17677669529663687,
+         0.17677669529663687, NULL},
+    {"head.weight", MODC_FLOAT32, 2, {4, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_HEAD,
+     offsetof(struct text_params, head.weight), 23552, 6, MODC_INIT_UNIFORM, -0.12499999999999999,
+         0.12499999999999999, NULL},
+    {"head.bias", MODC_FLOAT32, 1, {4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_HEAD,
+     offsetof(struct text_params, head.bias), 24576, 7, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_NORMAL, 0.0, 1.0}, /* embed.weight */
+    {0, MODC_INIT_ROW, 0.0, 0},
+    {1, MODC_INIT_NORMAL, 0.0, 1.0}, /* position.weight */
+    {4, MODC_INIT_UNIFORM, -0.17677669529663684, 0.17677669529663684}, /* hidden.weight */
+    {5, MODC_INIT_UNIFORM, -0.17677669529663687, 0.17677669529663687}, /* hidden.bias */
+    {6, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* head.weight */
+    {7, MODC_INIT_UNIFORM, -0.125, 0.125}, /* head.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "text", "", -1, 5, false},
+    {"embed", "embed", "Embedding", "100, 32, padding_idx=0", 0, 0, false},
+    {"position", "position", "Embedding", "16, 32", 0, 0, false},
+    {"norm", "norm", "LayerNorm", "(32,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0, false},
+    {"hidden", "hidden", "Linear", "in_features=32, out_features=64, bias=True", 0, 0, false},
+    {"head", "head", "Linear", "in_features=64, out_features=4, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"tokens", MODC_INT64, 2, {8, 16}, {0, 1}},
+    {"mask", MODC_BOOL, 2, {8, 16}, {0, 1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"logits", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
+    {"best", MODC_FLOAT32, 2, {8, 1}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {8, 16};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    const int length = sizes[1];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = length;
+        break;
+    case -2:
+        dims[0] = batch;
+        dims[1] = length;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case 1:
+        dims[0] = batch;
+        dims[1] = 1;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return text_forward((struct text *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0],
+                        outputs[1]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 2, 2, forward_inputs, forward_outputs, forward_max_sizes,
+     {TEXT_WORKSPACE_BYTES, TEXT_TRAIN_WORKSPACE_BYTES}, {TEXT_FENCED_WORKSPACE_BYTES,
+                                                          TEXT_TRAIN_FENCED_WORKSPACE_BYTES}, 22688.0,
+         forward_shape, forward_call},
+};
+
+const struct modc_model text_model = {
+    .abi = MODC_ABI,
+    .name = "text",
+    .schema = 0x8119a275d6619c95u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct text_params),
+    .context_bytes = sizeof(struct text),
+    .param_block = TEXT_PARAM_BYTES,
+    .packed_block = TEXT_PACKED_BYTES,
+    .pack = text_pack_all,
+    .size_count = 2,
+    .sizes = sizes_table,
+    .key_count = 8,
+    .keys = keys_table,
+    .draw_count = 7,
+    .draws = draws_table,
+    .module_count = TEXT_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

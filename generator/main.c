@@ -130,7 +130,7 @@ static int compile(struct cx *cx, const struct source *source, struct text *out)
     if (options->explain)
         plan_explain(out, plan);
     if (options->command == COMMAND_SUMMARY) {
-        summary_print(cx, out, plan);
+        summary_print(out, summary_make(cx, plan));
         return EXIT_DONE;
     }
 

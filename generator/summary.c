@@ -1,23 +1,9 @@
-/* summary.c - `modc summary`: one row a module, then totals and memory. Shapes and MACs are those of the first entry
- * that calls a module, in evaluation mode. */
+/* summary.c - `modc summary`: one row a module, then totals and memory. */
 #include "summary.h"
 
 #include <string.h>
 
 #include "weights.h"
-
-struct row {
-    const char *shape; /* NULL: never called */
-    int64_t parameters;
-    double macs; /* of the first entry */
-};
-
-struct summary {
-    struct cx *cx;
-    const struct plan *plan;
-    const struct module_tree *tree;
-    struct row *rows; /* by module, without its children until add_up */
-};
 
 enum { LONGEST = 48 }; /* of a cell with shapes */
 
@@ -101,20 +87,95 @@ static void gather_all(struct summary *s)
             s->rows[0].shape = shape_cell(s, &shape, count);
     }
     for (int i = s->tree->module_count - 1; i > 0; i--) { /* pre-order: children stand behind their parents */
-        struct row *parent = &s->rows[s->tree->modules[i]->parent->index];
+        struct summary_row *parent = &s->rows[s->tree->modules[i]->parent->index];
 
         parent->parameters += s->rows[i].parameters;
         parent->macs += s->rows[i].macs;
     }
 }
 
+static void add_total(struct summary *s, enum summary_kind kind, const char *name, double value, const char *at)
+{
+    ARENA_PUSH(&s->cx->arena, s->totals, s->total_count, ((struct summary_total){kind, name, value, at}));
+}
+
+static void count_elements(struct summary *s)
+{
+    int64_t frozen = 0, buffers = 0;
+
+    for (int i = 0; i < s->tree->key_count; i++) {
+        if (s->tree->keys[i]->kind == MODULE_BUFFER)
+            buffers += module_tensor_count(s->tree->keys[i]);
+        else if (s->tree->keys[i]->frozen)
+            frozen += module_tensor_count(s->tree->keys[i]);
+    }
+    add_total(s, SUMMARY_COUNT, "parameters", (double)s->rows[0].parameters, "");
+    if (frozen > 0)
+        add_total(s, SUMMARY_COUNT, "frozen parameters", (double)frozen, "");
+    if (buffers > 0)
+        add_total(s, SUMMARY_COUNT, "elements of buffers", (double)buffers, "");
+}
+
+static void count_macs(struct summary *s)
+{
+    const struct program *program = s->plan->program;
+
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+        struct text at = text_new(&s->cx->arena);
+
+        for (int k = 0; k < s->tree->size_count; k++)
+            text_printf(&at, "%s%s %lld", k ? ", " : " at ", s->tree->sizes[k].name, (long long)entry->sizes[k].max);
+        add_total(s, SUMMARY_MACS, arena_format(&s->cx->arena, "MACs of %s", entry->name),
+                  plan_variant(s->plan, entry->graphs[0][0])->macs, at.data);
+    }
+}
+
+static void count_bytes(struct summary *s)
+{
+    const struct plan *plan = s->plan;
+
+    add_total(s, SUMMARY_RAM, "parameters and buffers", (double)plan->param_bytes, "");
+    add_total(s, SUMMARY_RAM, "packed block", (double)plan->groups[0]->bytes, "");
+    for (int i = 0; i < plan->program->entry_count; i++) {
+        const struct entry *entry = &plan->program->entries[i];
+
+        for (int v = 0; v < 4; v++) {
+            const struct graph *graph = entry->graphs[v & 1][v >> 1];
+
+            if (graph)
+                add_total(s, SUMMARY_RAM,
+                          arena_format(&s->cx->arena, "workspace of %s, %s%s", entry->name, v & 1 ? "training" : "eval",
+                                       v >> 1 ? ", hooks" : ""),
+                          (double)(plan_variant(plan, graph)->peak + plan->state_bytes), "");
+        }
+    }
+    if (plan->state_bytes > 0)
+        add_total(s, SUMMARY_RAM, "state, in each workspace", (double)plan->state_bytes, "");
+    add_total(s, SUMMARY_FLASH, "weights", (double)weights_length(s->cx, plan), "");
+}
+
+struct summary *summary_make(struct cx *cx, const struct plan *plan)
+{
+    struct summary *s = ARENA_NEW(&cx->arena, struct summary);
+
+    s->cx = cx;
+    s->plan = plan;
+    s->tree = plan->program->tree;
+    s->rows = ARENA_ARRAY(&cx->arena, s->tree->module_count + 1, struct summary_row);
+    gather_all(s);
+    count_elements(s);
+    count_macs(s);
+    count_bytes(s);
+    return s;
+}
+
 /* ---- printing --------------------------------------------------------------------------------------------- */
 
-/* 5,494,272 */
-static const char *grouped(struct summary *s, double value)
+const char *summary_number(struct cx *cx, double value)
 {
-    const char *digits = arena_format(&s->cx->arena, "%.0f", value);
-    struct text text = text_new(&s->cx->arena);
+    const char *digits = arena_format(&cx->arena, "%.0f", value);
+    struct text text = text_new(&cx->arena);
     size_t length = strlen(digits);
 
     for (size_t i = 0; i < length; i++)
@@ -159,14 +220,14 @@ static void print_modules(struct summary *s, struct text *text)
     memcpy(cells[0], titles, sizeof titles);
     for (int i = 0; i < s->tree->module_count; i++) {
         const struct module *module = s->tree->modules[i];
-        const struct row *row = &s->rows[i];
+        const struct summary_row *row = &s->rows[i];
 
         cells[i + 1][0] = module->parent ? arena_format(&s->cx->arena, "%*s%s", 2 * depth_of(module), "", module->path)
                                          : s->plan->model;
         cells[i + 1][1] = module->class_name;
         cells[i + 1][2] = row->shape ? row->shape : "-";
-        cells[i + 1][3] = row->parameters > 0 ? grouped(s, (double)row->parameters) : "-";
-        cells[i + 1][4] = row->macs > 0 ? grouped(s, row->macs) : "-";
+        cells[i + 1][3] = row->parameters > 0 ? summary_number(s->cx, (double)row->parameters) : "-";
+        cells[i + 1][4] = row->macs > 0 ? summary_number(s->cx, row->macs) : "-";
     }
     for (int i = 0; i <= s->tree->module_count; i++)
         for (int c = 0; c < COLUMNS; c++)
@@ -178,75 +239,31 @@ static void print_modules(struct summary *s, struct text *text)
         print_cells(text, cells[i], widths);
 }
 
-static void print_total(struct summary *s, struct text *text, const char *name, double value, const char *more)
-{
-    text_printf(text, "%-38s %14s%s\n", name, grouped(s, value), more);
-}
-
 static void print_totals(struct summary *s, struct text *text)
 {
-    const struct plan *plan = s->plan;
-    int64_t frozen = 0, buffers = 0;
-
-    for (int i = 0; i < s->tree->key_count; i++) {
-        if (s->tree->keys[i]->kind == MODULE_BUFFER)
-            buffers += module_tensor_count(s->tree->keys[i]);
-        else if (s->tree->keys[i]->frozen)
-            frozen += module_tensor_count(s->tree->keys[i]);
-    }
-    text_add(text, "\n");
-    print_total(s, text, "parameters", (double)s->rows[0].parameters, "");
-    if (frozen > 0)
-        print_total(s, text, "  frozen", (double)frozen, "");
-    if (buffers > 0)
-        print_total(s, text, "elements of buffers", (double)buffers, "");
-    for (int i = 0; i < plan->program->entry_count; i++) {
-        const struct variant *variant = plan_variant(plan, plan->program->entries[i].graphs[0][0]);
-        struct text at = text_new(&s->cx->arena);
-
-        for (int k = 0; k < s->tree->size_count; k++)
-            text_printf(&at, "%s%s %lld", k ? ", " : " at ", s->tree->sizes[k].name,
-                        (long long)plan->program->entries[i].sizes[k].max);
-        print_total(s, text, arena_format(&s->cx->arena, "MACs of %s", plan->program->entries[i].name), variant->macs,
-                    at.data);
-    }
-}
-
-static void print_memory(struct summary *s, struct text *text)
-{
-    const struct plan *plan = s->plan;
+    enum summary_kind kind = SUMMARY_COUNT;
 
     text_add(text, "\n");
-    text_styled(text, STYLE_BOLD, "RAM                                              bytes");
-    text_add(text, "\n");
-    print_total(s, text, "  parameters and buffers", (double)plan->param_bytes, "");
-    print_total(s, text, "  packed block", (double)plan->groups[0]->bytes, "");
-    for (int i = 0; i < plan->program->entry_count; i++) {
-        const struct entry *entry = &plan->program->entries[i];
+    for (int i = 0; i < s->total_count; i++) {
+        const struct summary_total *total = &s->totals[i];
+        bool bytes = total->kind == SUMMARY_RAM || total->kind == SUMMARY_FLASH;
 
-        for (int v = 0; v < 4; v++) {
-            const struct graph *graph = entry->graphs[v & 1][v >> 1];
-            const struct variant *variant = graph ? plan_variant(plan, graph) : NULL;
-
-            if (variant)
-                print_total(s, text,
-                            arena_format(&s->cx->arena, "  workspace of %s, %s%s", entry->name,
-                                         v & 1 ? "training" : "eval", v >> 1 ? ", hooks" : ""),
-                            (double)(variant->peak + plan->state_bytes), "");
+        if (total->kind != kind && total->kind == SUMMARY_RAM) {
+            text_add(text, "\n");
+            text_styled(text, STYLE_BOLD, "RAM                                              bytes");
+            text_add(text, "\n");
+        } else if (total->kind != kind && total->kind == SUMMARY_FLASH) {
+            text_styled(text, STYLE_BOLD, "flash, with --weights");
+            text_add(text, " (no RAM for parameters and packed block then)\n");
         }
+        kind = total->kind;
+        text_printf(text, "%s%-*s %12s%s\n", bytes ? "  " : "", bytes ? 38 : 40, total->name,
+                    summary_number(s->cx, total->value), total->at);
     }
-    text_styled(text, STYLE_BOLD, "flash, with --weights");
-    text_add(text, " (no RAM for parameters and packed block then)\n");
-    print_total(s, text, "  weights", (double)weights_length(s->cx, plan), "");
 }
 
-void summary_print(struct cx *cx, struct text *text, const struct plan *plan)
+void summary_print(struct text *text, struct summary *summary)
 {
-    struct summary s = {.cx = cx, .plan = plan, .tree = plan->program->tree};
-
-    s.rows = ARENA_ARRAY(&cx->arena, s.tree->module_count + 1, struct row);
-    gather_all(&s);
-    print_modules(&s, text);
-    print_totals(&s, text);
-    print_memory(&s, text);
+    print_modules(summary, text);
+    print_totals(summary, text);
 }

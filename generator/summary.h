@@ -4,6 +4,36 @@
 
 #include "plan.h"
 
-void summary_print(struct cx *cx, struct text *text, const struct plan *plan);
+struct summary_row {
+    const char *shape; /* of what the module returns; NULL: never called */
+    int64_t parameters;
+    double macs; /* of the first entry */
+};
+
+enum summary_kind { SUMMARY_COUNT, SUMMARY_MACS, SUMMARY_RAM, SUMMARY_FLASH };
+
+/* A line below the table: a number of elements, of multiply-adds, or of bytes. */
+struct summary_total {
+    enum summary_kind kind;
+    const char *name; /* "workspace of forward, eval"; unique within its kind */
+    double value;
+    const char *at; /* " at batch 256", or "" */
+};
+
+/* Shapes and MACs of modules are those of the first entry that calls one, in evaluation mode. */
+struct summary {
+    struct cx *cx;
+    const struct plan *plan;
+    const struct module_tree *tree;
+    struct summary_row *rows; /* by module, children included in parameters and macs */
+    struct summary_total *totals; /* by kind */
+    int total_count;
+};
+
+struct summary *summary_make(struct cx *cx, const struct plan *plan);
+void summary_print(struct text *text, struct summary *summary);
+
+/* 5,494,272 */
+const char *summary_number(struct cx *cx, double value);
 
 #endif

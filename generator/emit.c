@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emit_names.h"
 #include "kernel.h"
 #include "options.h"
 #include "pass.h"
@@ -158,7 +159,7 @@ static const struct graph *entry_graph(const struct entry *entry)
 static void print_sizes(struct emit *e, struct text *out)
 {
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(out, ", int %s", c_size(e->cx, e->tree->sizes[i].name));
+        text_printf(out, ", int %s", e->tree->sizes[i].c_name);
 }
 
 static void print_arguments(struct emit *e, struct text *out, const struct graph *graph)
@@ -173,7 +174,7 @@ static void print_arguments(struct emit *e, struct text *out, const struct graph
 static void pass_arguments(struct emit *e, struct text *out, const struct graph *graph)
 {
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(out, ", %s", c_size(e->cx, e->tree->sizes[i].name));
+        text_printf(out, ", %s", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, ", %s", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)
@@ -561,7 +562,7 @@ static void print_slots(struct emit *e, struct text *out, const struct variant *
 
         text_printf(out, "        {%s, %s, %d, {", value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc, value->ndim);
         for (int d = 0; d < value->ndim; d++)
-            text_printf(out, "%s%s", d ? ", " : "", dim_c(e->cx, value->dims[d], false));
+            text_printf(out, "%s%s", d ? ", " : "", dim_c_text(e->cx, value->dims[d], false));
         text_printf(out, "%s}},\n", value->ndim == 0 ? "0" : "");
     }
     text_add(out, "    };\n");
@@ -610,12 +611,12 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
 static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
 {
     const struct value *value = op->inputs[0];
-    const char *extent = dim_c(e->cx, op->check.extent, true);
+    const char *extent = dim_c_text(e->cx, op->check.extent, true);
 
     text_printf(out, "    status = modc_check_%s(&net->base, %s, %s, %s, %s", op->check.kind == CHECK_INDEX ? "index" : "divisor",
                 op->call ? module_constant(e, op->call->module) : module_constant(e, e->tree->root),
                 value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc,
-                dim_c(e->cx, dims_count(&e->cx->arena, value), false));
+                dim_c_text(e->cx, dims_count(&e->cx->arena, value), false));
     if (op->check.kind == CHECK_INDEX)
         text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0", extent);
     text_printf(out, ");\n    if (status != MODC_OK)\n        return %s;\n",
@@ -642,7 +643,7 @@ static void print_region_call(struct emit *e, struct text *out, const struct var
     if (region->peak > 0)
         text_printf(&rest, ", ws + %lld", (long long)(step->region_offset));
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(&rest, ", %s", c_size(e->cx, e->tree->sizes[i].name));
+        text_printf(&rest, ", %s", e->tree->sizes[i].c_name);
 
     if (op->invoke.count == 1) {
         text_printf(out, "    %s(", function);
@@ -841,8 +842,8 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
     if (!uses_word(body, "net"))
         text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
-        if (!uses_word(body, c_size(e->cx, e->tree->sizes[i].name)))
-            text_printf(out, "    (void)%s;\n", c_size(e->cx, e->tree->sizes[i].name));
+        if (!uses_word(body, e->tree->sizes[i].c_name))
+            text_printf(out, "    (void)%s;\n", e->tree->sizes[i].c_name);
     text_printf(out, "%s}\n\n", body);
 }
 
@@ -870,8 +871,8 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
     if (!uses_word(body, "net"))
         text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
-        if (!uses_word(body, c_size(e->cx, e->tree->sizes[i].name)))
-            text_printf(out, "    (void)%s;\n", c_size(e->cx, e->tree->sizes[i].name));
+        if (!uses_word(body, e->tree->sizes[i].c_name))
+            text_printf(out, "    (void)%s;\n", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count; i++)
         if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
@@ -962,7 +963,7 @@ static void print_needs(struct emit *e, struct text *out, const struct entry *en
             if (entry->graphs[training][fenced])
                 gather_needs(e, entry->graphs[training][fenced], &needs, &count);
     for (int i = 0; i < count; i++)
-        text_printf(out, "    if (%s < 0)\n        return MODC_SIZE;\n", dim_c(e->cx, needs[i], false));
+        text_printf(out, "    if (%s < 0)\n        return MODC_SIZE;\n", dim_c_text(e->cx, needs[i], false));
 }
 
 static void print_entry(struct emit *e, struct text *out, const struct entry *entry)
@@ -984,7 +985,7 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
         text_printf(out, " || !%s", c_output(e->cx, graph, i));
     text_add(out, ")\n        return MODC_POINTER;\n");
     for (int i = 0; i < e->tree->size_count; i++) {
-        const char *size = c_size(e->cx, e->tree->sizes[i].name);
+        const char *size = e->tree->sizes[i].c_name;
 
         text_printf(out, "    if (%s < 0 || %s > %lld)\n        return MODC_SIZE;\n", size, size, (long long)entry->sizes[i].max);
     }
@@ -1088,7 +1089,7 @@ static void print_shape_case(struct emit *e, struct text *out, const struct valu
 {
     text_printf(out, "    case %d:\n", index);
     for (int d = 0; d < value->ndim; d++)
-        text_printf(out, "        dims[%d] = %s;\n", d, dim_c(e->cx, value->dims[d], false));
+        text_printf(out, "        dims[%d] = %s;\n", d, dim_c_text(e->cx, value->dims[d], false));
     text_add(out, "        break;\n");
 }
 
@@ -1103,8 +1104,8 @@ static void print_shape_function(struct emit *e, struct text *out, const struct 
         print_shape_case(e, &body, graph->outputs[i], i);
     text_printf(out, "static void %s_shape(const int *sizes, int index, int *dims)\n{\n", entry->name);
     for (int i = 0; i < e->tree->size_count; i++)
-        if (uses_word(body.data, c_size(e->cx, e->tree->sizes[i].name)))
-            text_printf(out, "    const int %s = sizes[%d];\n", c_size(e->cx, e->tree->sizes[i].name), i);
+        if (uses_word(body.data, e->tree->sizes[i].c_name))
+            text_printf(out, "    const int %s = sizes[%d];\n", e->tree->sizes[i].c_name, i);
     text_printf(out, "    (void)sizes;\n\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n", body.data);
 }
 

@@ -18,9 +18,9 @@
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-const char *size_identifier(struct cx *cx, const struct size *size)
+const char *size_identifier(const struct size *size)
 {
-    return c_size(cx, size->name);
+    return size->c_name;
 }
 
 static bool is_taken(const struct names *names, const char *name)
@@ -78,22 +78,11 @@ static void take_identifiers(struct names *names, const char *text)
     }
 }
 
-/* dim_print_c's callback cannot make names, so they are exchanged behind it. */
 const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight)
 {
-    struct text printed = text_new(&cx->arena), text = text_new(&cx->arena);
+    struct text text = text_new(&cx->arena);
 
-    dim_print_c(&printed, dim, tight, NULL);
-    for (const char *at = printed.data; *at;) {
-        size_t length = word_length(at);
-
-        if (length > 0 && !isdigit((unsigned char)*at))
-            text_add(&text, strncmp(at, "modc_", 5) == 0 ? arena_copy(&cx->arena, at, length)
-                                                         : c_size(cx, arena_copy(&cx->arena, at, length)));
-        else
-            text_add_bytes(&text, at, length = length > 0 ? length : 1);
-        at += length;
-    }
+    dim_print_c(&text, dim, tight, size_identifier);
     return text.data;
 }
 

@@ -289,7 +289,7 @@ static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest n
     k.names.arena = k.arena;
     for (int i = 0; i < size_count; i++)
         if (k.used[sizes[i]->index])
-            names_take(&k.names, size_identifier(cx, sizes[i]));
+            names_take(&k.names, size_identifier(sizes[i]));
     k.parameter = ARENA_ARRAY(k.arena, nest.operand_count, const char *);
     k.pointer = ARENA_ARRAY(k.arena, nest.operand_count, const char *);
     k.in_row = ARENA_ARRAY(k.arena, nest.operand_count, bool);
@@ -386,7 +386,7 @@ static void end_kernel(struct kernel *k, struct text *out, const char *comment,
     }
     for (int i = 0; i < k->size_count; i++)
         if (k->used[k->sizes[i]->index])
-            declare_parameter(k, &parameters, &unused, "int", size_identifier(k->cx, k->sizes[i]));
+            declare_parameter(k, &parameters, &unused, "int", size_identifier(k->sizes[i]));
 
     text_add(out, k->helpers.data);
     add_comment(out, comment);
@@ -611,7 +611,7 @@ static const char *vector_value(struct kernel *k, const struct value_source *sou
             text_printf(&call, "%s%s", call.length > 0 ? ", " : "", inputs[i]);
     for (int i = 0; i < k->size_count; i++)
         if (used[k->sizes[i]->index])
-            text_printf(&call, "%s%s", call.length > 0 ? ", " : "", size_identifier(k->cx, k->sizes[i]));
+            text_printf(&call, "%s%s", call.length > 0 ? ", " : "", size_identifier(k->sizes[i]));
     return arena_format(k->arena, "%s(%s)", source->function, call.data);
 }
 
@@ -626,7 +626,7 @@ static void make_function(struct kernel *k, struct value_source *source, const c
     struct expr_place place = {inputs, before, "    ", &names};
 
     for (int i = 0; i < k->size_count; i++)
-        names_take(&names, size_identifier(k->cx, k->sizes[i]));
+        names_take(&names, size_identifier(k->sizes[i]));
     for (int i = 0; i < dag->input_count; i++) {
         bool reduced = source->reduced && i == 0;
 
@@ -637,7 +637,7 @@ static void make_function(struct kernel *k, struct value_source *source, const c
     }
     for (int i = 0; i < k->size_count; i++)
         if (used[k->sizes[i]->index])
-            add_parameter(&parameters, "int", size_identifier(k->cx, k->sizes[i]));
+            add_parameter(&parameters, "int", size_identifier(k->sizes[i]));
     value = expr_vector_lanes(k->cx, dag, k->lanes, &place);
     if (before->length == 0 && strlen(value) <= LONG_VALUE)
         return;

@@ -17,7 +17,7 @@ void names_take(struct names *names, const char *name);
 const char *names_new(struct names *names, const char *wish);
 
 /* The C identifier of a size, and a dim over these; `tight`: as an operand of * / %. */
-const char *size_identifier(struct cx *cx, const struct size *size);
+const char *size_identifier(const struct size *size);
 const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight);
 
 /* Which nodes the result needs, by index. */

@@ -7,24 +7,9 @@
 #include <string.h>
 
 #include "emit_kernel.h"
+#include "emit_names.h"
 #include "pass.h"
 #include "template.h"
-
-static struct cx *size_cx;
-
-static const char *size_c_name(const struct size *size)
-{
-    return c_size(size_cx, size->name);
-}
-
-const char *dim_c(struct cx *cx, const struct dim *dim, bool tight)
-{
-    struct text text = text_new(&cx->arena);
-
-    size_cx = cx;
-    dim_print_c(&text, dim, tight, size_c_name);
-    return text.data;
-}
 
 /* ---- operands --------------------------------------------------------------------------------------------- */
 
@@ -97,7 +82,7 @@ static const char *add_offset(struct cx *cx, const char *pointer, const struct d
 {
     if (dim_equals(offset, 0))
         return pointer;
-    return arena_format(&cx->arena, "%s + %s", pointer, dim_c(cx, offset, false));
+    return arena_format(&cx->arena, "%s + %s", pointer, dim_c_text(cx, offset, false));
 }
 
 const char *value_pointer(struct cx *cx, const struct variant *variant, const struct value *value)
@@ -283,7 +268,7 @@ static void add_sizes(struct kernels *kernels, struct text *call, const bool *us
 
     for (int i = 0; i < tree->size_count; i++)
         if (used[i])
-            text_printf(call, ", %s", c_size(kernels->cx, tree->sizes[i].name));
+            text_printf(call, ", %s", tree->sizes[i].c_name);
 }
 
 /* `operand` along the axes of `whole` (broadcast: 0). */
@@ -606,7 +591,7 @@ static void hole_int(struct template_job *job, const char *name, int64_t value)
 static void hole_dim(struct template_job *job, const char *name, const struct dim *dim)
 {
     dim_mark_sizes(dim, job->used);
-    hole(job, name, dim_c(job->cx, dim, false));
+    hole(job, name, dim_c_text(job->cx, dim, false));
 }
 
 /* T_m and T_fixed_m. */
@@ -627,7 +612,7 @@ static const char *tail_operand(const struct template_job *job, int index, bool 
     if (!dim_equals(row_stride, 0)) {
         text_printf(&at, "(%s)", row);
         if (!dim_equals(row_stride, 1))
-            text_printf(&at, " * %s", dim_c(job->cx, row_stride, true));
+            text_printf(&at, " * %s", dim_c_text(job->cx, row_stride, true));
     }
     if (!splat)
         text_printf(&at, "%s(%s)", at.length ? " + " : "", column);
@@ -721,7 +706,7 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     if (job.tail)
         dag_mark_sizes(job.tail, in_tail);
     for (int i = 0; i < tree->size_count; i++) {
-        const char *size = c_size(kernels->cx, tree->sizes[i].name);
+        const char *size = tree->sizes[i].c_name;
 
         if (job.used[i]) {
             text_printf(&args, ", int %s", size);

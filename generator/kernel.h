@@ -39,9 +39,6 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry);
  * the instance that holds the entry. */
 const char *kernel_unpack(struct kernels *kernels, const struct packed *entry, const char *inside);
 
-/* A dim as C over the sizes' identifiers. */
-const char *dim_c(struct cx *cx, const struct dim *dim, bool tight);
-
 /* Does an array of the parameter struct hold this module's children (`N x Call`)? */
 bool module_is_array(const struct module *module);
 

@@ -1265,7 +1265,7 @@ static void read_sizes(struct build *build)
                        spec->sizes[i].name, ev_text(&build->eval, &max));
             value = 1;
         }
-        tree->sizes[i] = (struct size){spec->sizes[i].name, value, i};
+        tree->sizes[i] = (struct size){.name = spec->sizes[i].name, .max = value, .index = i};
     }
     tree->size_count = spec->size_count;
 }

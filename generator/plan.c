@@ -59,11 +59,18 @@ const char *c_argument(struct cx *cx, const char *name)
     return taken ? arena_format(&cx->arena, "%s_", name) : spec_c_name(cx, name);
 }
 
-const char *c_size(struct cx *cx, const char *name)
+/* Identifiers in functions and in kernels: what a template calls something gets an underscore. */
+static void name_sizes(struct cx *cx, struct program *program)
 {
-    const char *argument = c_argument(cx, name);
+    const struct module_tree *tree = program->tree;
 
-    return argument[0] && template_uses(argument) ? arena_format(&cx->arena, "%s_", argument) : argument;
+    for (int i = 0; i < tree->size_count; i++) {
+        const char *name = c_argument(cx, tree->sizes[i].name);
+
+        tree->sizes[i].c_name = template_uses(name) ? arena_format(&cx->arena, "%s_", name) : name;
+        for (int j = 0; j < program->entry_count; j++)
+            program->entries[j].sizes[i].c_name = tree->sizes[i].c_name;
+    }
 }
 
 const char *c_output(struct cx *cx, const struct graph *graph, int index)
@@ -75,7 +82,7 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index)
     for (int i = 0; i < graph->input_count; i++)
         taken |= strcmp(c_argument(cx, graph->inputs[i]->name), name) == 0;
     for (int i = 0; i < tree->size_count; i++)
-        taken |= strcmp(c_size(cx, tree->sizes[i].name), name) == 0;
+        taken |= strcmp(tree->sizes[i].c_name, name) == 0;
     return taken ? arena_format(&cx->arena, "%s_out", name) : name;
 }
 
@@ -618,7 +625,7 @@ static const char *local_name(struct planner *planner, const struct value *value
             taken |= variant->graph->outputs[i]->base != value &&
                      strcmp(c_output(cx, variant->graph, i), name) == 0;
         for (int i = 0; i < planner->plan->program->tree->size_count; i++)
-            taken |= strcmp(c_size(cx, planner->plan->program->tree->sizes[i].name), name) == 0;
+            taken |= strcmp(planner->plan->program->tree->sizes[i].c_name, name) == 0;
         if (!taken && strcmp(name, c_argument(cx, name)) == 0)
             return name;
         name = round < 26 ? arena_format(&cx->arena, "%s_%c", stem, 'a' + round)
@@ -1025,6 +1032,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     root->name = "";
     root->root = program->tree->root;
     ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, root);
+    name_sizes(cx, program);
     lay_out_tensors(cx, plan);
     for (int i = 0; i < program->region_count; i++) {
         struct region *region = program->regions[i];

@@ -174,9 +174,6 @@ const char *c_flat(struct cx *cx, const char *path);
 /* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
 const char *c_argument(struct cx *cx, const char *name);
 
-/* A size as an identifier, in functions and in kernels: what a template calls something gets an underscore. */
-const char *c_size(struct cx *cx, const char *name);
-
 /* An output as an argument: `return x` of an input x writes x_out. */
 const char *c_output(struct cx *cx, const struct graph *graph, int index);
 

@@ -30,16 +30,21 @@ bool template_uses(const char *word)
     for (int i = 0; i < embedded_file_count; i++) {
         if (strncmp(embedded_files[i].name, "templates/c/", 12) != 0)
             continue;
-        for (const char *at = embedded_files[i].bytes; *at; at++) {
+        for (const char *at = embedded_files[i].bytes; *at;) {
+            size_t size = 0;
+
             if (at[0] == '/' && at[1] == '*') {
                 at = strstr(at, "*/");
                 if (!at)
                     break;
-                at++;
-            } else if (strncmp(at, word, length) == 0 && !is_word(at[length]) &&
-                       (at == embedded_files[i].bytes || !is_word(at[-1]))) {
-                return true;
+                size = 2;
+            } else {
+                while (is_word(at[size]))
+                    size++;
+                if (size == length && memcmp(at, word, length) == 0)
+                    return true;
             }
+            at += size > 0 ? size : 1;
         }
     }
     return false;

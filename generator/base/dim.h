@@ -18,7 +18,8 @@
 struct size {
     const char *name;
     int64_t max;
-    int index; /* in the order of the spec */
+    int index;          /* in the order of the spec */
+    const char *c_name; /* as emitted code calls it; the plan says so, NULL until then */
 };
 
 /* Immutable; NULL never occurs. Two dims are equal exactly when dim_equal says so. */

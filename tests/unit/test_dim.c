@@ -14,7 +14,7 @@
 #include "base/dim.h"
 
 static struct arena arena;
-static const struct size sizes[] = {{"batch", 32, 0}, {"tokens", 128, 1}, {"width", 20, 2}};
+static const struct size sizes[] = {{"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}, {"width", 20, 2, "width"}};
 static const struct dim *batch, *tokens, *width;
 
 static int set_up(void **state)
@@ -371,7 +371,7 @@ static void check_bounds(const struct dim *dim, int64_t lower, int64_t upper)
 
 static void test_bounds(void **state)
 {
-    const struct size huge[] = {{"a", INT64_MAX / 2, 0}, {"b", INT64_MAX / 2, 1}};
+    const struct size huge[] = {{"a", INT64_MAX / 2, 0, "a"}, {"b", INT64_MAX / 2, 1, "b"}};
     const struct dim *product = mul(dim_size(&arena, &huge[0]), dim_size(&arena, &huge[1]));
     const struct dim *overflow = mul(k(INT64_MAX / 2), k(3));
 

@@ -27,8 +27,8 @@
 static struct cx cx;
 #define ARENA (&cx.arena)
 
-static const struct size batch = {"batch", 9, 0}, tokens = {"tokens", 40, 1}, width = {"default", 700, 2},
-                         index_size = {"i", 5, 3}, large = {"sum", 200000, 4};
+static const struct size batch = {"batch", 9, 0, "batch"}, tokens = {"tokens", 40, 1, "tokens"}, width = {"default", 700, 2, "default_"},
+                         index_size = {"i", 5, 3, "i_"}, large = {"sum", 200000, 4, "sum"};
 static const struct size *const sizes[] = {&batch, &tokens, &width, &index_size, &large};
 #define SIZES 5
 

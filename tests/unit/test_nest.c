@@ -11,7 +11,7 @@
 #include "nest.h"
 
 static struct arena arena;
-static const struct size batch_size = {"batch", 32, 0}, tokens_size = {"tokens", 128, 1};
+static const struct size batch_size = {"batch", 32, 0, "batch"}, tokens_size = {"tokens", 128, 1, "tokens"};
 static const struct dim *batch, *tokens;
 
 static int set_up(void **state)

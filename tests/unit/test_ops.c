@@ -15,7 +15,7 @@
 #include "ops.h"
 
 static struct cx cx;
-static const struct size sizes[] = {{"batch", 32, 0}, {"tokens", 128, 1}};
+static const struct size sizes[] = {{"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}};
 
 #define ARENA (&cx.arena)
 #define INT_ARRAY(...) ((const int64_t[]){__VA_ARGS__})

@@ -1154,7 +1154,7 @@ const struct signature *eval_signature(struct eval *eval, const char *text)
     struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
     struct signature *signature = ARENA_NEW(&eval->cx->arena, struct signature);
 
-    *source = (struct source){"modc's tables", text, strlen(text)};
+    *source = (struct source){.name = "modc's tables", .text = text, .length = strlen(text)};
 
     bool fine = signature_parse(eval->cx, source, 0, source->length, signature);
 
@@ -1796,7 +1796,8 @@ static struct source *table_source(struct eval *eval, const char *what, const ch
 {
     struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
 
-    *source = (struct source){arena_format(&eval->cx->arena, "<%s>", what), text, strlen(text)};
+    *source = (struct source){
+        .name = arena_format(&eval->cx->arena, "<%s>", what), .text = text, .length = strlen(text)};
     return source;
 }
 

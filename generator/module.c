@@ -551,7 +551,7 @@ static bool add_row_tensor(struct build *build, struct module *module, const str
 
     struct source *source = ARENA_NEW(&build->cx->arena, struct source);
 
-    *source = (struct source){"<init>", row->init, strlen(row->init)};
+    *source = (struct source){.name = "<init>", .text = row->init, .length = strlen(row->init)};
     set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
     if (row->zero_row) {
         struct ev at = eval_text(&build->eval, scope, "zero_row", row->zero_row);

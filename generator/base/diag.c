@@ -446,6 +446,22 @@ static void add_json_place(struct text *out, struct loc loc)
                 loc.length);
 }
 
+/* The chain of specs by which modc came to the file of an error, from the inside out: the note for each. */
+static const struct loc *next_extension(const struct loc *loc)
+{
+    return loc->source ? loc->source->from : NULL;
+}
+
+static const char extended_text[] = "extended here";
+
+static void add_json_note(struct text *out, const char *separator, struct loc loc, const char *text)
+{
+    text_printf(out, "%s{", separator);
+    add_json_place(out, loc);
+    text_json_string(out, text);
+    text_add(out, "}");
+}
+
 static void add_json_group(struct text *out, const struct diag_item *items, int count)
 {
     const char *separator = "";
@@ -466,10 +482,11 @@ static void add_json_group(struct text *out, const struct diag_item *items, int 
     for (int i = 1; i < count; i++) {
         if (items[i].level != DIAG_NOTE)
             continue;
-        text_printf(out, "%s{", separator);
-        add_json_place(out, items[i].loc);
-        text_json_string(out, items[i].text);
-        text_add(out, "}");
+        add_json_note(out, separator, items[i].loc, items[i].text);
+        separator = ",";
+    }
+    for (const struct loc *from = next_extension(&items[0].loc); from; from = next_extension(from)) {
+        add_json_note(out, separator, *from, extended_text);
         separator = ",";
     }
     text_add(out, "]}\n");
@@ -485,6 +502,11 @@ static void add_group(struct text *out, const struct diag_item *items, int count
         add_header(out, &items[i]);
         if (i == 0 && items[i].loc.source)
             add_snippet(out, items[i].loc);
+    }
+    for (const struct loc *from = next_extension(&items[0].loc); from; from = next_extension(from)) {
+        struct diag_item note = {DIAG_NOTE, *from, extended_text};
+
+        add_header(out, &note);
     }
 }
 

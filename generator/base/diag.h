@@ -12,6 +12,7 @@ struct source {
     const char *name; /* as the user gave it */
     const char *text; /* ends with 0 */
     size_t length;
+    const struct loc *from; /* where the spec that extends this one says so; NULL: none does */
 };
 
 /* line and column count from 1, columns in characters (not bytes); length in characters, at least 1. */
@@ -65,8 +66,9 @@ const char *diag_nearest(const char *name, const char *const *known, int count);
 /* Adds the hint "did you mean '...'?" if there is a near spelling; else nothing. */
 void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known, int count);
 
-/* Prints everything said so far: `file:line:col: error: ...`, the line, a caret with tildes, hints, for a terminal in
- * colours; or one JSON object a line. Errors are sorted by place within one source, keeping the order of equal places. */
+/* Prints everything said so far: `file:line:col: error: ...`, the line, a caret with tildes, hints, and where the file
+ * is extended, for a terminal in colours; or one JSON object a line. Errors are sorted by place within one source,
+ * keeping the order of equal places. */
 void diag_print(const struct cx *cx, FILE *file, enum diag_style style);
 
 /* Part of a place: `length` characters from `skip` bytes behind its start (ASCII only). */

@@ -220,7 +220,7 @@ static void test_settings(void **state)
 {
     static const char text[] = "modc: 1\nmodel: m\nconstants: {wide: 4}\nsizes: {batch: 8}\ninputs:\n  x: [batch, wide]\n"
                                "modules:\n  - Linear(wide, 2)\n";
-    struct source source = {"m.yaml", text, sizeof text - 1};
+    struct source source = {.name = "m.yaml", .text = text, .length = sizeof text - 1};
     struct setting settings[] = {{"wide", "2 * 8"}, {"batch", "3"}}, unknown = {"wied", "1"}, broken = {"wide", "3 +"};
     struct options options = {.settings = settings, .setting_count = 2, .dtype = "float64", .model = "other"};
     struct cx cx = {.options = &options};

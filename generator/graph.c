@@ -337,22 +337,75 @@ static int count_instances(const struct module_tree *tree, const char *signature
     return count;
 }
 
+static void add_break(struct text *name)
+{
+    if (name->length > 0 && name->data[name->length - 1] != '_')
+        text_add(name, "_");
+}
+
+/* Words as a part of a name in C: LayerNorm as layer_norm, 0.5 as 0p5, -1 as m1. */
+static void add_words(struct text *name, const char *words)
+{
+    for (const char *c = words; *c; c++) {
+        char before = c > words ? c[-1] : ' ';
+        bool upper = isupper((unsigned char)*c);
+
+        if (isalnum((unsigned char)*c)) {
+            if (upper && isalnum((unsigned char)before) && !isupper((unsigned char)before))
+                add_break(name);
+            text_printf(name, "%c", tolower((unsigned char)*c));
+        } else if (isdigit((unsigned char)c[1]) && (*c == '.' || *c == '-')) {
+            text_add(name, *c == '.' ? "p" : "m");
+        } else if (c[1]) {
+            add_break(name);
+        }
+    }
+}
+
+/* What set and add brought below an instance: "_norm_identity". */
+static void add_changes(struct text *name, const struct module *instance, const struct module *module)
+{
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+
+        if (!child->changed) {
+            add_changes(name, instance, child);
+            continue;
+        }
+        add_break(name);
+        add_words(name, child->path + strlen(instance->path) + 1);
+        add_break(name);
+        add_words(name, child->class_name);
+    }
+}
+
+/* Named by what its instances share: block_64_2. Where that is long, or another region has the name, the name ends in
+ * what stands for all of it. */
 static const char *region_name(struct eval *eval, const struct module *module)
 {
+    enum { longest = 48 };
+    const struct program *program = ((struct lower *)eval)->program;
     struct text text = text_new(&eval->cx->arena);
+    bool taken = false;
 
-    for (const char *c = module->class_name; *c; c++) {
-        if (isupper((unsigned char)*c) && c > module->class_name && !isupper((unsigned char)c[-1]))
-            text_add(&text, "_");
-        text_printf(&text, "%c", tolower((unsigned char)*c));
-    }
+    add_words(&text, module->class_name);
+
+    const char *class_words = arena_string(&eval->cx->arena, text.data);
+
     for (int i = 0; i < module->arg_count; i++) {
-        int64_t number;
-
-        if (module->args[i].value.kind == EV_INT && ev_get_int(&module->args[i].value, &number))
-            text_printf(&text, "_%lld", (long long)number);
+        if (module->args[i].value.kind == EV_NONE)
+            continue;
+        add_break(&text);
+        add_words(&text, ev_text(eval, &module->args[i].value));
     }
-    return text.data;
+    add_changes(&text, module, module);
+    for (int i = 0; i < program->region_count; i++)
+        taken |= strcmp(program->regions[i]->name, text.data) == 0 &&
+                 strcmp(program->regions[i]->signature, module->signature) != 0;
+    if (!taken && text.length <= longest)
+        return text.data;
+    return arena_format(&eval->cx->arena, "%s_%04x", text.length <= longest ? text.data : class_words,
+                        (unsigned)(text_hash(module->signature, strlen(module->signature)) & 0xffff));
 }
 
 static struct ev run_class(struct eval *eval, struct module *module, const struct call *call);
@@ -404,6 +457,7 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
 
     region = ARENA_NEW(arena, struct region);
     region->key = key.data;
+    region->signature = module->signature;
     region->name = region_name(eval, module);
     graph = ARENA_NEW(arena, struct graph);
     *graph = (struct graph){.cx = eval->cx, .program = program, .name = region->name, .root = module, .region = region,

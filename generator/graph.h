@@ -45,6 +45,7 @@ struct graph {
 /* Instances of a user class with equal arguments, shapes and mode: lowered, passed and planned once. */
 struct region {
     const char *name;      /* "block_64" */
+    const char *signature; /* of its instances */
     const char *key;       /* signature, input shapes, mode, fencing */
     struct graph *graph;   /* NULL: it draws random numbers, which differ by instance: called inline */
     struct ev result;      /* what the class returned, over graph->outputs */

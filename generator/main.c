@@ -115,7 +115,7 @@ static int compile(struct cx *cx, const struct source *source, struct text *out)
 
     struct program *program = graph_lower(cx, tree);
     if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
-        return settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
+        return spec->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
 
     dump_graph(&dump, "lower", program);
     pass_run(cx, program, dump_graph, &dump);

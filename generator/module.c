@@ -6,16 +6,27 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "pytorch.h"
 
 #define MODULE_MAX_DEPTH 64
 #define MODULE_MAX_COUNT 100000
 
+/* note [set and add]: both are heeded while the tree is built, from the root down, so that what is replaced is never
+ * built, never faulty, and draws no initial values: the module that replaces it draws at its place, and one that is
+ * added behind its siblings, as the __init__ that says so from the start. Since the changes apply one after the other,
+ * every module stems from one of them or from none, and only later changes can reach it or what is below it: that is
+ * its `step`. What is left over in the end did not find its place, or is overruled by a later `set`. */
 struct build {
     struct cx *cx;
     struct eval eval;
     struct module_tree *tree;
     int depth, count;
+    int step;                /* the change that brought what is built now; -1: none did */
+    bool *applied;           /* by change */
+    struct names sets, adds; /* of changes: by path; by the parent's path */
+    int *last_set, *last_add; /* by index of those names: changes */
+    int *earlier_add;         /* by change: the one before it with the same parent; -1: none */
 };
 
 /* ---- lookup ----------------------------------------------------------------------------------------------- */
@@ -647,9 +658,11 @@ static void note_instance(struct build *build, const struct module *module)
 {
     const struct module *owner = module->parent;
 
-    while (owner && !owner->spec_class)
+    if (module->changed) /* its words are not those of the class */
+        return;
+    while (owner && !owner->spec_class && !owner->changed)
         owner = owner->parent;
-    if (owner && owner->arg_count > 0)
+    if (owner && owner->spec_class && owner->arg_count > 0)
         diag_note(build->cx, owner->loc, "in '%s', which is %s", owner->path, owner->text);
 }
 
@@ -724,6 +737,12 @@ static bool check_arg(struct build *build, const struct module *module, const st
 
 /* ---- modules ---------------------------------------------------------------------------------------------- */
 
+/* The module that `set` puts into this place, which is then built; false: none does. */
+static bool build_set(struct build *build, struct module *parent, const char *name);
+
+/* What `add` puts behind the children. */
+static void build_added(struct build *build, struct module *module);
+
 static void build_module(struct build *build, struct module *parent, const char *name, struct scope *scope,
                          const struct spec_module *spec);
 
@@ -740,6 +759,8 @@ static struct module *new_module(struct build *build, struct module *parent, con
     module->loc = loc;
     module->class_name = "?";
     module->text = "";
+    module->step = build->step;
+    module->changed = parent && module->step != parent->step;
     build->count++;
     if (parent)
         ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
@@ -938,7 +959,8 @@ static bool build_class(struct build *build, struct module *module, const struct
 
     module->spec_class = class;
     module->class_name = class->name;
-    for (struct module *outer = module->parent; outer; outer = outer->parent) {
+    for (struct module *outer = module; outer->parent && !outer->changed;) {
+        outer = outer->parent;
         if (outer->spec_class == class) {
             diag_error(build->cx, module->loc, "the class '%s' contains itself", class->name);
             diag_note(build->cx, class->loc, "'%s' is defined here", class->name);
@@ -977,6 +999,7 @@ static bool build_class(struct build *build, struct module *module, const struct
             for (int i = 0; i < class->modules->count; i++)
                 build_module(build, module, class->modules->children[i]->name, own, class->modules->children[i]);
     }
+    build_added(build, module);
     return true;
 }
 
@@ -1047,6 +1070,7 @@ static struct module *build_call(struct build *build, struct module *parent, con
             else
                 build_items(build, module, scope, &list);
         }
+        build_added(build, module);
         return module;
     }
     if (!class && !row && !line) {
@@ -1058,6 +1082,8 @@ static struct module *build_call(struct build *build, struct module *parent, con
     module->faulty = !(class ? build_class(build, module, class, &call)
                        : row ? build_layer(build, module, row, &call)
                              : build_activation(build, module, line, &call));
+    if (!class)
+        build_added(build, module);
     return module;
 }
 
@@ -1088,8 +1114,12 @@ static void build_repeat(struct build *build, struct module *parent, struct scop
     }
     if (times.kind == EV_BAD)
         parent->faulty = true;
-    for (int64_t i = 0; i < count && times.kind != EV_BAD && fits_limits(build, expr->loc); i++)
-        build_call(build, parent, number_name(build, parent->child_count), scope, spec, expr->b)->array = true;
+    for (int64_t i = 0; i < count && times.kind != EV_BAD && fits_limits(build, expr->loc); i++) {
+        const char *name = number_name(build, parent->child_count);
+
+        if (!build_set(build, parent, name))
+            build_call(build, parent, name, scope, spec, expr->b)->array = true;
+    }
 }
 
 static void build_for(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
@@ -1117,7 +1147,11 @@ static void build_for(struct build *build, struct module *parent, struct scope *
             parent->faulty = true;
             return;
         }
-        build_call(build, parent, number_name(build, parent->child_count), own, spec, expr->a);
+
+        const char *name = number_name(build, parent->child_count);
+
+        if (!build_set(build, parent, name))
+            build_call(build, parent, name, own, spec, expr->a);
     }
 }
 
@@ -1142,7 +1176,7 @@ static void build_module(struct build *build, struct module *parent, const char 
     bool list = spec->kind == SPEC_MODULE_LIST ||
                 (spec->kind == SPEC_MODULE_CALL && (spec->call->kind == EXPR_REPEAT || spec->call->kind == EXPR_FOR));
 
-    if (!fits_limits(build, spec->loc))
+    if (build_set(build, parent, name) || !fits_limits(build, spec->loc))
         return;
     build->depth++;
     if (spec->kind == SPEC_MODULE_CALL && !list) {
@@ -1164,14 +1198,219 @@ static void build_module(struct build *build, struct module *parent, const char 
             for (int i = 0; i < spec->count; i++)
                 build_module(build, module, spec->children[i]->name, scope, spec->children[i]);
         }
+        build_added(build, module);
     }
     build->depth--;
 }
 
+/* ---- set and add: see note [set and add] ------------------------------------------------------------------ */
+
+/* The path without its last name: "" for a child of the root. */
+static const char *parent_path(struct build *build, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot ? arena_copy(&build->cx->arena, path, (size_t)(dot - path)) : "";
+}
+
+static void find_changes(struct build *build)
+{
+    const struct spec *spec = build->tree->spec;
+    struct arena *arena = &build->cx->arena;
+
+    build->step = -1;
+    build->applied = ARENA_ARRAY(arena, spec->change_count + 1, bool);
+    build->last_set = ARENA_ARRAY(arena, spec->change_count + 1, int);
+    build->last_add = ARENA_ARRAY(arena, spec->change_count + 1, int);
+    build->earlier_add = ARENA_ARRAY(arena, spec->change_count + 1, int);
+    for (int i = 0; i < spec->change_count; i++) {
+        const struct spec_change *change = &spec->changes[i];
+        bool set = change->kind == SPEC_SET;
+        struct names *names = set ? &build->sets : &build->adds;
+        const char *key = set ? change->path : parent_path(build, change->path);
+        const struct name_entry *first = names_add(arena, names, key, key, change->loc);
+        int *last = set ? build->last_set : build->last_add, at = first ? first->index : names->count - 1;
+
+        build->earlier_add[i] = first && !set ? last[at] : -1;
+        last[at] = i;
+    }
+}
+
+/* The last `set` of this very path, if it is behind `step`; else -1. */
+static int find_set(const struct build *build, const char *path, int step)
+{
+    const struct name_entry *found = names_find(&build->sets, path);
+
+    return found && build->last_set[found->index] > step ? build->last_set[found->index] : -1;
+}
+
+static const char *path_below(struct build *build, const struct module *parent, const char *name)
+{
+    return parent->path[0] ? arena_format(&build->cx->arena, "%s.%s", parent->path, name) : name;
+}
+
+/* Builds the module of a change as a child, in the model's scope. */
+static void build_change(struct build *build, struct module *parent, int change)
+{
+    const struct spec_module *spec = build->tree->spec->changes[change].module;
+    int step = build->step;
+
+    build->step = change;
+    build->applied[change] = true;
+    build_module(build, parent, spec->name, global_scope(&build->eval, build->tree, find_fixed_name), spec);
+    build->step = step;
+}
+
+static bool build_set(struct build *build, struct module *parent, const char *name)
+{
+    int change = build->sets.count > 0 ? find_set(build, path_below(build, parent, name), build->step) : -1;
+
+    if (change >= 0)
+        build_change(build, parent, change);
+    return change >= 0;
+}
+
+/* Takes the name for a child; false where a child or tensor has it, or one that is equal in C. */
+static bool take_name(struct build *build, const struct module *parent, struct names *taken,
+                      const struct spec_change *change)
+{
+    const char *name = change->module->name, *upper = spec_upper_c_name(build->cx, name);
+    const struct name_entry *first = names_add(&build->cx->arena, taken, upper, name, change->loc);
+
+    if (!first)
+        return true;
+    if (strcmp(first->name, name) == 0)
+        diag_error(build->cx, change->loc, "there is a '%s' already, which 'add' does not replace", change->path);
+    else
+        diag_error(build->cx, change->loc, "'%s' and '%s' give one name in C, %s", first->name, name, upper);
+    diag_note(build->cx, first->loc, "'%s' is defined here", path_below(build, parent, first->name));
+    if (module_child(parent, name))
+        diag_hint(build->cx, "'set' replaces a module");
+    return false;
+}
+
+static void build_added(struct build *build, struct module *module)
+{
+    const struct name_entry *found = build->adds.count > 0 ? names_find(&build->adds, module->path) : NULL;
+    const struct spec *spec = build->tree->spec;
+    struct names taken = {0};
+    int *changes = NULL, count = 0, step = build->step;
+
+    for (int i = found ? build->last_add[found->index] : -1; i > step; i = build->earlier_add[i])
+        ARENA_PUSH(&build->cx->arena, changes, count, i);
+    for (int i = 0; i < module->tensor_count && count > 0; i++)
+        names_add(&build->cx->arena, &taken, spec_upper_c_name(build->cx, module->tensors[i]->name),
+                  module->tensors[i]->name, module->tensors[i]->loc);
+    for (int i = 0; i < module->child_count && count > 0; i++)
+        names_add(&build->cx->arena, &taken, spec_upper_c_name(build->cx, module->children[i]->name),
+                  module->children[i]->name, module->children[i]->loc);
+    for (int i = count - 1; i >= 0; i--) { /* they were found from the last to the first */
+        const struct spec_change *change = &spec->changes[changes[i]];
+
+        build->applied[changes[i]] = true;
+        if (!take_name(build, module, &taken, change))
+            continue;
+        build->step = changes[i];
+        if (!build_set(build, module, change->module->name))
+            build_change(build, module, changes[i]);
+        build->step = step;
+    }
+}
+
+/* The module of this path, or the last one on the way to it. */
+static struct module *find_deepest(struct build *build, const char *path)
+{
+    struct module *module = build->tree->root;
+
+    while (!module->faulty && strcmp(module->path, path) != 0) {
+        size_t skip = module->path[0] ? strlen(module->path) + 1 : 0;
+        struct module *child = module_child(module, arena_copy(&build->cx->arena, path + skip, strcspn(path + skip, ".")));
+
+        if (!child)
+            return module;
+        module = child;
+    }
+    return module;
+}
+
+static const char *children_text(struct build *build, const struct module *module)
+{
+    enum { shown = 8 };
+    struct text text = text_new(&build->cx->arena);
+
+    for (int i = 0; i < module->child_count && i < shown; i++)
+        text_printf(&text, "%s%s", i ? ", " : "", module->children[i]->name);
+    if (module->child_count > shown)
+        text_printf(&text, ", ... (%d)", module->child_count);
+    return module->child_count > 0 ? text.data : "none";
+}
+
+/* A change whose place was not there. */
+static void say_lost(struct build *build, const struct spec_change *change)
+{
+    const char *needed = change->kind == SPEC_SET ? change->path : parent_path(build, change->path);
+    const struct module *deepest = find_deepest(build, needed);
+    const char **known = NULL;
+    int count = 0;
+
+    build->tree->spec->partial = true; /* what the spec calls may be what was to be added */
+    if (deepest->faulty || build->eval.partial)
+        return;
+    if (strcmp(deepest->path, needed) == 0) {
+        diag_error(build->cx, change->loc, "there is no module '%s' yet: it is added later", needed);
+        diag_note(build->cx, deepest->loc, "'%s' is added here", needed);
+        return;
+    }
+    if (change->kind == SPEC_SET)
+        diag_error(build->cx, change->loc, "there is no module '%s' to replace", needed);
+    else
+        diag_error(build->cx, change->loc, "there is no module '%s' to add '%s' to", needed, change->module->name);
+    if (build->cx->dropping)
+        return;
+    if (deepest->parent)
+        diag_note(build->cx, deepest->loc, "'%s' is here; its children: %s", deepest->path, children_text(build, deepest));
+    else
+        diag_note(build->cx, deepest->loc, "the children of the model: %s", children_text(build, deepest));
+    for (int i = 1; i < build->tree->module_count; i++)
+        ARENA_PUSH(&build->cx->arena, known, count, build->tree->modules[i]->path);
+    diag_hint_nearest(build->cx, needed, known, count);
+}
+
+/* Says which changes did nothing. That the change of a base is overruled is what extending is for. */
+static void check_changes(struct build *build)
+{
+    const struct spec *spec = build->tree->spec;
+
+    for (int i = 0; i < spec->change_count; i++) {
+        const struct spec_change *change = &spec->changes[i];
+        int overruled = -1;
+
+        if (build->applied[i])
+            continue;
+        for (const char *path = change->path; path[0] && overruled < 0; path = parent_path(build, path))
+            overruled = find_set(build, path, i);
+        if (overruled < 0) {
+            say_lost(build, change);
+        } else if (spec->changes[overruled].loc.source == change->loc.source) {
+            diag_error(build->cx, change->loc, "this has no effect: '%s' is replaced later", spec->changes[overruled].path);
+            diag_note(build->cx, spec->changes[overruled].loc, "'%s' is replaced here", spec->changes[overruled].path);
+        }
+    }
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
+/* `set` or `add` had to do with it, or with something below it. */
+static bool is_touched(const struct module *module)
+{
+    for (int i = 0; i < module->child_count; i++)
+        if (is_touched(module->children[i]))
+            return true;
+    return module->changed;
+}
+
 /* Children are an array where a list, and nothing else, is one `N x Call`: the root, a class, and a list with further
- * items have members of their own. */
+ * items or with changes have members of their own. */
 static void mark_array(const struct module *module)
 {
     bool array = module->parent && !module->spec_class && module->child_count > 1;
@@ -1179,10 +1418,57 @@ static void mark_array(const struct module *module)
     for (int i = 0; i < module->child_count; i++) {
         const struct module *child = module->children[i];
 
-        array &= child->array && strcmp(child->text, module->children[0]->text) == 0;
+        array &= child->array && strcmp(child->text, module->children[0]->text) == 0 && !is_touched(child);
     }
     for (int i = 0; i < module->child_count; i++)
         module->children[i]->array = array;
+}
+
+static const char *describe(struct build *build, const struct module *module);
+
+/* " with norm: Identity()" for each change below an instance of a class. */
+static void describe_changes(struct build *build, struct text *text, const struct module *instance,
+                             const struct module *module)
+{
+    size_t skip = instance->path[0] ? strlen(instance->path) + 1 : 0;
+
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+
+        if (child->changed)
+            text_printf(text, " with %s: %s", child->path + skip, describe(build, child));
+        else
+            describe_changes(build, text, instance, child);
+    }
+}
+
+/* A module by values alone, so that equal descriptions are equal modules. */
+static const char *describe(struct build *build, const struct module *module)
+{
+    struct text text = text_new(&build->cx->arena);
+
+    if (module->signature)
+        return module->signature;
+    text_printf(&text, "%s(", module->class_name);
+    for (int i = 0; i < module->arg_count; i++)
+        text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
+    for (int i = 0; i < module->child_count; i++)
+        text_printf(&text, "%s%s: %s", i + module->arg_count ? ", " : "", module->children[i]->name,
+                    describe(build, module->children[i]));
+    text_add(&text, ")");
+    return text.data;
+}
+
+/* An instance that was changed is like those that were changed in the same way, and like no other. */
+static void complete_signature(struct build *build, struct module *module)
+{
+    struct text text = text_new(&build->cx->arena);
+
+    if (!module->parent || !module->signature)
+        return;
+    text_add(&text, module->signature);
+    describe_changes(build, &text, module, module);
+    module->signature = text.data;
 }
 
 static void number_modules(struct build *build, struct module *module)
@@ -1214,6 +1500,7 @@ static void number_modules(struct build *build, struct module *module)
     for (int i = 0; i < module->child_count; i++)
         number_modules(build, module->children[i]);
     module->subtree = tree->module_count - module->index - 1;
+    complete_signature(build, module);
 }
 
 /* As __init__ would: a class makes its modules, then its own parameters; a layer its parameters. */
@@ -1302,6 +1589,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
     build.eval.partial = spec->partial;
+    find_changes(&build);
     check_class_names(cx, spec);
     read_sizes(&build);
     tree->root = new_module(&build, NULL, "", spec->root.loc);
@@ -1309,6 +1597,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
     if (!tree->root->layer && strcmp(tree->root->class_name, "Sequential") != 0)
         tree->root->class_name = spec->model;
     number_modules(&build, tree->root);
+    check_changes(&build);
     tree->partial = spec->partial;
     for (int i = 0; i < tree->module_count; i++) {
         tree->partial |= tree->modules[i]->faulty;

@@ -56,9 +56,12 @@ struct module {
     struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
     int tensor_count;
     const char *extra_repr;
-    const char *signature; /* spec classes: class and arguments, equal for instances that may share a region */
+    const char *signature; /* spec classes: class, arguments, and what set and add changed below; equal for instances
+                            * that may share a region */
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
+    int step;              /* which change of the spec (set, add) its words stem from; -1: none */
+    bool changed;          /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval;      /* eval: [...] fixes it and what it calls in evaluation mode */
     int calls;             /* how often the entries call it, counted while lowering; 0: warned about */
 };
@@ -72,7 +75,7 @@ struct module_tree {
     int key_count;
     struct module_tensor **states;
     int state_count;
-    struct module_tensor **draws; /* in the order in which the equivalent __init__ draws */
+    struct module_tensor **draws; /* in the order in which the equivalent __init__ draws: see note [set and add] */
     int draw_count;
     struct size *sizes;
     int size_count;

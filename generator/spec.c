@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "spec_extends.h"
 #include "spec_yaml.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -71,7 +72,7 @@ const char *spec_c_name(struct cx *cx, const char *name)
     return result;
 }
 
-static const char *upper_c_name(struct cx *cx, const char *name)
+const char *spec_upper_c_name(struct cx *cx, const char *name)
 {
     char *result = arena_string(&cx->arena, spec_c_name(cx, name));
 
@@ -124,7 +125,7 @@ static bool check_unique(struct reader *r, struct names *names, const char *name
  * taken; names that only collide in C are said too, and both can be read on. */
 static bool check_unique_in_c(struct reader *r, struct names *names, const char *name, struct loc loc)
 {
-    const char *key = upper_c_name(r->cx, name);
+    const char *key = spec_upper_c_name(r->cx, name);
     const struct name_entry *first = names_add(&r->cx->arena, names, key, name, loc);
 
     if (!first)
@@ -141,30 +142,16 @@ static bool check_unique_in_c(struct reader *r, struct names *names, const char 
 
 /* Values ------------------------------------------------------------------------------------------------- */
 
-static bool is_empty(const struct node *node)
-{
-    return node->kind == NODE_SCALAR && node->length == 0 && node->style == NODE_PLAIN;
-}
-
-static const char *kind_text(const struct node *node)
-{
-    if (is_empty(node))
-        return "nothing";
-    return node->kind == NODE_LIST  ? (node->count > 0 ? "a list" : "an empty list")
-           : node->kind == NODE_MAP ? "a mapping"
-                                    : "text";
-}
-
 /* `what` was expected at the key, something else was found. Says nothing about what is bad already. */
 static void wrong_kind(struct reader *r, const struct node *key, const struct node *node, const char *what)
 {
     r->spec->partial = true;
-    if (node->kind == NODE_BAD || (is_empty(node) && !r->complete))
+    if (node->kind == NODE_BAD || (node_is_empty(node) && !r->complete))
         return;
-    if (is_empty(node))
+    if (node_is_empty(node))
         diag_error(r->cx, key->loc, "'%s' has no value: expected %s", key->value, what);
     else
-        diag_error(r->cx, node->loc, "expected %s, found %s", what, kind_text(node));
+        diag_error(r->cx, node->loc, "expected %s, found %s", what, node_kind_text(node));
 }
 
 /* A mapping in lines is often an expression in which YAML saw ': '. */
@@ -200,7 +187,7 @@ static struct expr *read_expr(struct reader *r, const struct node *key, const st
     case NODE_BAD:
         return bad_expr(r, node);
     case NODE_SCALAR:
-        if (!is_empty(node))
+        if (!node_is_empty(node))
             return expr_parse(r->cx, node->source, node->offset, node->length);
         break;
     case NODE_LIST:
@@ -246,7 +233,7 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
     bool many = node->kind == NODE_LIST;
 
     *count = 0;
-    if (node->kind == NODE_MAP || is_empty(node) || (many && node->count == 0)) {
+    if (node->kind == NODE_MAP || node_is_empty(node) || (many && node->count == 0)) {
         wrong_kind(r, key, node, "statements");
         hint_colon(r, node);
         ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, node, true));
@@ -263,11 +250,11 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
 
             for (int k = 0; k < more; k++)
                 ARENA_PUSH(&r->cx->arena, list, *count, block[k]);
-        } else if (item->kind == NODE_SCALAR && !is_empty(item)) {
+        } else if (item->kind == NODE_SCALAR && !node_is_empty(item)) {
             struct stmt *stmt = stmt_parse(r->cx, item->source, item->offset, item->length);
 
             ARENA_PUSH(&r->cx->arena, list, *count, stmt);
-        } else if (is_empty(item)) {
+        } else if (node_is_empty(item)) {
             diag_error(r->cx, item->loc, "expected a statement, found nothing");
         } else {
             struct stmt *stmt = read_refused(r, item, true);
@@ -275,7 +262,7 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
             if (stmt->value && stmt->value->kind == EXPR_BAD) { /* quotes would not help it */
                 stmt = read_refused(r, item, false);
             } else {
-                diag_error(r->cx, item->loc, "YAML takes this statement for %s", kind_text(item));
+                diag_error(r->cx, item->loc, "YAML takes this statement for %s", node_kind_text(item));
                 diag_hint(r->cx, "quote it: %s", node_quoted_line(r->cx, item));
             }
             ARENA_PUSH(&r->cx->arena, list, *count, stmt);
@@ -288,7 +275,7 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
 static const char *read_text(struct reader *r, const struct node *key, const struct node *node,
                              const char *what)
 {
-    if (node->kind == NODE_SCALAR && !is_empty(node))
+    if (node->kind == NODE_SCALAR && !node_is_empty(node))
         return node->value;
     wrong_kind(r, key, node, what);
     return NULL;
@@ -519,7 +506,7 @@ bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc)
         diag_error(cx, loc, "the model's name is the prefix of everything in C, where '%s' is a keyword", name);
     else if (!check_identifier(&r, name, loc))
         return false;
-    else if (strcmp(upper_c_name(cx, name), "MODC") == 0)
+    else if (strcmp(spec_upper_c_name(cx, name), "MODC") == 0)
         diag_error(cx, loc, "the prefix '%s' belongs to the runtime", name);
     else if (name[0] == '_')
         diag_error(cx, loc, "the model's name is a prefix in C, where names with '_' first are reserved");
@@ -692,7 +679,7 @@ static struct spec_input read_input(struct reader *r, const struct node *key, co
     struct spec_input input = {.name = key->value, .loc = key->loc};
 
     if (node->kind != NODE_MAP) {
-        input.shape = is_empty(node) ? NULL : read_shape(r, key, node);
+        input.shape = node_is_empty(node) ? NULL : read_shape(r, key, node);
         if (!input.shape)
             wrong_kind(r, key, node, "a shape, or {shape: ..., dtype: ...}");
     } else {
@@ -865,7 +852,7 @@ static struct spec_module *read_module(struct reader *r, const struct spec_class
     switch (node->kind) {
     case NODE_BAD:
     case NODE_SCALAR:
-        if (!is_empty(node))
+        if (!node_is_empty(node))
             return read_module_call(r, owner, key, node, in_list);
         if (in_list)
             diag_error(r->cx, node->loc, "expected a module, found nothing");
@@ -896,7 +883,7 @@ static void read_class_modules(struct reader *r, struct spec_class *owner, struc
     if (node->kind == NODE_MAP) {
         owner->modules = new_module(r, SPEC_MODULE_MAP, NULL, node);
         read_children(r, owner, owner->modules, node, names);
-    } else if (node->kind == NODE_LIST || (node->kind == NODE_SCALAR && !is_empty(node))) {
+    } else if (node->kind == NODE_LIST || (node->kind == NODE_SCALAR && !node_is_empty(node))) {
         struct spec_module *module = read_module(r, owner, key, node, false);
 
         if (module->kind == SPEC_MODULE_CALL) {
@@ -910,6 +897,61 @@ static void read_class_modules(struct reader *r, struct spec_class *owner, struc
     } else {
         wrong_kind(r, key, node, "a list, or a mapping of names to modules");
     }
+}
+
+/* What changes a module that is there -------------------------------------------------------------------- */
+
+/* Names with a dot between them: "blocks.3.norm1". */
+static bool check_path(struct reader *r, const struct node *key)
+{
+    const char *path = key->value;
+    struct text spelling = text_new(&r->cx->arena);
+    size_t length = strlen(path);
+
+    if (path[0] != '.' && path[length - 1] != '.' && !strstr(path, "..") && !strpbrk(path, "[]"))
+        return true;
+    diag_error(r->cx, key->loc, "'%s' is no path of a module: names with a '.' between them", path);
+    for (const char *c = path; *c; c++) { /* blocks[3].norm1, blocks['a'] */
+        bool dot = *c == '.' || *c == '[';
+
+        if (dot && spelling.length > 0 && spelling.data[spelling.length - 1] != '.')
+            text_add(&spelling, ".");
+        else if (!dot && !strchr("]'\"", *c))
+            text_add_bytes(&spelling, c, 1);
+    }
+    while (spelling.length > 0 && spelling.data[spelling.length - 1] == '.')
+        spelling.data[--spelling.length] = 0;
+    if (spelling.length > 0)
+        diag_hint(r->cx, "write '%s'", spelling.data);
+    return false;
+}
+
+static void read_changes(struct reader *r, enum spec_change_kind kind, const struct node *key, const struct node *node)
+{
+    if (!is_mapping(r, key, node, "a mapping of the paths of modules to modules"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_change change = {.kind = kind, .path = node->keys[i]->value, .loc = node->keys[i]->loc};
+        const char *dot = strrchr(change.path, '.');
+
+        if (!check_path(r, node->keys[i])) {
+            r->spec->partial = true;
+            continue;
+        }
+        change.module = read_module(r, &r->spec->root, node->keys[i], node->items[i], false);
+        change.module->name = dot ? dot + 1 : change.path;
+        ARENA_PUSH(&r->cx->arena, r->spec->changes, r->spec->change_count, change);
+    }
+}
+
+static void read_set(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_changes(r, SPEC_SET, key, node);
+}
+
+static void read_add(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_changes(r, SPEC_ADD, key, node);
 }
 
 /* Parameters, buffers, state ----------------------------------------------------------------------------- */
@@ -1317,11 +1359,14 @@ static const struct {
     {{SPEC_IN_MODEL, "state_dict", SPEC_VALUE_TOGGLE, "none: what only saving and training need is left out", "none"},
      read_state_dict},
     {{SPEC_IN_MODEL, "threads", SPEC_VALUE_WHOLE, "how many threads a call may use", "1"}, read_threads},
-    {{SPEC_IN_MODEL, "extends", SPEC_VALUE_LATER, "the spec that this one starts from", "base.yaml"}, NULL},
-    {{SPEC_IN_MODEL, "set", SPEC_VALUE_LATER, "submodules to replace, by path; they must exist",
+    {{SPEC_IN_MODEL, "extends", SPEC_VALUE_TEXT, "the spec that this one starts from", "base.yaml"},
+     NULL}, /* spec_extends.c took it */
+    {{SPEC_IN_MODEL, "set", SPEC_VALUE_REPLACED, "submodules to replace, by path; they must exist",
       "{trunk.2: 'Linear(64, 128)'}"},
-     NULL},
-    {{SPEC_IN_MODEL, "add", SPEC_VALUE_LATER, "modules to add, by path", "{trunk.4: ReLU()}"}, NULL},
+     read_set},
+    {{SPEC_IN_MODEL, "add", SPEC_VALUE_REPLACED, "modules to add behind the children of another, by path",
+      "{trunk.4: ReLU()}"},
+     read_add},
     {{SPEC_IN_MODEL, "tie", SPEC_VALUE_LATER, "parameters that are another one", "{lm_head.weight: embed.weight}"},
      NULL},
     {{SPEC_IN_MODEL, "training", SPEC_VALUE_LATER, "loss, optimizer and what belongs to them",
@@ -1501,24 +1546,22 @@ static void check_whole(struct reader *r)
 struct spec *spec_read(struct cx *cx, const struct source *source)
 {
     struct spec *spec = ARENA_NEW(&cx->arena, struct spec);
-    struct reader reader = {.cx = cx, .spec = spec}, *r = &reader;
-    struct node *root = node_read(cx, source, &r->complete);
+    struct extended extended = spec_extend(cx, source);
+    struct reader reader = {.cx = cx, .spec = spec, .complete = extended.complete}, *r = &reader;
+    const struct node *root = extended.root;
 
     spec->source = source;
+    spec->sources = extended.sources;
+    spec->source_count = extended.source_count;
+    spec->unreadable = extended.unreadable;
     spec->model = "model";
     spec->model_loc = r->modules_loc = r->inputs_loc = loc_at(source, 0, 1);
     spec->threads = 1;
     spec->partial = !root || !r->complete;
-    if (root && root->kind == NODE_MAP) {
+    if (root) {
         for (int i = 0; i < root->count; i++)
             read_key(r, root->keys[i], root->items[i]);
         check_whole(r);
-    } else if (root && root->kind != NODE_BAD) {
-        diag_error(cx, root->loc, "a spec is a mapping of keys to values, found %s", kind_text(root));
-        diag_hint(cx, "begin it with 'modc: 1'");
-    } else if (!root && diag_errors(cx) == 0) {
-        diag_error(cx, spec->model_loc, "the spec is empty");
-        diag_hint(cx, "begin it with 'modc: 1'");
     }
     if (spec->dtype_count == 0) {
         int locs = 0;

@@ -81,10 +81,21 @@ struct spec_class {
     const char *extra_repr;        /* NULL: none */
 };
 
+enum spec_change_kind { SPEC_SET, SPEC_ADD };
+
+struct spec_change { /* set: and add: */
+    enum spec_change_kind kind;
+    const char *path; /* "blocks.3.norm1"; never the root's */
+    struct loc loc;
+    struct spec_module *module;
+};
+
 enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
 
 struct spec {
     const struct source *source;
+    const struct source **sources; /* this one and all that it extends, one through the other */
+    int source_count;
     const char *model; /* "model" where that failed */
     struct loc model_loc;
     const char **dtypes; /* at least one: float32 where none is given */
@@ -106,6 +117,8 @@ struct spec {
     struct spec_class root;         /* the model itself: modules, tensors, forward */
     struct spec_function **entries; /* without forward */
     int entry_count;
+    struct spec_change *changes; /* in the order in which they apply */
+    int change_count;
     const char **freeze, **eval; /* patterns */
     struct loc *freeze_locs, *eval_locs;
     int freeze_count, eval_count;
@@ -114,12 +127,13 @@ struct spec {
 
     /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
     bool partial;
+    bool unreadable; /* one of them is a file that is extended and cannot be read: status 3 */
 };
 
 #define SPEC_MAX_BYTES ((size_t)16 << 20)
 #define SPEC_MAX_NESTING 64
 
-/* Reads and checks a spec file. Never NULL; after faults (said through diag) what was readable is there. */
+/* Reads and checks a spec file and those that it extends. Never NULL; after faults (said through diag) what was readable is there. */
 struct spec *spec_read(struct cx *cx, const struct source *source);
 
 /* Whether a model can be called so; else why not is said. */
@@ -188,5 +202,8 @@ const char *const *spec_dtypes(struct cx *cx, bool model, int *count);
 
 /* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
 const char *spec_c_name(struct cx *cx, const char *name);
+
+/* The same in upper case: names that are equal so cannot stand beside each other. */
+const char *spec_upper_c_name(struct cx *cx, const char *name);
 
 #endif

@@ -146,6 +146,18 @@ static void put_module(struct dump *d, const char *key, const struct spec_module
     end(d, map ? "}" : "]");
 }
 
+static void put_changes(struct dump *d, const struct spec *spec)
+{
+    begin(d, "changes", "[");
+    for (int i = 0; i < spec->change_count; i++) {
+        begin(d, NULL, "{");
+        put_module(d, spec->changes[i].kind == SPEC_SET ? "set" : "add", spec->changes[i].module);
+        put(d, "path", spec->changes[i].path);
+        end(d, "}");
+    }
+    end(d, "]");
+}
+
 static void put_tensor(struct dump *d, const struct spec_tensor *tensor)
 {
     static const char *const kinds[] = {
@@ -238,6 +250,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
     if (spec->class_count > 0)
         put_classes(d, spec);
     put_class_body(d, &spec->root);
+    if (spec->change_count > 0)
+        put_changes(d, spec);
     put_functions(d, "entries", spec->entries, spec->entry_count);
     if (spec->freeze_count > 0)
         put_strings(d, "freeze", spec->freeze, spec->freeze_count);

@@ -152,6 +152,20 @@ static size_t find_close(const char *text, size_t at, size_t end, size_t *open)
     return close;
 }
 
+bool node_is_empty(const struct node *node)
+{
+    return node->kind == NODE_SCALAR && node->length == 0 && node->style == NODE_PLAIN;
+}
+
+const char *node_kind_text(const struct node *node)
+{
+    if (node_is_empty(node))
+        return "nothing";
+    return node->kind == NODE_LIST  ? (node->count > 0 ? "a list" : "an empty list")
+           : node->kind == NODE_MAP ? "a mapping"
+                                    : "text";
+}
+
 static struct loc place(struct reader *r, size_t begin, size_t end)
 {
     return diag_loc(r->cx, r->source, begin, end > begin ? end - begin : 1);
@@ -1006,4 +1020,22 @@ struct node *node_read(struct cx *cx, const struct source *source, bool *complet
 
     *complete = r->complete;
     return root;
+}
+
+struct node *node_read_mapping(struct cx *cx, const struct source *source, bool *complete)
+{
+    int errors = diag_errors(cx);
+    struct node *root = node_read(cx, source, complete);
+
+    if (root && root->kind == NODE_MAP)
+        return root;
+    *complete = false;
+    if (root && root->kind != NODE_BAD)
+        diag_error(cx, root->loc, "a spec is a mapping of keys to values, found %s", node_kind_text(root));
+    else if (!root && diag_errors(cx) == errors)
+        diag_error(cx, loc_at(source, 0, 1), "the spec is empty");
+    else
+        return NULL;
+    diag_hint(cx, "begin it with 'modc: 1'");
+    return NULL;
 }

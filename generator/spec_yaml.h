@@ -30,6 +30,15 @@ struct node {
  * missing is really missing. */
 struct node *node_read(struct cx *cx, const struct source *source, bool *complete);
 
+/* The same, which has to be a mapping: else that is said, and the result is NULL. */
+struct node *node_read_mapping(struct cx *cx, const struct source *source, bool *complete);
+
+/* `key:` and nothing behind it. */
+bool node_is_empty(const struct node *node);
+
+/* What stands there, for messages: "an empty list". */
+const char *node_kind_text(const struct node *node);
+
 /* Text as a quoted scalar, for hints: "y = x[1: 3]". */
 const char *node_quoted(struct cx *cx, const char *text, size_t length);
 

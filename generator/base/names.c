@@ -44,7 +44,6 @@ const struct name_entry *names_add(struct arena *arena, struct names *names, con
 
     if (slot->key)
         return slot;
-    *slot = (struct name_entry){key, name, loc};
-    names->count++;
+    *slot = (struct name_entry){key, name, loc, names->count++};
     return NULL;
 }

@@ -9,6 +9,7 @@ struct name_entry {
     const char *key;  /* what must be unique: the name itself, or its form in C */
     const char *name; /* as the user wrote it */
     struct loc loc;
+    int index; /* how many were there before it */
 };
 
 /* Start with {0}. */

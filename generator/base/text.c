@@ -242,6 +242,14 @@ struct source *source_read(struct cx *cx, const char *path, size_t limit, const 
     return source;
 }
 
+bool source_same(const char *path, const char *other)
+{
+    struct stat a, b;
+
+    return strcmp(path, "-") != 0 && strcmp(other, "-") != 0 && stat(path, &a) == 0 && stat(other, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /* Writing ------------------------------------------------------------------------------------------------ */
 
 /* One file on its way. Names are NULL where there is no such file (any more). */

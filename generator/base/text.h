@@ -43,6 +43,9 @@ uint64_t text_hash(const void *bytes, size_t count);
  * directories, unreadable files and files over `limit` bytes among the causes. */
 struct source *source_read(struct cx *cx, const char *path, size_t limit, const char **error);
 
+/* Both paths name one file, which is there. "-" is none. */
+bool source_same(const char *path, const char *other);
+
 /* Files to write, all or nothing: each goes to a temporary name in its folder; when all are there, those that
  * differ from the old file are renamed over it, equal ones are left alone. Paths are below `folder`. */
 struct output_file {

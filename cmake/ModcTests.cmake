@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with --plan), variants,
-# aarch64, sanitize, compile, api or long.
+# aarch64, sanitize, compile, api, docs or long.
 
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -347,6 +347,19 @@ function(modc_firmware_tests)
                       ${CMAKE_CURRENT_BINARY_DIR}/firmware/${name}_${chip} ${words})
             set_property(TEST firmware_${name}_${chip} PROPERTY ENVIRONMENT "CC=${MODC_ARM}" "CFLAGS=${${chip}}")
         endforeach()
+    endforeach()
+endfunction()
+
+# What pages of docs/ show.
+function(modc_docs_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/docs/*.md)
+    foreach(page ${pages})
+        get_filename_component(name ${page} NAME_WE)
+        modc_test(docs_${name} docs ${MODC_PYTHON} tests/support/docs.py $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/docs/${name} docs/${page})
     endforeach()
 endfunction()
 

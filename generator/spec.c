@@ -29,18 +29,22 @@ struct reader {
 
 /* Names in C --------------------------------------------------------------------------------------------- */
 
-/* Keywords of C and C++, words that headers or compilers define as macros, and the head of emitted structs. */
+/* Keywords of C and C++, and words that standard headers or compilers define as macros. */
 static const char c_words[] =
-    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto base bitand "
+    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto bitand "
     "bitor bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield "
     "compl complex concept const const_cast consteval constexpr constinit continue decltype default "
-    "delete do double dynamic_cast else enum errno explicit export extern false far float for friend "
-    "goto huge i386 if imaginary inline int interface linux long mutable namespace near new noexcept "
-    "noreturn not not_eq nullptr operator or or_eq pascal private protected public register "
-    "reinterpret_cast requires restrict return short signed sizeof small static static_assert "
+    "delete do double dynamic_cast else enum errno explicit export extern false float for friend "
+    "goto i386 if imaginary inline int linux long mutable namespace new noexcept "
+    "noreturn not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert "
     "static_cast struct switch synchronized template this thread_local throw true try typedef typeid "
     "typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor "
     "xor_eq NULL EOF I ";
+
+/* The head of emitted structs, and macros of headers of Windows: avoided as members and arguments, but no reason to refuse
+ * a model's name. */
+static const char member_words[] = " base far huge interface near pascal small ";
 
 /* `word` is one of those in `list`, which has a blank around each. */
 static bool is_listed(struct cx *cx, const char *list, const char *word)
@@ -60,7 +64,7 @@ static bool is_digit(char c)
 
 const char *spec_c_name(struct cx *cx, const char *name)
 {
-    if (is_listed(cx, c_words, name))
+    if (is_listed(cx, c_words, name) || is_listed(cx, member_words, name))
         return arena_format(&cx->arena, "%s_", name);
 
     char *result = arena_format(&cx->arena, "%s%s", is_letter(name[0]) || (name[0] & 0x80) ? "" : "_", name);

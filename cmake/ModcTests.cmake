@@ -330,22 +330,23 @@ function(modc_aarch64_tests)
     endforeach()
 endfunction()
 
-# modc_firmware_tests(SPECS...): without hooks, linked for two chips with libgcc alone; "SPEC -lm": with libm too.
+# modc_firmware_tests(SPECS...): linked for three targets with libgcc alone; "SPEC -lm": with libm too.
 function(modc_firmware_tests)
     if(NOT MODC_ARM)
         return()
     endif()
-    set(m4 "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
-    set(m33 "-mcpu=cortex-m33 -mfloat-abi=soft")
-    set(m0 "-mcpu=cortex-m0")
+    set(flags_cortex-m4f "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
+    set(flags_cortex-m33 "-mcpu=cortex-m33 -mfloat-abi=soft")
+    set(flags_cortex-m0 "-mcpu=cortex-m0")
     foreach(words ${ARGN})
         separate_arguments(words UNIX_COMMAND ${words})
         list(GET words 0 spec)
         get_filename_component(name ${spec} NAME_WE)
-        foreach(chip m4 m33 m0)
-            modc_test(firmware_${name}_${chip} compile tests/support/firmware.sh $<TARGET_FILE:modc>
-                      ${CMAKE_CURRENT_BINARY_DIR}/firmware/${name}_${chip} ${words})
-            set_property(TEST firmware_${name}_${chip} PROPERTY ENVIRONMENT "CC=${MODC_ARM}" "CFLAGS=${${chip}}")
+        foreach(target cortex-m4f cortex-m33 cortex-m0)
+            modc_test(firmware_${name}_${target} compile tests/support/firmware.sh $<TARGET_FILE:modc>
+                      ${CMAKE_CURRENT_BINARY_DIR}/firmware/${name}_${target} ${target} ${words})
+            set_property(TEST firmware_${name}_${target} PROPERTY ENVIRONMENT
+                         "CC=${MODC_ARM}" "CFLAGS=${flags_${target}}")
         endforeach()
     endforeach()
 endfunction()

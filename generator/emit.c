@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "options.h"
 #include "pass.h"
+#include "target.h"
 #include "template.h"
 #include "weights.h"
 
@@ -17,6 +18,7 @@ struct emit {
     struct cx *cx;
     const struct plan *plan;
     const struct module_tree *tree;
+    const struct target *target;
     const char *m, *M; /* the model's name, and in capitals */
     struct kernels kernels;
     const struct embedded_weights *weights;
@@ -195,14 +197,14 @@ static const char *workspace_constant(struct emit *e, const struct entry *entry,
                         forward ? "" : "_", training ? "TRAIN_" : "", fenced ? "FENCED_" : "");
 }
 
-static int64_t at_least_one(int64_t bytes)
+static int64_t at_least_one(const struct emit *e, int64_t bytes)
 {
-    return bytes > 0 ? bytes : PLAN_ALIGN;
+    return bytes > 0 ? bytes : e->plan->align;
 }
 
 static int64_t variant_bytes(const struct emit *e, const struct variant *variant)
 {
-    return at_least_one(e->plan->state_bytes + variant->peak);
+    return at_least_one(e, e->plan->state_bytes + variant->peak);
 }
 
 /* ---- header ----------------------------------------------------------------------------------------------- */
@@ -223,9 +225,9 @@ static void print_header_constants(struct emit *e, struct text *out)
     }
     text_printf(out, "\n/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
     text_printf(out, "#define %s_PARAM_BYTES %lld /* parameters and buffers in PyTorch's layout */\n", e->M,
-                (long long)at_least_one(e->plan->param_bytes));
+                (long long)at_least_one(e, e->plan->param_bytes));
     text_printf(out, "#define %s_PACKED_BYTES %lld /* what %s_pack makes of them for the kernels */\n", e->M,
-                (long long)at_least_one(e->plan->groups[0]->bytes), e->m);
+                (long long)at_least_one(e, e->plan->groups[0]->bytes), e->m);
     if (e->weights)
         text_printf(out, "#define %s_EMBEDDED_BYTES %lld /* %s_weights.bin: in the program, instead of both blocks */\n", e->M,
                     (long long)e->weights->length, e->m);
@@ -250,6 +252,26 @@ static void print_header_modules(struct emit *e, struct text *out)
     for (int i = 0; i < e->tree->module_count; i++)
         text_printf(out, "    %s,\n", module_constant(e, e->tree->modules[i]));
     text_printf(out, "    %s_MODULES\n};\n\n", e->M);
+}
+
+/* What needs an operating system. */
+static void print_hosted_wrappers(struct emit *e, struct text *out)
+{
+    const char *m = e->m;
+
+    text_printf(out, "/* In modc_host.c: */\n"
+                     "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags,\n"
+                     "%*sstruct modc_report *report)\n"
+                     "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n", m, m, (int)strlen(m) + 38, "");
+    text_printf(out, "static inline enum modc_status %s_save(const struct %s_params *params, const char *path)\n"
+                     "{\n    return modc_save(&params->base, path);\n}\n\n", m, m);
+    text_printf(out, "/* A context with a workspace of its own, by malloc (modc_host.c). */\n"
+                     "static inline enum modc_status %s_create(struct %s_params *params, struct %s **net)\n{\n"
+                     "    struct modc_context *base = NULL;\n"
+                     "    enum modc_status status = modc_create(&%s_model, &params->base, 0, &base);\n\n"
+                     "    *net = (struct %s *)(void *)base;\n    return status;\n}\n\n"
+                     "static inline void %s_destroy(struct %s *net)\n{\n    if (net)\n        modc_destroy(&net->base);\n}\n\n",
+                m, m, m, m, m, m, m);
 }
 
 /* The runtime's functions under the model's name. */
@@ -284,19 +306,8 @@ static void print_wrappers(struct emit *e, struct text *out)
         text_printf(out, "static inline void %s_named_%s(struct modc_names *it, const char *prefix, bool recurse)\n{\n"
                          "    modc_named_%s(it, &%s_model, 0, prefix, recurse, true);\n}\n\n", m, i ? "buffers" : "parameters",
                     i ? "buffers" : "parameters", m);
-    text_printf(out, "/* In modc_host.c: */\n"
-                     "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags,\n"
-                     "%*sstruct modc_report *report)\n"
-                     "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n", m, m, (int)strlen(m) + 38, "");
-    text_printf(out, "static inline enum modc_status %s_save(const struct %s_params *params, const char *path)\n"
-                     "{\n    return modc_save(&params->base, path);\n}\n\n", m, m);
-    text_printf(out, "/* A context with a workspace of its own, by malloc (modc_host.c). */\n"
-                     "static inline enum modc_status %s_create(struct %s_params *params, struct %s **net)\n{\n"
-                     "    struct modc_context *base = NULL;\n"
-                     "    enum modc_status status = modc_create(&%s_model, &params->base, 0, &base);\n\n"
-                     "    *net = (struct %s *)(void *)base;\n    return status;\n}\n\n"
-                     "static inline void %s_destroy(struct %s *net)\n{\n    if (net)\n        modc_destroy(&net->base);\n}\n\n",
-                m, m, m, m, m, m, m);
+    if (e->target->hosted)
+        print_hosted_wrappers(e, out);
     text_printf(out, "/* Contexts. */\n"
                      "static inline enum modc_status %s_init(struct %s *net, struct %s_params *params, void *workspace,\n"
                      "%*ssize_t bytes)\n"
@@ -329,12 +340,21 @@ static void print_header(struct emit *e, struct text *out)
 
     text_printf(out, "/* %s.h - written by modc from %s; change the spec, not this file. It is yours, under any terms.\n"
                      " *\n", m, spec_name(e));
-    text_printf(out, " *     struct %s_params params;\n"
-                     " *     struct %s net;\n"
-                     " *     %s_bind(&params, param_block, sizeof param_block);\n"
-                     " *     %s_load(&params, \"%s.safetensors\", MODC_STRICT, &report);\n"
-                     " *     %s_pack(&params, packed_block, sizeof packed_block);\n"
-                     " *     %s_init(&net, &params, workspace, sizeof workspace);\n", m, m, m, m, m, m, m);
+    if (target_sets_align(e->target))
+        text_printf(out, " * For --target %s, %s%s.\n *\n", e->target->name, e->target->what,
+                    e->target->hosted ? "" : ": nothing in it needs an operating system");
+    text_printf(out, " *     struct %s_params params;\n *     struct %s net;\n", m, m);
+    if (e->weights) {
+        text_printf(out, " *     %s_bind_embedded(&params);\n", m);
+    } else {
+        text_printf(out, " *     %s_bind(&params, param_block, sizeof param_block);\n", m);
+        if (e->target->hosted)
+            text_printf(out, " *     %s_load(&params, \"%s.safetensors\", MODC_STRICT, &report);\n", m, m);
+        else
+            text_printf(out, " *     %s_load_bytes(&params, file, sizeof file, MODC_STRICT, NULL);\n", m);
+        text_printf(out, " *     %s_pack(&params, packed_block, sizeof packed_block);\n", m);
+    }
+    text_printf(out, " *     %s_init(&net, &params, workspace, sizeof workspace);\n", m);
     if (e->plan->program->entry_count > 0) {
         const struct entry *entry = &e->plan->program->entries[0];
         struct text call = text_new(&e->cx->arena);
@@ -342,9 +362,11 @@ static void print_header(struct emit *e, struct text *out)
         pass_arguments(e, &call, entry_graph(entry));
         text_printf(out, " *     %s_%s(&net%s);\n", m, entry->name, call.data);
     }
-    text_printf(out, " */\n#ifndef %s_H\n#define %s_H\n\n#include \"modc.h\"\n\n"
-                     "#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
-                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", M, M, m);
+    text_printf(out, " */\n#ifndef %s_H\n#define %s_H\n\n", M, M);
+    if (target_sets_align(e->target))
+        text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
+    text_printf(out, "#include \"modc.h\"\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
+                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", m);
     print_header_constants(e, out);
     print_header_modules(e, out);
     print_params(e, out);
@@ -407,12 +429,13 @@ static void print_array(struct emit *e, struct text *out, const char *name, cons
     text_add(out, "\n};\n\n");
 }
 
-/* Arrays fill lines of PLAN_ALIGN bytes, so that a struct has one layout whatever MODC_ALIGN is. */
-static int64_t whole_lines(int64_t count, enum dtype dtype)
+/* Elements of an array that fills whole lines of plan->align bytes, so that a struct has one layout whatever MODC_ALIGN
+ * is, up to that. */
+static int64_t whole_lines(const struct emit *e, int64_t count, enum dtype dtype)
 {
-    int64_t line = PLAN_ALIGN / dtype_rows[dtype].bytes;
+    int bytes = dtype_rows[dtype].bytes;
 
-    return count > 0 ? (count + line - 1) / line * line : line;
+    return plan_aligned(e->plan, (count > 0 ? count : 1) * bytes) / bytes;
 }
 
 static const char *packed_struct(struct emit *e, const struct pack_group *group)
@@ -433,7 +456,7 @@ static void print_packed_structs(struct emit *e, struct text *out)
             const struct packed *entry = group->entries[i];
 
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[entry->dtype].c, entry->name,
-                        (long long)whole_lines(entry->count, entry->dtype), entry->comment);
+                        (long long)whole_lines(e, entry->count, entry->dtype), entry->comment);
         }
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
@@ -456,7 +479,7 @@ static void print_packed_structs(struct emit *e, struct text *out)
             const struct module_tensor *tensor = e->tree->states[i];
 
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[tensor->dtype].c,
-                        c_flat(e->cx, tensor->path), (long long)whole_lines(module_tensor_count(tensor), tensor->dtype),
+                        c_flat(e->cx, tensor->path), (long long)whole_lines(e, module_tensor_count(tensor), tensor->dtype),
                         tensor_shape_text(e->cx, tensor));
         }
         text_add(out, "};\n\n");
@@ -1325,9 +1348,9 @@ static const char *weights_assembly(struct emit *e)
                         "/* %s_weights.S - written by modc; found through -I. */\n"
                         "#if defined __APPLE__\n#define SYMBOL _%s_weights\n    .section __TEXT,__const\n"
                         "#else\n#define SYMBOL %s_weights\n    .section .rodata\n#endif\n"
-                        "    .global SYMBOL\n    .balign 64\nSYMBOL:\n    .incbin \"%s_weights.bin\"\n"
+                        "    .global SYMBOL\n    .balign %d\nSYMBOL:\n    .incbin \"%s_weights.bin\"\n"
                         "#if defined __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
-                        e->m, e->m, e->m, e->m);
+                        e->m, e->m, e->m, e->plan->align, e->m);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
@@ -1354,6 +1377,9 @@ static const char *source_text(struct emit *e)
 
     text_printf(&out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
                       "#include \"%s.h\"\n\n#include <string.h>\n\n#include \"modc_simd.h\"\n\n", e->m, spec_name(e), e->m);
+    if (e->plan->align < HOSTED_ALIGN)
+        text_printf(&out, "#if MODC_ALIGN > %d\n#error \"%s lays its blocks out at multiples of %d; MODC_ALIGN may not be more\"\n"
+                          "#endif\n\n", e->plan->align, e->m, e->plan->align);
     for (int i = 0; i < e->plan->constant_count; i++)
         print_array(e, &out, e->plan->constant_names[i], e->plan->constants[i]->constant);
     print_packed_structs(e, &out);
@@ -1383,7 +1409,12 @@ static void add_text(struct emit *e, struct output_file **files, int *count, con
 
 struct output_file *emit_files(struct cx *cx, const struct plan *plan, const struct embedded_weights *weights, int *count)
 {
-    struct emit e = {.cx = cx, .plan = plan, .tree = plan->program->tree, .m = plan->model, .weights = weights};
+    struct emit e = {.cx = cx,
+                     .plan = plan,
+                     .tree = plan->program->tree,
+                     .target = target_of(cx),
+                     .m = plan->model,
+                     .weights = weights};
     struct output_file *files = NULL;
     struct text header = text_new(&cx->arena), wrapped = text_new(&cx->arena);
 

@@ -36,7 +36,8 @@ enum {
 /* In the order in which help shows them. */
 const struct option_row option_rows[] = {
     {"-o", "DIR", GENERATE, OPTION_TEXT, FIELD(out_dir), "folder for the files; it is made if needed"},
-    {"--weights", "FILE", GENERATE, OPTION_TEXT, FIELD(weights), "safetensors file to embed into the emitted code"},
+    {"--weights", "FILE", GENERATE | CHECK | SUMMARY, OPTION_TEXT, FIELD(weights),
+     "safetensors file to embed into the emitted code"},
     {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers), "let comments say where in the spec a module stands"},
     {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
 
@@ -62,6 +63,8 @@ const struct option_row option_rows[] = {
     {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype), "compute in this type, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
+    {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
+     "for this chip, if it fits; 'modc help targets' lists them"},
     {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
     {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain), "print what was chosen for each module, and why"},
     {"--dump", "ROOM", GENERATE | CHECK, OPTION_DUMP, FIELD(dump),
@@ -71,7 +74,6 @@ const struct option_row option_rows[] = {
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
     {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
-    {"--target", "NAME", ON_SPEC, OPTION_LATER, 0, NULL},
     {"--isa", "LIST", ON_SPEC, OPTION_LATER, 0, NULL},
     {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
     {"--threads", "N", RUN, OPTION_LATER, 0, NULL},

@@ -13,11 +13,13 @@
 #include "catalogue.h"
 #include "emit.h"
 #include "help.h"
+#include "memory.h"
 #include "pass.h"
 #include "plan.h"
 #include "run.h"
 #include "settings.h"
 #include "summary.h"
+#include "target.h"
 #include "validate.h"
 #include "weights.h"
 
@@ -129,15 +131,21 @@ static int compile(struct cx *cx, const struct source *source, struct text *out)
         plan_dump(out, plan, dump.json);
     if (options->explain)
         plan_explain(out, plan);
-    if (options->command == COMMAND_SUMMARY) {
-        summary_print(out, summary_make(cx, plan));
-        return EXIT_DONE;
-    }
-
     if (options->weights)
         weights = weights_embed(cx, plan, options->weights, &status);
     if (status != EXIT_DONE)
         return status;
+
+    bool embedded = weights || options_run(options, "--weights");
+    struct memory ram = memory_ram(cx, plan, embedded), flash = memory_flash(cx, plan, embedded);
+    if (options->command == COMMAND_SUMMARY) {
+        summary_print(out, summary_make(cx, plan));
+        summary_print_target(cx, out, &ram, &flash, false);
+    }
+    if (!memory_fits(cx, plan, &ram, &flash, embedded, false))
+        return EXIT_SPEC;
+    if (options->command == COMMAND_SUMMARY)
+        return EXIT_DONE;
     files = emit_files(cx, plan, weights, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plan, files, count);
@@ -166,6 +174,10 @@ static int print_help(struct cx *cx, struct text *out)
 
     if (row || !name) {
         help_print(out, row);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "targets") == 0) {
+        target_print_all(out);
         return EXIT_DONE;
     }
     diag_error(cx, nowhere, "there is no command '%s'", name);

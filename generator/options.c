@@ -10,6 +10,7 @@
 #include "dtype.h"
 #include "help.h"
 #include "plan.h"
+#include "target.h"
 
 struct reader {
     struct cx *cx;
@@ -233,6 +234,9 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
         return take_plan(r, value);
     case OPTION_DEVICE:
         return take_device(r, value);
+    case OPTION_TARGET:
+        r->options->target = target_parse(r->cx, value);
+        return r->options->target || wrong(r);
     case OPTION_RUN_WHOLE:
         if (!is_whole(value))
             return bad_value(r, row->name, value, "it takes an integer that is not negative");
@@ -249,6 +253,16 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
     }
     hand_on(r, row, value);
     return true;
+}
+
+const struct run_option *options_run(const struct options *options, const char *name)
+{
+    const struct run_option *found = NULL;
+
+    for (int i = 0; i < options->run_option_count; i++)
+        if (strcmp(options->run_options[i].name, name) == 0)
+            found = &options->run_options[i]; /* the last one counts */
+    return found;
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------ */

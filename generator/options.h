@@ -26,11 +26,13 @@ struct run_option {
     bool reads, writes;       /* value is a file */
 };
 
+struct target;
+
 struct options {
     enum command command;
     const char *argument; /* SPEC, or the NAME of layers and help; NULL: none */
     const char *out_dir;  /* -o */
-    const char *weights;  /* generate: to be embedded */
+    const char *weights;  /* generate, check, summary: to be embedded */
     const char *dump;     /* room, with .json */
     bool explain, validate, bundle, line_numbers;
     enum diag_style diagnostics;
@@ -40,10 +42,14 @@ struct options {
     const char **plans; /* 'conv=direct': forced algorithms */
     int plan_count;
     const char *dtype, *model;
+    const struct target *target; /* NULL: none was named; see target_of */
     const char *keep; /* run: folder of sources and program */
     struct run_option *run_options;
     int run_option_count;
 };
+
+/* The option of `run` of this name, or NULL. */
+const struct run_option *options_run(const struct options *options, const char *name);
 
 /* Reads the command line. False after a fault that was said through cx (*status is the exit status then). */
 bool options_parse(struct cx *cx, int count, char **words, struct options *options, int *status);

@@ -8,11 +8,12 @@
 #include "options.h"
 #include "pass.h"
 #include "plan_pack.h"
+#include "target.h"
 #include "template.h"
 
-static int64_t align_up(int64_t bytes)
+int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 {
-    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+    return (bytes + plan->align - 1) / plan->align * plan->align;
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -695,7 +696,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
         return;
     }
     place->kind = PLACE_WORKSPACE;
-    place->bytes = align_up(value_bytes(value));
+    place->bytes = plan_aligned(planner->plan, value_bytes(value));
     place->name = local_name(planner, value);
 }
 
@@ -903,8 +904,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     }
     for (int i = 0; i < variant->shadow_count; i++)
         add_interval(&planner, variant->shadows[i]->path,
-                     align_up(module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes), 0,
-                     variant->step_count - 1);
+                     plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes),
+                     0, variant->step_count - 1);
     for (int s = 0; s < variant->step_count; s++) {
         struct op *op = variant->steps[s].op;
         const struct variant *region;
@@ -921,7 +922,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         if (region->peak > 0)
             add_interval(&planner, region->function, region->peak, s, s);
         if (op->invoke.count > 1)
-            add_interval(&planner, "second buffer", align_up(value_bytes(op->outputs[0])), s, s);
+            add_interval(&planner, "second buffer", plan_aligned(plan, value_bytes(op->outputs[0])), s, s);
     }
     variant->bound = liveness_bound(variant->intervals, variant->interval_count, variant->step_count);
     variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
@@ -978,7 +979,7 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
     plan->state_offsets = ARENA_ARRAY(&cx->arena, tree->state_count + 1, int64_t);
     for (int i = 0; i < tree->key_count; i++) {
         plan->param_offsets[i] = plan->param_bytes;
-        plan->param_bytes += align_up(module_tensor_count(tree->keys[i]) * dtype_rows[tree->keys[i]->dtype].bytes);
+        plan->param_bytes += plan_aligned(plan, module_tensor_count(tree->keys[i]) * dtype_rows[tree->keys[i]->dtype].bytes);
         text_printf(&text, "%s %s", tree->keys[i]->path, dtype_rows[tree->keys[i]->dtype].name);
         for (int d = 0; d < tree->keys[i]->ndim; d++)
             text_printf(&text, " %lld", (long long)tree->keys[i]->dims[d]);
@@ -986,25 +987,27 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
     }
     for (int i = 0; i < tree->state_count; i++) {
         plan->state_offsets[i] = plan->state_bytes;
-        plan->state_bytes += align_up(module_tensor_count(tree->states[i]) > 0
-                                          ? module_tensor_count(tree->states[i]) * dtype_rows[tree->states[i]->dtype].bytes
-                                          : 1);
+        plan->state_bytes += plan_aligned(plan, module_tensor_count(tree->states[i]) > 0
+                                                ? module_tensor_count(tree->states[i]) * dtype_rows[tree->states[i]->dtype].bytes
+                                                : 1);
     }
     plan->schema = text_hash(text.data, text.length);
 }
 
-static void lay_out_group(struct pack_group *group)
+static void lay_out_group(const struct plan *plan, struct pack_group *group)
 {
     if (group->bytes > 0)
         return;
     for (int i = 0; i < group->entry_count; i++) {
         group->entries[i]->offset = group->bytes;
-        group->bytes += align_up(group->entries[i]->count > 0 ? group->entries[i]->count * dtype_rows[group->entries[i]->dtype].bytes : 1);
+        group->bytes += plan_aligned(plan, group->entries[i]->count > 0
+                                           ? group->entries[i]->count * dtype_rows[group->entries[i]->dtype].bytes
+                                           : 1);
     }
     for (int i = 0; i < group->child_count; i++) {
         struct pack_child *child = &group->children[i];
 
-        lay_out_group(child->group);
+        lay_out_group(plan, child->group);
         child->offset = group->bytes;
         group->bytes += child->group->bytes * (child->count > 0 ? child->count : 1);
     }
@@ -1028,6 +1031,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     struct pack_group *root = ARENA_NEW(&cx->arena, struct pack_group);
 
     plan->program = program;
+    plan->align = target_of(cx)->align;
     plan->model = program->tree->spec->model;
     root->name = "";
     root->root = program->tree->root;
@@ -1062,7 +1066,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                     return NULL;
     }
     for (int i = 0; i < plan->group_count; i++) {
-        lay_out_group(plan->groups[i]);
+        lay_out_group(plan, plan->groups[i]);
         for (int j = 0; j < plan->groups[i]->entry_count; j++) {
             const struct packed *entry = plan->groups[i]->entries[j];
 
@@ -1166,7 +1170,7 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
         text_printf(text, "{\"model\": \"%s\", \"parameters\": %lld, \"state\": %lld, \"packed\": %lld, \"align\": %d, "
                           "\"entries\": [",
                     plan->model, (long long)plan->param_bytes, (long long)plan->state_bytes,
-                    (long long)plan->groups[0]->bytes, PLAN_ALIGN);
+                    (long long)plan->groups[0]->bytes, plan->align);
         for (int i = 0; i < plan->program->entry_count; i++)
             text_printf(text, "%s\"%s\"", i ? ", " : "", plan->program->entries[i].name);
         text_add(text, "],\n\"variants\": [\n");

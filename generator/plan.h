@@ -6,8 +6,6 @@
 #include "graph.h"
 #include "nest.h"
 
-#define PLAN_ALIGN 64
-
 /* ---- packed entries: what MODEL_pack makes from parameters --------------------------------------------------- */
 
 enum packed_format {
@@ -144,6 +142,7 @@ extern const int algorithm_count;
 struct plan {
     struct program *program;
     const char *model;
+    int align; /* of blocks and of what lies in them */
     struct variant **variants; /* regions before what calls them */
     int variant_count;
     struct pack_group **groups; /* [0] is the model's */
@@ -160,6 +159,9 @@ struct plan {
 struct plan *plan_make(struct cx *cx, struct program *program);
 void plan_dump(struct text *text, const struct plan *plan, bool json);
 void plan_explain(struct text *text, const struct plan *plan); /* --explain */
+
+/* Rounded up to whole plan->align. */
+int64_t plan_aligned(const struct plan *plan, int64_t bytes);
 
 /* The constant array that holds these elements; equal ones are one. */
 const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value);

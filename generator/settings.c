@@ -1,10 +1,11 @@
-/* settings.c - --set NAME=VALUE, --dtype and --model: they take the place of what the spec says, before any room works
- * with it. Faults in a value have the place `--set NAME:1:1` or `--model:1:1`. */
+/* settings.c - --set NAME=VALUE, --dtype, --model and --target: they take the place of what the spec says, before any
+ * room works with it. Faults in a value have the place `--set NAME:1:1` or `--model:1:1`. */
 #include "settings.h"
 
 #include <string.h>
 
 #include "options.h"
+#include "target.h"
 
 static const struct loc nowhere = {0};
 static const char prefix[] = "--set ";
@@ -73,6 +74,8 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     }
     if (options->model)
         fine &= name_model(cx, spec, options->model);
+    if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
+        spec->hooks = SPEC_OFF;
     return fine;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "options.h"
+#include "target.h"
 #include "weights.h"
 
 enum { LONGEST = 48 }; /* of a cell with shapes */
@@ -239,6 +241,11 @@ static void print_modules(struct summary *s, struct text *text)
         print_cells(text, cells[i], widths);
 }
 
+static void print_bytes(struct cx *cx, struct text *text, const char *name, double bytes, const char *more)
+{
+    text_printf(text, "  %-38s %12s%s\n", name, summary_number(cx, bytes), more);
+}
+
 static void print_totals(struct summary *s, struct text *text)
 {
     enum summary_kind kind = SUMMARY_COUNT;
@@ -257,8 +264,10 @@ static void print_totals(struct summary *s, struct text *text)
             text_add(text, " (no RAM for parameters and packed block then)\n");
         }
         kind = total->kind;
-        text_printf(text, "%s%-*s %12s%s\n", bytes ? "  " : "", bytes ? 38 : 40, total->name,
-                    summary_number(s->cx, total->value), total->at);
+        if (bytes)
+            print_bytes(s->cx, text, total->name, total->value, total->at);
+        else
+            text_printf(text, "%-40s %12s%s\n", total->name, summary_number(s->cx, total->value), total->at);
     }
 }
 
@@ -266,4 +275,31 @@ void summary_print(struct text *text, struct summary *summary)
 {
     print_modules(summary, text);
     print_totals(summary, text);
+}
+
+/* Of one kind of memory; limit 0: none. */
+static void print_kind(struct cx *cx, struct text *text, const struct memory *memory, const char *title, int64_t limit)
+{
+    text_styled(text, STYLE_BOLD, title);
+    text_add(text, "\n");
+    for (int i = 0; i < memory->count; i++)
+        print_bytes(cx, text, memory->parts[i].what, (double)memory->parts[i].bytes, "");
+    print_bytes(cx, text, "in all", (double)memory->bytes,
+                limit > 0 ? arena_format(&cx->arena, "  of %s, %.0f%%", summary_number(cx, (double)limit),
+                                         100.0 * (double)memory->bytes / (double)limit)
+                          : "");
+}
+
+void summary_print_target(struct cx *cx, struct text *text, const struct memory *ram, const struct memory *flash,
+                          bool measured)
+{
+    const struct target *target = target_of(cx);
+
+    if (!cx->options->target)
+        return;
+    text_add(text, "\n");
+    print_kind(cx, text, ram, arena_format(&cx->arena, "RAM of %s%s", target->name, measured ? "" : ", without stack"),
+               target->ram);
+    print_kind(cx, text, flash, arena_format(&cx->arena, "flash of %s%s", target->name, measured ? "" : ", without code"),
+               target->flash);
 }

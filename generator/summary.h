@@ -2,7 +2,7 @@
 #ifndef MODC_SUMMARY_H
 #define MODC_SUMMARY_H
 
-#include "plan.h"
+#include "memory.h"
 
 struct summary_row {
     const char *shape; /* of what the module returns; NULL: never called */
@@ -35,5 +35,9 @@ void summary_print(struct text *text, struct summary *summary);
 
 /* 5,494,272 */
 const char *summary_number(struct cx *cx, double value);
+
+/* What a target that was named has to hold, and what it has. `measured`: code and stack are in it. */
+void summary_print_target(struct cx *cx, struct text *text, const struct memory *ram, const struct memory *flash,
+                          bool measured);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "modc.h"
 #include "options.h"
+#include "target.h"
 
 static const struct loc nowhere = {0};
 
@@ -24,16 +25,11 @@ struct embedding {
     bool *read_raw; /* by key: some kernel reads it in PyTorch's layout */
 };
 
-static int64_t align_up(int64_t bytes)
-{
-    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
-}
-
 static char *aligned_block(struct arena *arena, int64_t bytes)
 {
-    char *block = arena_alloc(arena, (size_t)bytes + PLAN_ALIGN);
+    char *block = arena_alloc(arena, (size_t)bytes + HOSTED_ALIGN);
 
-    return block + (PLAN_ALIGN - (uintptr_t)block % PLAN_ALIGN) % PLAN_ALIGN;
+    return block + (HOSTED_ALIGN - (uintptr_t)block % HOSTED_ALIGN) % HOSTED_ALIGN;
 }
 
 static int64_t constant(const struct dim *dim)
@@ -154,7 +150,7 @@ static struct modc_model *model_tables(struct embedding *e)
     }
     *model = (struct modc_model){.abi = MODC_ABI,
                                  .name = e->plan->model,
-                                 .align = PLAN_ALIGN,
+                                 .align = HOSTED_ALIGN,
                                  .params_bytes = head + (size_t)tree->key_count * sizeof(void *),
                                  .param_block = (size_t)e->plan->param_bytes,
                                  .key_count = tree->key_count,
@@ -455,7 +451,7 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
     const struct pack_group *model = plan->groups[0];
     struct embedded_weights *weights = ARENA_NEW(arena, struct embedded_weights);
     int keys = e.tree->key_count;
-    int64_t length = align_up(model->bytes);
+    int64_t length = plan_aligned(plan, model->bytes);
 
     e.weights = weights;
     e.read_raw = ARENA_ARRAY(arena, keys + 1, bool);
@@ -469,7 +465,7 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
     for (int i = 0; i < keys; i++) {
         weights->raw[i] = weights->packed[i] ? -1 : length;
         if (!weights->packed[i])
-            length += align_up(tensor_bytes(e.tree->keys[i]));
+            length += plan_aligned(plan, tensor_bytes(e.tree->keys[i]));
     }
     weights->length = (size_t)length;
     return e;

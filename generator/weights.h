@@ -9,7 +9,7 @@
 #include "plan.h"
 
 struct embedded_weights {
-    const void *bytes; /* packed block, then raw tensors; every part at a multiple of PLAN_ALIGN */
+    const void *bytes; /* packed block, then raw tensors; every part at a multiple of plan->align */
     size_t length;
     int64_t *raw;                  /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed */
     const struct packed **packed;  /* by key with raw -1: the entry that is its permutation (of group 0, or of a child) */

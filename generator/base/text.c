@@ -140,6 +140,17 @@ void text_json_string(struct text *text, const char *string)
     text_add(text, "\"");
 }
 
+const char *text_bytes(struct arena *arena, int64_t bytes)
+{
+    const int64_t kilo = 1024, mega = kilo * kilo;
+    int64_t unit = bytes < mega ? kilo : mega;
+
+    if (bytes < kilo)
+        return arena_format(arena, "%lld byte%s", (long long)bytes, bytes == 1 ? "" : "s");
+    return arena_format(arena, bytes % unit == 0 ? "%.0f %cB" : "%.1f %cB", (double)bytes / (double)unit,
+                        unit == kilo ? 'K' : 'M');
+}
+
 void text_double(struct text *text, double value)
 {
     char digits[32];

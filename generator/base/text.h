@@ -33,6 +33,9 @@ void text_json_string(struct text *text, const char *string); /* with quotes and
  * repr prints it: 0.1, 1e-05, 1.0, inf, nan. */
 void text_double(struct text *text, double value);
 
+/* A number of bytes for people: "512 bytes", "20 KB", "74.2 KB", "1.5 MB". */
+const char *text_bytes(struct arena *arena, int64_t bytes);
+
 /* Bytes of the UTF-8 character at `s` (which ends with 0), or 0 where the bytes are none. */
 int text_utf8_length(const char *s);
 

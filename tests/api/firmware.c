@@ -1,7 +1,11 @@
 /* firmware.c - what firmware does with a model, and all that it has of a C library. Linked, never run. */
-#include "modc.h"
+#include HEADER
 
-extern const struct modc_model MODC_MODEL;
+#define JOINED(a, b) a##b
+#define JOIN(a, b) JOINED(a, b)
+#define OF(name) JOIN(MODEL, name)
+#define BYTES_OF(name) JOIN(CAPITALS, name)
+
 int main(void);
 void *memcpy(void *to, const void *from, size_t bytes);
 void *memmove(void *to, const void *from, size_t bytes);
@@ -44,29 +48,33 @@ int *__errno(void) /* what newlib's libm wants of its libc */
 }
 #endif
 
-/* Enough for every spec that is linked here. */
-static MODC_ALIGNED char head[4096], block[1 << 20], packed[1 << 20], workspace[1 << 22], net[1024];
+static struct OF(_params) params;
+static struct MODEL net;
+static MODC_ALIGNED char block[BYTES_OF(_PARAM_BYTES)], packed[BYTES_OF(_PACKED_BYTES)];
+static MODC_ALIGNED char workspace[BYTES_OF(_WORKSPACE_BYTES)];
 static MODC_ALIGNED char values[2][1 << 16];
-static const unsigned char weights[1];
+static const unsigned char file[1];
+
+/* What --target counts, and what the emitted header says. */
+typedef char structs_are_counted[sizeof params + sizeof net == STRUCTS ? 1 : -1];
+typedef char blocks_are_aligned[MODC_ALIGN == 8 ? 1 : -1];
 
 int main(void)
 {
-    const struct modc_model *model = &MODC_MODEL;
-    struct modc_params *params = (struct modc_params *)(void *)head;
-    struct modc_context *context = (struct modc_context *)(void *)net;
+    const struct modc_model *model = &OF(_model);
     const void *inputs[] = {values[0]};
     void *outputs[] = {values[1], values[1]};
     int sizes[4] = {1, 1, 1, 1};
     size_t length;
     struct modc_hook hook = {0};
 
-    if (modc_bind(params, model, block, sizeof block) != MODC_OK ||
-        modc_load_bytes(params, weights, sizeof weights, MODC_STRICT, NULL) != MODC_FORMAT ||
-        modc_save_bytes(params, NULL, 0, &length) != MODC_OK ||
-        modc_pack(params, packed, sizeof packed) != MODC_OK ||
-        modc_init(context, model, params, workspace, sizeof workspace) != MODC_OK)
+    if (modc_bind(&params.base, model, block, sizeof block) != MODC_OK ||
+        modc_load_bytes(&params.base, file, sizeof file, MODC_STRICT, NULL) != MODC_FORMAT ||
+        modc_save_bytes(&params.base, NULL, 0, &length) != MODC_OK ||
+        modc_pack(&params.base, packed, sizeof packed) != MODC_OK ||
+        modc_init(&net.base, model, &params.base, workspace, sizeof workspace) != MODC_OK)
         return 1;
-    if (modc_register_forward_hook(context, 0, &hook, 0) != MODC_UNSUPPORTED)
+    if (modc_register_forward_hook(&net.base, 0, &hook, 0) != MODC_UNSUPPORTED)
         return 2;
-    return model->entries[0].call(context, sizes, inputs, outputs);
+    return model->entries[0].call(&net.base, sizes, inputs, outputs);
 }

@@ -18,6 +18,7 @@
 #include "options.h"
 #include "process.h"
 #include "settings.h"
+#include "target.h"
 
 struct line {
     struct cx cx;
@@ -216,6 +217,57 @@ static void test_layers(void **state)
     arena_free(&cx.arena);
 }
 
+static void test_targets(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ram, flash;
+        int align, pointer;
+        bool hosted;
+    } cases[] = {
+        {"hosted", 0, 0, 64, sizeof(void *), true},
+        {"stm32f103c8", 20480, 65536, 8, 4, false},
+        {"stm32f411,ram=100K", 102400, 524288, 8, 4, false},
+        {"stm32f411,align=32,flash=1M", 131072, 1048576, 32, 4, false},
+        {"cortex-m0", 0, 0, 8, 4, false},
+        {"ram=65536", 65536, 0, 64, sizeof(void *), true},
+        {"ram=64K,hosted=no", 65536, 0, 8, 4, false},
+        {"hosted=no,align=64,flash=1G", 0, 1 << 30, 64, 4, false},
+        {"esp32,hosted=yes", 327680, 4194304, 8, 4, true},
+    };
+    static const char *const wrong[] = {"",          ",",          "stm32",     "STM32F411",   "stm32f411,nrf52840",
+                                        "ram",       "ram=",       "ram=0",     "ram=-1",      "ram=64KB",
+                                        "ram=9000000000000000000K", "ram=99999999999999999999", "ram=1.5M",
+                                        "align=4",   "align=24",   "align=128", "hosted=true", "=3",
+                                        "hosted=no,", "ram=1K,,flash=2K"};
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+
+    (void)state;
+    assert_true(target_of(&cx)->hosted);
+    assert_false(target_sets_align(target_of(&cx)));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct target *target = target_parse(&cx, cases[i].text);
+
+        assert_non_null(target);
+        assert_string_equal(target->name, cases[i].text);
+        assert_int_equal(target->ram, cases[i].ram);
+        assert_int_equal(target->flash, cases[i].flash);
+        assert_int_equal(target->align, cases[i].align);
+        assert_int_equal(target->pointer, cases[i].pointer);
+        assert_int_equal(target->hosted, cases[i].hosted);
+        assert_int_equal(target_sets_align(target), target->align != 64 || !target->hosted);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct cx own = {.options = &options};
+
+        if (target_parse(&own, wrong[i]) || diag_errors(&own) != 1)
+            fail_msg("--target '%s' is taken", wrong[i]);
+        arena_free(&own.arena);
+    }
+    arena_free(&cx.arena);
+}
+
 static void test_settings(void **state)
 {
     static const char text[] = "modc: 1\nmodel: m\nconstants: {wide: 4}\nsizes: {batch: 8}\ninputs:\n  x: [batch, wide]\n"
@@ -334,7 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),   cmocka_unit_test(test_faults), cmocka_unit_test(test_help),
-        cmocka_unit_test(test_layers),    cmocka_unit_test(test_settings), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_layers),    cmocka_unit_test(test_targets), cmocka_unit_test(test_settings), cmocka_unit_test(test_words),
         cmocka_unit_test(test_processes), cmocka_unit_test(test_signal),
     };
 

@@ -16,6 +16,7 @@
 #include "pass.h"
 #include "process.h"
 #include "settings.h"
+#include "target.h"
 #include "weights.h"
 
 struct model {
@@ -26,7 +27,8 @@ struct model {
     int status;
 };
 
-static struct model *make(const char *spec, const char *weights, struct setting *settings, int setting_count)
+static struct model *make(const char *spec, const char *weights, struct setting *settings, int setting_count,
+                          const char *target)
 {
     struct model *model = calloc(1, sizeof *model);
     const char *error = NULL;
@@ -36,6 +38,7 @@ static struct model *make(const char *spec, const char *weights, struct setting 
     assert_non_null(model);
     model->options = (struct options){.settings = settings, .setting_count = setting_count};
     model->cx.options = &model->options;
+    model->options.target = target ? target_parse(&model->cx, target) : NULL;
     source = source_read(&model->cx, spec, SPEC_MAX_BYTES, &error);
     assert_non_null(source);
 
@@ -187,9 +190,10 @@ static void compare_packed_only(const struct module_tensor *tensor, const struct
 }
 
 /* Returns how many keys lie only packed. */
-static int check(const char *spec, const char *weights, struct setting *settings, int setting_count)
+static int check(const char *spec, const char *weights, struct setting *settings, int setting_count, const char *target)
 {
-    struct model *model = make(spec, weights, settings, setting_count);
+    struct model *model = make(spec, weights, settings, setting_count, target);
+    int align = model->plan->align;
     const struct module_tree *tree = model->plan->program->tree;
     const struct embedded_weights *embedded = model->weights;
     const struct source *said;
@@ -197,7 +201,7 @@ static int check(const char *spec, const char *weights, struct setting *settings
     int only_packed = 0;
 
     assert_non_null(embedded);
-    assert_int_equal(embedded->length % PLAN_ALIGN, 0);
+    assert_int_equal(embedded->length % align, 0);
     said = run_pack(model, weights);
     compare_group(model->plan->groups[0], embedded->bytes, said->text);
     expected = said->text + model->plan->groups[0]->bytes;
@@ -205,7 +209,7 @@ static int check(const char *spec, const char *weights, struct setting *settings
         size_t bytes = (size_t)(module_tensor_count(tree->keys[i]) * dtype_rows[tree->keys[i]->dtype].bytes);
 
         if (embedded->raw[i] >= 0) {
-            assert_int_equal(embedded->raw[i] % PLAN_ALIGN, 0);
+            assert_int_equal(embedded->raw[i] % align, 0);
             assert_memory_equal((const char *)embedded->bytes + embedded->raw[i], expected, bytes);
             assert_null(embedded->packed[i]);
         } else {
@@ -227,12 +231,13 @@ static void test_packed_block(void **state)
     struct setting dim = {"dim", "16"};
 
     (void)state;
-    assert_int_equal(check("specs/digits/mlp.yaml", "specs/digits/weights_mlp.safetensors", NULL, 0), 3);
-    assert_true(check("specs/digits/cnn.yaml", "specs/digits/weights_cnn.safetensors", NULL, 0) >= 2);
-    assert_true(check("tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors", NULL, 0) >= 2);
-    assert_true(check("specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors", NULL, 0) >= 1);
-    assert_true(check("tests/specs/stream.yaml", "tests/vectors/stream_12/weights.safetensors", NULL, 0) >= 1);
-    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1) >= 12);
+    assert_int_equal(check("specs/digits/mlp.yaml", "specs/digits/weights_mlp.safetensors", NULL, 0, NULL), 3);
+    assert_true(check("specs/digits/cnn.yaml", "specs/digits/weights_cnn.safetensors", NULL, 0, NULL) >= 2);
+    assert_true(check("tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors", NULL, 0, NULL) >= 2);
+    assert_true(check("specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors", NULL, 0, NULL) >= 1);
+    assert_true(check("tests/specs/stream.yaml", "tests/vectors/stream_12/weights.safetensors", NULL, 0, NULL) >= 1);
+    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1, NULL) >= 12);
+    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1, "hosted=no") >= 12);
 }
 
 static bool said(const struct model *model, const char *text)
@@ -248,7 +253,7 @@ static void test_refused(void **state)
     struct model *model;
 
     (void)state;
-    model = make("specs/digits/mlp.yaml", "specs/digits/weights_cnn.safetensors", NULL, 0);
+    model = make("specs/digits/mlp.yaml", "specs/digits/weights_cnn.safetensors", NULL, 0, NULL);
     assert_null(model->weights);
     assert_int_equal(model->status, EXIT_FILE);
     assert_true(said(model, "Error(s) in loading state_dict for Sequential:"));
@@ -256,12 +261,12 @@ static void test_refused(void **state)
     assert_true(said(model, "size mismatch for 1.weight: copying a param with shape torch.Size([16])"));
     forget(model);
 
-    model = make("specs/digits/mlp.yaml", "specs/digits/mlp.yaml", NULL, 0);
+    model = make("specs/digits/mlp.yaml", "specs/digits/mlp.yaml", NULL, 0, NULL);
     assert_null(model->weights);
     assert_true(said(model, "Error while deserializing header"));
     forget(model);
 
-    model = make("specs/digits/mlp.yaml", "specs/no_such_file", NULL, 0);
+    model = make("specs/digits/mlp.yaml", "specs/no_such_file", NULL, 0, NULL);
     assert_null(model->weights);
     assert_int_equal(model->status, EXIT_FILE);
     assert_true(said(model, "cannot read 'specs/no_such_file'"));

@@ -1,0 +1,1231 @@
+/* firmware.c - written by modc from firmware.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "firmware.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+#if MODC_ALIGN > 8
+#error "firmware lays its blocks out at multiples of 8; MODC_ALIGN may not be more"
+#endif
+
+/* What the kernels read */
+struct firmware_packed {
+    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias_folded[16]; /* [6], zero padded */
+    MODC_ALIGNED float _4_weight[54]; /* [9][6] */
+    MODC_ALIGNED float _9_weight[384]; /* panels [1][24][16] */
+    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias[16]; /* [6], zero padded */
+};
+
+typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_taps(modc_f32 *sum, const float *restrict x,
+                                                    const float *restrict w, const int channels,
+                                                    const int from, const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
+ * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int rows, const int columns, const int left,
+                                                    const int right, const int clip, const int line,
+                                                    const int y0, const int pixel, const int channel)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+                                                                                    kh * (3 * 16);
+
+        if (h < 0 || h >= 8)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 8)
+                    conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
+                                                       vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+                                     : rows;
+
+                conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1,
+                                                   from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * (1 * 6) + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * (1 * 6) + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* One line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int columns, const int line, const int y0,
+                                                    const int channel)
+{
+    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    enum {
+        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        rows = 8 / tiles,
+        tall = 8 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (8 - 1) + reach >= 8,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 8; p++)
+            conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel);
+        return;
+    }
+    if (left)
+        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
+                                           y0, 0, channel);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
+                                           t * (rows + 1), channel);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
+                                           channel);
+    if (right && (tiles > 1 || !left))
+        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows,
+                                           channel);
+}
+
+/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias)
+{
+    enum {
+        panel = 3 * 3 * 16,
+        panels = (6 + 16 - 1) / 16,
+        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        full = 6 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    for (int outer = 0; outer < (small ? 1 : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : 1); n++) {
+                    const float *const xn = x + n * (8 * 8) + g;
+
+                    for (int oh = 0; oh < 8; oh++)
+                        conv2d_8x8x1_to_8x8x6_k3_relu_line(y, xn, wg + c / 16 * panel + c % 16, bg + c,
+                                                           band, n * 8 + oh, oh - 1, g * 6 + c);
+                }
+            }
+            for (int n = outer; 6 > full && n < (small ? outer + 1 : 1); n++) {
+                const float *const xn = x + n * (8 * 8) + g;
+
+                for (int oh = 0; oh < 8; oh++)
+                    conv2d_8x8x1_to_8x8x6_k3_relu_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
+                                                       6 - full, n * 8 + oh, oh - 1, g * 6 + full);
+            }
+        }
+    }
+}
+
+/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last */
+static MODC_KERNEL void max_pool2d_8x8x6_to_4x4x6_k2(float *restrict y, const float *restrict x)
+{
+    for (int line = 0; line < 1 * 4; line++) {
+        const float *const xn = x + line / 4 * (8 * 8 * 6);
+        const int top = line % 4 * 2 - 0;
+        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
+        const int kh1 = top + (2 - 1) < 8 ? 2 : (8 - 1 - top) / 1 + 1;
+
+        for (int ow = 0; ow < 4; ow++) {
+            const int west = ow * 2 - 0, r = line * 4 + ow;
+            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
+            const int kw1 = west + (2 - 1) < 8 ? 2 : (8 - 1 - west) / 1 + 1;
+            const float *const first = xn + ((top + kh0) * 8 + west + kw0) * 6;
+            const int full = 6 / MODC_LANES * MODC_LANES;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(1 ? -modc_f32_inf() : 0);
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 8) + kw) * 6 + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * 6 + c, value);
+            }
+            for (int c = full; c < 6; c++) {
+                float value = 1 ? -modc_f32_inf() : 0;
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const float a = first[(kh * (1 * 8) + kw) * 6 + c];
+
+                        value = modc_f32s_max(value, a);
+                    }
+                }
+                y[r * 6 + c] = value;
+            }
+        }
+    }
+}
+
+MODC_INLINE modc_f32 conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(modc_f32 x)
+{
+    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+}
+
+/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
+MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_tile(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int rows, const int left, const int right,
+                                                    const int clip, const int lanes, const int line,
+                                                    const int y0, const int pixel, const int channel)
+{
+    const int x0 = pixel - 1;
+    modc_f32 sum[MODC_DEPTHWISE_ROWS];
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        sum[i] = lanes < MODC_LANES ? modc_f32_load_part(bias + channel,
+                                                         lanes) : modc_f32_load(bias + channel);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 4 + x0) * 6 + channel, *const wh = w + kh * (3 * 6) +
+                                                                                 channel;
+
+        if (h < 0 || h >= 4)
+            continue;
+        MODC_UNROLL
+        for (int kw = 0; kw < 3; kw++) {
+            const float *const xw = xh + kw * (1 * 6), *const ww = wh + kw * 6;
+            const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+            const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows) : rows;
+
+            if (!clip || (x0 + kw >= 0 && x0 + kw < 4)) {
+                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes) : modc_f32_load(ww);
+
+                MODC_UNROLL
+                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
+                    const float *const a = xw + i * (1 * 6);
+
+                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes) : modc_f32_load(a)) * b;
+                }
+            }
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const int r = line * 4 + pixel + i;
+
+        if (lanes == MODC_LANES) {
+            modc_f32_store(y + r * 6 + channel, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 6 + channel, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]), lanes);
+    }
+}
+
+/* All channels of such a tile. */
+MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias,
+                                                      const int rows, const int left, const int right,
+                                                      const int clip, const int line, const int y0,
+                                                      const int pixel)
+{
+    const int full = 6 / MODC_LANES * MODC_LANES;
+
+    for (int c = 0; c < full; c += MODC_LANES)
+        conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0,
+                                           pixel, c);
+    if (6 > full)
+        conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 - full, line, y0,
+                                           pixel, full);
+}
+
+/* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias)
+{
+    enum {
+        tiles = (4 + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
+        rows = 4 / tiles,
+        tall = 4 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (4 - 1) + reach >= 4,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
+    };
+
+    for (int line = 0; line < 1 * 4; line++) {
+        const float *const xn = x + line / 4 * (4 * 4 * 6);
+        const int y0 = line % 4 - 1;
+
+        if (narrow) { /* the padding reaches beyond one tile */
+            for (int p = 0; p < 4; p++)
+                conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, 1, 0, 0, 1, line, y0, p);
+            continue;
+        }
+        if (left)
+            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, first, 1, tiles == 1 && right, 0, line, y0,
+                                                 0);
+        for (int t = left; t < tall && t < end; t++)
+            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, rows + 1, 0, 0, 0, line, y0,
+                                                 t * (rows + 1));
+        for (int t = tall > left ? tall : left; t < end; t++)
+            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, rows, 0, 0, 0, line, y0, t * rows + tall);
+        if (right && (tiles > 1 || !left))
+            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, rows, 0, 1, 0, line, y0, 4 - rows);
+    }
+}
+
+/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last */
+static MODC_KERNEL void avg_pool2d_4x4x6_to_2x2x6_k2(float *restrict y, const float *restrict x)
+{
+    for (int line = 0; line < 1 * 2; line++) {
+        const float *const xn = x + line / 2 * (4 * 4 * 6);
+        const int top = line % 2 * 2 - 0;
+        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
+        const int kh1 = top + (2 - 1) < 4 ? 2 : (4 - 1 - top) / 1 + 1;
+
+        for (int ow = 0; ow < 2; ow++) {
+            const int west = ow * 2 - 0, r = line * 2 + ow;
+            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
+            const int kw1 = west + (2 - 1) < 4 ? 2 : (4 - 1 - west) / 1 + 1;
+            const float *const first = xn + ((top + kh0) * 4 + west + kw0) * 6;
+            const int high = top + 2 < 4 + 0 ? 2 : 4 + 0 - top;
+            const int wide = west + 2 < 4 + 0 ? 2 : 4 + 0 - west;
+            const float scale = (float)1 / (float)(high * wide);
+            const int full = 6 / MODC_LANES * MODC_LANES;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0 ? -modc_f32_inf() : 0);
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 4) + kw) * 6 + c);
+
+                        value += a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store(y + r * 6 + c, value);
+            }
+            for (int c = full; c < 6; c++) {
+                float value = 0 ? -modc_f32_inf() : 0;
+
+                for (int kh = 0; kh < kh1 - kh0; kh++) {
+                    for (int kw = 0; kw < kw1 - kw0; kw++) {
+                        const float a = first[(kh * (1 * 4) + kw) * 6 + c];
+
+                        value += a;
+                    }
+                }
+                value *= scale;
+                y[r * 6 + c] = value;
+            }
+        }
+    }
+}
+
+/* y (1, 6, 2, 2) = x0 */
+static MODC_KERNEL void copy_1x6x2x2(float *y, const float *x0)
+{
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 4; j++)
+            y[i * 4 + j] = x0[i + j * 6];
+    }
+}
+
+/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias)
+{
+    const int four = 24 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 24 / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < 1; r++) {
+        const float *const row = x + r * 24;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 24; k++)
+            sum += row[k];
+        mean = sum / (float)24;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 24; k++)
+            sum += (row[k] - mean) * (row[k] - mean);
+        scale = modc_f32s_rsqrt(sum / (float)24 + (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * 24 + k, value);
+        }
+        for (int k = full; k < 24; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * 24 + k] = value;
+        }
+    }
+}
+
+/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
+MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int columns, const int sets, const int column)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    w += column / 16 * (24 * 16) + column % 16;
+    MODC_UNROLL
+    for (int j = 0; j < vectors * sets; j++) {
+        sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 24 / sets * sets; k += sets) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors * sets; j++) {
+            const int s = j / vectors, c = j % vectors * MODC_LANES;
+
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + (k + s) * 16);
+        }
+    }
+    for (int k = 24 / sets * sets; k < 24; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int c = j * MODC_LANES;
+
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + k * 16);
+        }
+    }
+    MODC_UNROLL
+    for (int j = vectors; j < vectors * sets; j++)
+        sum[j % vectors] += sum[j];
+
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++) {
+        const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + c, modc_f32_tanh(sum[j]));
+            continue;
+        }
+        modc_f32_store_part(y + c, modc_f32_tanh(sum[j]), rest);
+    }
+}
+
+/* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void linear_1x24_to_16_tanh(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, bands = 16 / band, rest = 16 % band };
+
+    for (int n = 0; n < bands; n++)
+        linear_1x24_to_16_tanh_band(y, x, w, bias, band, 1, n * band);
+    if (rest > 0)
+        linear_1x24_to_16_tanh_band(y, x, w, bias, rest,
+                                    MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 24),
+                                    bands * band);
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_1x16_to_3_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int outputs,
+                                       const int row, const int column)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 16 / MODC_LANES * MODC_LANES;
+
+    x += row * 16;
+    w += column * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 16 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 16 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 16) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 3 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_1x16_to_3_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row)
+{
+    const int tiles = 3 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_1x16_to_3_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS);
+    if (3 > full)
+        linear_1x16_to_3_tile(y, x, w, bias, rows, 3 - full, row, full);
+}
+
+/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
+static MODC_KERNEL void linear_1x16_to_3(float *restrict y, const float *restrict x,
+                                         const float *restrict w, const float *restrict bias)
+{
+    const int tiles = 1 / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_1x16_to_3_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS);
+    for (int row = tiles * MODC_DOT_ROWS; row < 1; row++)
+        linear_1x16_to_3_rows(y, x, w, bias, 1, row);
+}
+
+/* y (1, 1) = max of x0 */
+static MODC_KERNEL void max_1x3_over_1(float *y, const float *x0)
+{
+    float largest = -modc_f32_inf();
+
+    for (int i = 0; i < 3; i++)
+        largest = modc_f32s_max(largest, x0[i]);
+    y[0] = largest;
+}
+
+/* y (1, 3) = exp(x0 - x1) */
+static MODC_KERNEL void sub_exp_1x3(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 3; i++)
+        y[i] = modc_f32s_exp(x0[i] - x1[0]);
+}
+
+/* y (1, 1) = sum of x0 */
+static MODC_KERNEL void sum_1x3_over_1(float *y, const float *x0)
+{
+    float sum = 0.0f;
+
+    for (int i = 0; i < 3; i++)
+        sum += x0[i];
+    y[0] = sum;
+}
+
+/* y (1, 3) = x0 / x1 */
+static MODC_KERNEL void div_1x3(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 3; i++)
+        y[i] = x0[i] / x1[0];
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_taps(modc_f32 *sum, const float *restrict x,
+                                               const float *restrict w, const int channels, const int from,
+                                               const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
+ * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
+ * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               const int rows, const int columns, const int left,
+                                               const int right, const int clip, const int line,
+                                               const int y0, const int pixel, const int channel)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+                                                                                    kh * (3 * 16);
+
+        if (h < 0 || h >= 8)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 8)
+                    conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
+                                                  vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+                                     : rows;
+
+                conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1,
+                                              from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * (1 * 6) + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * (1 * 6) + c, sum[i], rest);
+    }
+}
+
+/* One line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               const int columns, const int line, const int y0,
+                                               const int channel)
+{
+    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    enum {
+        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        rows = 8 / tiles,
+        tall = 8 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (8 - 1) + reach >= 8,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 8; p++)
+            conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel);
+        return;
+    }
+    if (left)
+        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0, 0,
+                                      channel);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
+                                      channel);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
+                                      channel);
+    if (right && (tiles > 1 || !left))
+        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows, channel);
+}
+
+/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last */
+static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias)
+{
+    enum {
+        panel = 3 * 3 * 16,
+        panels = (6 + 16 - 1) / 16,
+        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
+               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
+        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        full = 6 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    for (int outer = 0; outer < (small ? 1 : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : 1); n++) {
+                    const float *const xn = x + n * (8 * 8) + g;
+
+                    for (int oh = 0; oh < 8; oh++)
+                        conv2d_8x8x1_to_8x8x6_k3_line(y, xn, wg + c / 16 * panel + c % 16, bg + c, band,
+                                                      n * 8 + oh, oh - 1, g * 6 + c);
+                }
+            }
+            for (int n = outer; 6 > full && n < (small ? outer + 1 : 1); n++) {
+                const float *const xn = x + n * (8 * 8) + g;
+
+                for (int oh = 0; oh < 8; oh++)
+                    conv2d_8x8x1_to_8x8x6_k3_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
+                                                  6 - full, n * 8 + oh, oh - 1, g * 6 + full);
+            }
+        }
+    }
+}
+
+/* y (6) = sum_mul of x0, then x0 * 0.015625 */
+static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2(float *y, const float *x0)
+{
+    for (int i = 0; i < 6; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 64; j++)
+            sum += x0[j * 6 + i];
+        y[i] = sum * 0.015625f;
+    }
+}
+
+/* y (6) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
+static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2_f86b(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 6; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 64; j++) {
+            const float difference = x0[j * 6 + i] - x1[i];
+
+            sum += difference * difference;
+        }
+        y[i] = sum * 0.015625f;
+    }
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
+static MODC_KERNEL void write_6(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 6; i++)
+        y[i] = 0.899999976f * x0[i] + 0.100000001f * x1[i];
+}
+
+/* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * 1.0158730745315552) */
+static MODC_KERNEL void write_6_686f(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 6; i++)
+        y[i] = 0.899999976f * x0[i] + 0.100000001f * (x1[i] * 1.01587307f);
+}
+
+/* y (6) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void add_rsqrt_mul_6(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 6; i++)
+        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
+}
+
+/* y (6) = x0 - x1 * x2 */
+static MODC_KERNEL void mul_sub_6(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 6; i++)
+        y[i] = x0[i] - x1[i] * x2[i];
+}
+
+/* y (1, 8, 8, 6) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+static MODC_KERNEL void mul_add_relu_1x8x8x6(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 64; i++) {
+        for (int j = 0; j < 6; j++) {
+            const float sum = x1[i * 6 + j] * x2[j] + x0[j];
+
+            y[i * 6 + j] = sum <= 0.0f ? 0.0f : sum;
+        }
+    }
+}
+
+/* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+static MODC_KERNEL void pack_panels_6x9_folded(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 9; i++) {
+        for (int j = 0; j < 6; j++)
+            y[i * 16 + j] = x0[i + j * 9] * (modc_f32s_rsqrt(x2[j] + 9.99999975e-06f) * x1[j]);
+    }
+}
+
+/* y in [6], zero padded = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+static MODC_KERNEL void pack_vector_6x1_folded(float *y, const float *x0, const float *x1, const float *x2,
+                                               const float *x3, const float *x4)
+{
+    for (int i = 0; i < 6; i++) {
+        const float product = modc_f32s_rsqrt(x2[i] + 9.99999975e-06f) * x1[i];
+
+        y[i] = x0[i] * product + (x3[i] - x4[i] * product);
+    }
+}
+
+/* y in [9][6] = x0 */
+static MODC_KERNEL void pack_columns_6x9(float *y, const float *x0)
+{
+    for (int i = 0; i < 9; i++) {
+        for (int j = 0; j < 6; j++)
+            y[i * 6 + j] = x0[i + j * 9];
+    }
+}
+
+/* y in panels [1][24][16] = x0 */
+static MODC_KERNEL void pack_panels_16x24(float *y, const float *x0)
+{
+    for (int i = 0; i < 24; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 24];
+    }
+}
+
+/* y in panels [1][9][16] = x0 */
+static MODC_KERNEL void pack_panels_6x9(float *y, const float *x0)
+{
+    for (int i = 0; i < 9; i++) {
+        for (int j = 0; j < 6; j++)
+            y[i * 16 + j] = x0[i + j * 9];
+    }
+}
+
+/* y in [6], zero padded = x0 */
+static MODC_KERNEL void pack_vector_6x1(float *y, const float *x0)
+{
+    memcpy(y, x0, 6 * sizeof *y);
+}
+
+MODC_KERNELS_END
+
+static enum modc_status firmware_pack_all(struct modc_params *params)
+{
+    const struct firmware_params *p = (const struct firmware_params *)(const void *)params;
+    struct firmware_packed *k = params->packed;
+
+    memset(k->_0_weight_folded, 0, sizeof k->_0_weight_folded);
+    pack_panels_6x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
+    memset(k->_0_bias_folded, 0, sizeof k->_0_bias_folded);
+    pack_vector_6x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
+                           p->_1.running_mean);
+    pack_columns_6x9(k->_4_weight, p->_4.weight);
+    pack_panels_16x24(k->_9_weight, p->_9.weight);
+    memset(k->_0_weight, 0, sizeof k->_0_weight);
+    pack_panels_6x9(k->_0_weight, p->_0.weight);
+    memset(k->_0_bias, 0, sizeof k->_0_bias);
+    pack_vector_6x1(k->_0_bias, p->_0.bias);
+    return MODC_OK;
+}
+
+static void firmware_forward_eval(struct firmware *net, const float *image, float *output)
+{
+    const struct firmware_params *p = (const struct firmware_params *)(const void *)net->base.params;
+    const struct firmware_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
+    float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
+    float *const y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const y_6_b = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
+    float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
+    float *const x = (float *)(void *)(ws + 64); /* (1, 3) */
+    float *const y_12 = (float *)(void *)(ws + 0); /* (1, 1) */
+    float *const e = (float *)(void *)(ws + 64); /* (1, 3) */
+    float *const y_12_b = (float *)(void *)(ws + 0); /* (1, 1) */
+
+    /* 0: Conv2d(1, 6, 3, padding=1)
+     * 1: BatchNorm2d(6)
+     * 2: ReLU() */
+    conv2d_8x8x1_to_8x8x6_k3_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded);
+
+    /* 3: MaxPool2d(2) */
+    max_pool2d_8x8x6_to_4x4x6_k2(y_3, y_0);
+
+    /* 4: Conv2d(6, 6, 3, padding=1, groups=6)
+     * 5: GELU() */
+    conv2d_4x4x6_to_4x4x6_k3_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
+
+    /* 6: AvgPool2d(2) */
+    avg_pool2d_4x4x6_to_2x2x6_k2(y_6, y_4);
+
+    /* 7: Flatten() */
+    copy_1x6x2x2(y_6_b, y_6);
+
+    /* 8: LayerNorm(24) */
+    layer_norm_1x24(y_8, y_6_b, p->_8.weight, p->_8.bias);
+
+    /* 9: Linear(24, 16)
+     * 10: Tanh() */
+    linear_1x24_to_16_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
+
+    /* 11: Linear(16, 3) */
+    linear_1x16_to_3(x, y_9, p->_11.weight, p->_11.bias);
+
+    /* 12: Softmax(dim=-1) */
+    max_1x3_over_1(y_12, x);
+    sub_exp_1x3(e, x, y_12);
+    sum_1x3_over_1(y_12_b, e);
+    div_1x3(output, e, y_12_b);
+}
+
+static void firmware_forward_train(struct firmware *net, const float *image, float *output)
+{
+    const struct firmware_params *p = (const struct firmware_params *)(const void *)net->base.params;
+    const struct firmware_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const mean = (float *)(void *)(ws + 1536); /* (6) */
+    float *const var = (float *)(void *)(ws + 1560); /* (6) */
+    float *const scale = (float *)(void *)(ws + 1560); /* (6) */
+    float *const shift = (float *)(void *)(ws + 1536); /* (6) */
+    float *const y_2 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
+    float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
+    float *const y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const y_6_b = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
+    float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
+    float *const x = (float *)(void *)(ws + 64); /* (1, 3) */
+    float *const y_12 = (float *)(void *)(ws + 0); /* (1, 1) */
+    float *const e = (float *)(void *)(ws + 64); /* (1, 3) */
+    float *const y_12_b = (float *)(void *)(ws + 0); /* (1, 1) */
+
+    /* 0: Conv2d(1, 6, 3, padding=1) */
+    conv2d_8x8x1_to_8x8x6_k3(y_0, image, k->_0_weight, k->_0_bias);
+
+    /* 1: BatchNorm2d(6) */
+    sum_mul_1x8x8x6_over_0_1_2(mean, y_0);
+    sum_mul_1x8x8x6_over_0_1_2_f86b(var, y_0, mean);
+    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    write_6(p->_1.running_mean, p->_1.running_mean, mean);
+    write_6_686f(p->_1.running_var, p->_1.running_var, var);
+    add_rsqrt_mul_6(scale, p->_1.weight, var);
+    mul_sub_6(shift, p->_1.bias, mean, scale);
+
+    /* 2: ReLU() */
+    mul_add_relu_1x8x8x6(y_2, shift, y_0, scale);
+
+    /* 3: MaxPool2d(2) */
+    max_pool2d_8x8x6_to_4x4x6_k2(y_3, y_2);
+
+    /* 4: Conv2d(6, 6, 3, padding=1, groups=6)
+     * 5: GELU() */
+    conv2d_4x4x6_to_4x4x6_k3_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
+
+    /* 6: AvgPool2d(2) */
+    avg_pool2d_4x4x6_to_2x2x6_k2(y_6, y_4);
+
+    /* 7: Flatten() */
+    copy_1x6x2x2(y_6_b, y_6);
+
+    /* 8: LayerNorm(24) */
+    layer_norm_1x24(y_8, y_6_b, p->_8.weight, p->_8.bias);
+
+    /* 9: Linear(24, 16)
+     * 10: Tanh() */
+    linear_1x24_to_16_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
+
+    /* 11: Linear(16, 3) */
+    linear_1x16_to_3(x, y_9, p->_11.weight, p->_11.bias);
+
+    /* 12: Softmax(dim=-1) */
+    max_1x3_over_1(y_12, x);
+    sub_exp_1x3(e, x, y_12);
+    sum_1x3_over_1(y_12_b, e);
+    div_1x3(output, e, y_12_b);
+}
+
+enum modc_status firmware_forward(struct firmware *net, const float *image, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !image || !output)
+        return MODC_POINTER;
+    if (net->base.training) {
+        if (net->base.params && net->base.params->read_only)
+            return MODC_READ_ONLY;
+        status = modc_check(&net->base, FIRMWARE_TRAIN_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        firmware_forward_train(net, image, output);
+        net->base.params->buffer_version++;
+    } else {
+        status = modc_check(&net->base, FIRMWARE_WORKSPACE_BYTES, true, true);
+        if (status != MODC_OK)
+            return status;
+        firmware_forward_eval(net, image, output);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_key keys_table[] = {
+    {"0.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_0,
+     offsetof(struct firmware_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.33333333333333326,
+         0.33333333333333326, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_0,
+     offsetof(struct firmware_params, _0.bias), 216, 1, MODC_INIT_UNIFORM, -0.3333333333333333,
+         0.3333333333333333, NULL},
+    {"1.weight", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_1,
+     offsetof(struct firmware_params, _1.weight), 240, 2, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"1.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_1,
+     offsetof(struct firmware_params, _1.bias), 264, 3, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"1.running_mean", MODC_FLOAT32, 1, {6}, MODC_KEY_PERSISTENT, FIRMWARE_1,
+     offsetof(struct firmware_params, _1.running_mean), 288, 4, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"1.running_var", MODC_FLOAT32, 1, {6}, MODC_KEY_PERSISTENT, FIRMWARE_1,
+     offsetof(struct firmware_params, _1.running_var), 312, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, FIRMWARE_1,
+     offsetof(struct firmware_params, _1.num_batches_tracked), 336, 6, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"4.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_4,
+     offsetof(struct firmware_params, _4.weight), 344, 7, MODC_INIT_UNIFORM, -0.33333333333333326,
+         0.33333333333333326, NULL},
+    {"4.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_4,
+     offsetof(struct firmware_params, _4.bias), 560, 8, MODC_INIT_UNIFORM, -0.3333333333333333,
+         0.3333333333333333, NULL},
+    {"8.weight", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_8,
+     offsetof(struct firmware_params, _8.weight), 584, 9, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"8.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_8,
+     offsetof(struct firmware_params, _8.bias), 680, 10, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"9.weight", MODC_FLOAT32, 2, {16, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_9,
+     offsetof(struct firmware_params, _9.weight), 776, 11, MODC_INIT_UNIFORM, -0.20412414523193148,
+         0.20412414523193148, NULL},
+    {"9.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_9,
+     offsetof(struct firmware_params, _9.bias), 2312, 12, MODC_INIT_UNIFORM, -0.20412414523193154,
+         0.20412414523193154, NULL},
+    {"11.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_11,
+     offsetof(struct firmware_params, _11.weight), 2376, 13, MODC_INIT_UNIFORM, -0.24999999999999997,
+         0.24999999999999997, NULL},
+    {"11.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_11,
+     offsetof(struct firmware_params, _11.bias), 2568, 14, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.33333333333333326, 0.33333333333333326}, /* 0.weight */
+    {1, MODC_INIT_UNIFORM, -0.3333333333333333, 0.3333333333333333}, /* 0.bias */
+    {7, MODC_INIT_UNIFORM, -0.33333333333333326, 0.33333333333333326}, /* 4.weight */
+    {8, MODC_INIT_UNIFORM, -0.3333333333333333, 0.3333333333333333}, /* 4.bias */
+    {11, MODC_INIT_UNIFORM, -0.20412414523193148, 0.20412414523193148}, /* 9.weight */
+    {12, MODC_INIT_UNIFORM, -0.20412414523193154, 0.20412414523193154}, /* 9.bias */
+    {13, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* 11.weight */
+    {14, MODC_INIT_UNIFORM, -0.25, 0.25}, /* 11.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 13, false},
+    {"0", "0", "Conv2d", "1, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)", 0, 0, false},
+    {"1", "1", "BatchNorm2d",
+     "6, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
+    {"2", "2", "ReLU", "", 0, 0, false},
+    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"4", "4", "Conv2d", "6, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=6", 0, 0, false},
+    {"5", "5", "GELU", "approximate='none'", 0, 0, false},
+    {"6", "6", "AvgPool2d", "kernel_size=2, stride=2, padding=0", 0, 0, false},
+    {"7", "7", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},
+    {"8", "8", "LayerNorm", "(24,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0, false},
+    {"9", "9", "Linear", "in_features=24, out_features=16, bias=True", 0, 0, false},
+    {"10", "10", "Tanh", "", 0, 0, false},
+    {"11", "11", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
+    {"12", "12", "Softmax", "dim=-1", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"image", MODC_FLOAT32, 4, {1, 1, 8, 8}, {-1, -1, -1, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {1, 3}, {-1, -1}},
+};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = 1;
+        dims[1] = 1;
+        dims[2] = 8;
+        dims[3] = 8;
+        break;
+    case 0:
+        dims[0] = 1;
+        dims[1] = 3;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    (void)sizes;
+    return firmware_forward((struct firmware *)(void *)net, inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, NULL,
+     {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5238.0, forward_shape,
+         forward_call},
+};
+
+const struct modc_model firmware_model = {
+    .abi = MODC_ABI,
+    .name = "firmware",
+    .schema = 0x2daf120bac562aaeu,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct firmware_params),
+    .context_bytes = sizeof(struct firmware),
+    .param_block = FIRMWARE_PARAM_BYTES,
+    .packed_block = FIRMWARE_PACKED_BYTES,
+    .pack = firmware_pack_all,
+    .key_count = 15,
+    .keys = keys_table,
+    .draw_count = 8,
+    .draws = draws_table,
+    .module_count = FIRMWARE_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

@@ -76,7 +76,7 @@ static void dump_graph(void *data, const char *pass, struct program *program)
 
 /* ---- the compiler ----------------------------------------------------------------------------------------- */
 
-static int write_files(struct cx *cx, struct output_file *files, int count)
+static int write_files(struct cx *cx, struct output_file *files, int count, const char *model)
 {
     const struct options *options = cx->options;
     const char *error = NULL;
@@ -87,8 +87,13 @@ static int write_files(struct cx *cx, struct output_file *files, int count)
         if (status != EXIT_DONE)
             return status;
     }
+    if (options->bundle && options->out_dir && bundle_would_replace(cx, options->out_dir)) {
+        diag_error(cx, nowhere, "'%s' has a CMakeLists.txt that is not modc's", options->out_dir);
+        diag_hint(cx, "--bundle makes a folder that compiles alone: let -o name one of its own");
+        return EXIT_FILE;
+    }
     if (options->bundle)
-        files = bundle_runtime(cx, files, &count, false);
+        files = bundle_folder(cx, files, &count, model);
     if (options->out_dir && !output_write(cx, options->out_dir, files, count, &error)) {
         diag_error(cx, nowhere, "%s", error);
         return EXIT_FILE;
@@ -149,7 +154,7 @@ static int compile(struct cx *cx, const struct source *source, struct text *out)
     files = emit_files(cx, plan, weights, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plan, files, count);
-    return write_files(cx, files, count);
+    return write_files(cx, files, count, plan->model);
 }
 
 static int compile_file(struct cx *cx, struct text *out)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "emit_names.h"
-#include "bundle.h"
 #include "kernel.h"
 #include "options.h"
 #include "pass.h"
@@ -1343,15 +1342,17 @@ static void print_embedded(struct emit *e, struct text *out)
                      "    return %s_bind_all(&params->base);\n}\n\n", e->m, e->m, e->m);
 }
 
+/* No build tool sees what .incbin reads: the hash is there so that this file changes when the weights do. */
 static const char *weights_assembly(struct emit *e)
 {
     return arena_format(&e->cx->arena,
-                        "/* %s_weights.S - written by modc; found through -I. */\n"
+                        "/* %s_weights.S - written by modc; found through -I. The weights have the hash %016llx. */\n"
                         "#if defined __APPLE__\n#define SYMBOL _%s_weights\n    .section __TEXT,__const\n"
                         "#else\n#define SYMBOL %s_weights\n    .section .rodata\n#endif\n"
                         "    .global SYMBOL\n    .balign %d\nSYMBOL:\n    .incbin \"%s_weights.bin\"\n"
                         "#if defined __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
-                        e->m, e->m, e->m, e->plan->align, e->m);
+                        e->m, (unsigned long long)text_hash(e->weights->bytes, e->weights->length), e->m, e->m,
+                        e->plan->align, e->m);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
@@ -1430,6 +1431,12 @@ struct output_file *emit_files(struct cx *cx, const struct plan *plan, const str
         add_text(&e, &files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
         add_file(&e, &files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), weights->bytes, weights->length);
     }
-    add_text(&e, &files, count, arena_format(&cx->arena, "%s.cmake", e.m), bundle_cmake(cx, e.m, weights != NULL));
+    add_text(&e, &files, count, arena_format(&cx->arena, "%s.cmake", e.m),
+             arena_format(&cx->arena,
+                          "# %s.cmake - written by modc. include() it; MODC_RUNTIME is the folder of modc.h.\n"
+                          "%sadd_library(%s STATIC ${CMAKE_CURRENT_LIST_DIR}/%s.c%s)\n"
+                          "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_LIST_DIR} ${MODC_RUNTIME})\n",
+                          e.m, weights ? "enable_language(ASM)\n" : "", e.m, e.m,
+                          weights ? arena_format(&cx->arena, " ${CMAKE_CURRENT_LIST_DIR}/%s_weights.S", e.m) : "", e.m));
     return files;
 }

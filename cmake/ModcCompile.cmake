@@ -5,7 +5,8 @@ set(MODC_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 
 # modc_compile(TARGET [FURTHER WARNINGS...])
 function(modc_compile target)
-    target_compile_options(${target} PRIVATE ${MODC_WARNINGS} ${ARGN})
+    # Assertions stay in releases: a wrong compiler shall stop, not emit.
+    target_compile_options(${target} PRIVATE -UNDEBUG ${MODC_WARNINGS} ${ARGN})
     if(MODC_WERROR AND NOT MODC_SANITIZE) # what sanitizers insert makes gcc warn of what cannot happen
         target_compile_options(${target} PRIVATE -Werror)
     endif()

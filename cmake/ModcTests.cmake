@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with --plan), variants,
-# aarch64, sanitize, compile, api, docs or long.
+# aarch64, sanitize, compile, api, docs, package, examples or long.
 
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -12,7 +12,6 @@ find_program(MODC_CLANG NAMES clang DOC "Second C compiler for tests of emitted 
 find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for tests of emitted code")
 find_program(MODC_QEMU NAMES qemu-aarch64 DOC "Runs what the cross compiler made")
 find_program(MODC_ARM NAMES arm-none-eabi-gcc DOC "Firmware compiler for tests of emitted code")
-find_program(MODC_QEMU_ARM NAMES qemu-arm DOC "Runs what the firmware compiler made")
 find_program(MODC_PYTHON NAMES python3 DOC "Python for tests of numbers; with torch for the label long")
 
 # Exits with 0 where this machine has what the compiler was told to use.
@@ -283,10 +282,54 @@ function(modc_api_tests)
     endif()
 endfunction()
 
-# The CMake files that modc writes, and a folder that compiles alone.
-function(modc_bundle_tests)
-    modc_test(bundle api tests/support/bundle.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/bundle)
-    set_property(TEST bundle PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+# modc as it is installed, away from where it was built: each folder of examples/ by the commands of its README.
+function(modc_package_tests)
+    set(installed ${CMAKE_CURRENT_BINARY_DIR}/installed)
+    modc_test(package_install package tests/support/install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${installed})
+    set_tests_properties(package_install PROPERTIES FIXTURES_SETUP installed)
+    find_program(MODC_NINJA NAMES ninja DOC "Second build tool for tests of the CMake package")
+    find_program(MODC_MESON NAMES meson DOC "Builds an example")
+    set(generators "Unix Makefiles")
+    if(MODC_NINJA)
+        list(APPEND generators Ninja)
+    endif()
+    foreach(generator ${generators})
+        modc_test("package_use_${generator}" package tests/support/use.sh ${CMAKE_COMMAND} ${installed}/modc
+                  "${CMAKE_CURRENT_BINARY_DIR}/use/${generator}") # a folder with a space in its name
+        set_tests_properties("package_use_${generator}" PROPERTIES FIXTURES_REQUIRED installed
+                             ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
+    endforeach()
+    modc_test(package_subproject package tests/support/subproject.sh ${CMAKE_COMMAND} $<TARGET_FILE:modc>
+              ${CMAKE_CURRENT_BINARY_DIR}/subproject)
+    set_tests_properties(package_subproject PROPERTIES PROCESSORS 2
+                         ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
+
+    # CMake takes the flags of releases from here: examples are built as their READMEs say, but soon and strictly.
+    set(quick ${CMAKE_CURRENT_BINARY_DIR}/quick.cmake)
+    list(JOIN MODC_WARNINGS " " c)
+    list(JOIN MODC_CXX_WARNINGS " " cxx)
+    file(CONFIGURE OUTPUT ${quick} CONTENT "
+set(CMAKE_C_FLAGS_RELEASE \"-O1 -Werror -Wconversion @c@\" CACHE STRING \"\")
+set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
+" @ONLY)
+    file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/examples/*/README.md)
+    foreach(page ${pages})
+        cmake_path(GET page PARENT_PATH folder)
+        cmake_path(GET folder FILENAME name)
+        file(GLOB cxx ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+        if(NOT MODC_PYTHON OR (cxx AND NOT MODC_CXX) OR
+           (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/meson.build AND NOT MODC_MESON))
+            continue()
+        endif()
+        list(POP_FRONT generators generator) # each in turn
+        list(APPEND generators ${generator})
+        modc_test(examples_${name} examples ${MODC_PYTHON} tests/support/docs.py ${installed}/modc/bin/modc
+                  ${CMAKE_CURRENT_BINARY_DIR}/examples/${name} ${page})
+        set_tests_properties(examples_${name} PROPERTIES FIXTURES_REQUIRED installed)
+        set_property(TEST examples_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}"
+                     "CFLAGS=-O1 -Werror -Wconversion ${c}" "CMAKE_GENERATOR=${generator}" "CMAKE_TOOLCHAIN_FILE=${quick}"
+                     "CMAKE_PREFIX_PATH=${installed}/modc" "PKG_CONFIG_PATH=${installed}/modc/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+    endforeach()
 endfunction()
 
 # modc_variant_tests(CASES...): vectors by the other compiler, for every width of vectors that the emitted text chooses
@@ -358,7 +401,7 @@ function(modc_firmware_tests)
     endforeach()
 endfunction()
 
-# What pages of docs/ show.
+# What pages of docs/ show; see modc_package_tests for those of examples/.
 function(modc_docs_tests)
     if(NOT MODC_PYTHON)
         return()
@@ -369,31 +412,6 @@ function(modc_docs_tests)
         modc_test(docs_${name} docs ${MODC_PYTHON} tests/support/docs.py $<TARGET_FILE:modc>
                   ${CMAKE_CURRENT_BINARY_DIR}/docs/${name} docs/${page})
     endforeach()
-endfunction()
-
-# modc_chip_test(CHIP "INPUTS INPUT EXPECTED NAME" SPEC OPTIONS...): an image for a chip, run where there is an emulator;
-# NAME is the expected tensor of a model with one output.
-function(modc_chip_test chip data spec)
-    if(NOT MODC_ARM)
-        return()
-    endif()
-    get_filename_component(name ${spec} NAME_WE)
-    modc_test(chip_${chip}_${name} compile tests/support/chip.sh $<TARGET_FILE:modc>
-              ${CMAKE_CURRENT_BINARY_DIR}/chip/${chip}_${name} ${chip} ${data} ${spec} ${ARGN})
-    set_property(TEST chip_${chip}_${name} PROPERTY ENVIRONMENT "CC=${MODC_ARM}")
-    if(MODC_QEMU_ARM)
-        set_property(TEST chip_${chip}_${name} APPEND PROPERTY ENVIRONMENT "RUNNER=${MODC_QEMU_ARM} -cpu max")
-    endif()
-endfunction()
-
-function(modc_chip_tests)
-    set(digits "specs/digits/test.safetensors images specs/digits/expect.safetensors")
-    modc_chip_test(stm32f411 "${digits} cnn" specs/digits/cnn.yaml
-                   --weights specs/digits/weights_cnn.safetensors --set batch=1)
-    modc_chip_test(nrf51822 "${digits} mlp" specs/digits/mlp.yaml
-                   --weights specs/digits/weights_mlp.safetensors --set batch=1)
-    modc_chip_test(stm32f103c8 "specs/cartpole/observations.safetensors observation specs/cartpole/expect.safetensors -"
-                   specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --set batch=1)
 endfunction()
 
 # Random specs against the PyTorch that is installed.

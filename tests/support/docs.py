@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the examples of pages in docs/: what a page shows is what happens.
+"""Runs the examples of pages in docs/ and in the READMEs of examples/: what a page shows is what happens.
 
     docs.py MODC WORK PAGE.md     from the root of the repository; WORK is a folder for what is made
 
-A page's blocks, in their order, in one folder that starts empty but for `specs` and `examples`:
+A page's blocks, in their order, in one folder that starts empty but for `specs` and `examples`, or, for a page
+examples/NAME/README.md, in a copy of that folder:
     ```yaml     a spec. A first line `# name.yaml` names the file that it becomes; others are spec.yaml. `modc check` takes
                 it, or says just what a block without a language right behind it shows.
     ```c        a file of that name, in the same way.
@@ -13,6 +14,7 @@ A block after the comment `<!-- not run -->` is for the eye alone.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,12 +46,18 @@ def same(shown, printed):
 class Page:
     def __init__(self, modc, work, page):
         self.modc, self.work, self.page, self.faults, self.examples = modc, work, page, 0, 0
-        work.mkdir(parents=True, exist_ok=True)
-        for old in work.iterdir():
-            if old.is_symlink() or old.is_file():
-                old.unlink()
-        for folder in ("specs", "examples"):
-            (work / folder).symlink_to(Path(folder).resolve())
+        if page.parent.parent.name == "examples":
+            shutil.rmtree(work, ignore_errors=True)
+            self.work = work / page.parent
+            shutil.copytree(page.parent, self.work, ignore=shutil.ignore_patterns("build"))
+            (work / "specs").symlink_to(Path("specs").resolve())
+        else:
+            work.mkdir(parents=True, exist_ok=True)
+            for old in work.iterdir():
+                if old.is_symlink() or old.is_file():
+                    old.unlink()
+            for folder in ("specs", "examples"):
+                (work / folder).symlink_to(Path(folder).resolve())
         self.environment = dict(os.environ, PATH=f"{modc.parent}:{os.environ['PATH']}", NO_COLOR="1")
 
     def fault(self, line, text):

@@ -1,0 +1,42 @@
+# What is installed, and where: the command, the runtime as a library, as headers and as sources, the packages for CMake
+# and pkg-config (both know their files relative to themselves), licence, documentation, examples.
+include(CMakePackageConfigHelpers)
+
+set(modc_include ${CMAKE_INSTALL_INCLUDEDIR}/modc)
+set(modc_runtime ${CMAKE_INSTALL_DATADIR}/modc/runtime)
+set(modc_package ${CMAKE_INSTALL_DATADIR}/cmake/modc) # of no architecture: the runtime is there as sources
+set(modc_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(TARGETS modc modc_runtime)
+install(DIRECTORY runtime/ DESTINATION ${modc_include} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN modc_main.c EXCLUDE)
+
+configure_package_config_file(cmake/modcConfig.cmake.in ${PROJECT_BINARY_DIR}/modcConfig.cmake
+                              INSTALL_DESTINATION ${modc_package} NO_CHECK_REQUIRED_COMPONENTS_MACRO
+                              PATH_VARS CMAKE_INSTALL_BINDIR modc_runtime modc_include)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/modcConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/modcConfig.cmake ${PROJECT_BINARY_DIR}/modcConfigVersion.cmake
+              cmake/ModcModel.cmake
+        DESTINATION ${modc_package})
+
+function(modc_pkgconfig)
+    set(directories bin ${CMAKE_INSTALL_BINDIR} include ${modc_include} lib ${CMAKE_INSTALL_LIBDIR} runtime ${modc_runtime})
+    set(here ${modc_pkgconfig})
+    cmake_path(ABSOLUTE_PATH here BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} NORMALIZE)
+    set(up ${CMAKE_INSTALL_PREFIX})
+    cmake_path(RELATIVE_PATH up BASE_DIRECTORY ${here})
+    while(directories)
+        list(POP_FRONT directories name directory)
+        set(${name}dir "\${prefix}")
+        cmake_path(APPEND ${name}dir ${directory}) # an absolute one stays as it is
+    endwhile()
+    configure_file(cmake/modc.pc.in ${PROJECT_BINARY_DIR}/modc.pc @ONLY)
+endfunction()
+
+modc_pkgconfig()
+install(FILES ${PROJECT_BINARY_DIR}/modc.pc DESTINATION ${modc_pkgconfig})
+
+install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc
+        PATTERN "*.py" EXCLUDE PATTERN build EXCLUDE)

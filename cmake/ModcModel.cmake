@@ -1,0 +1,113 @@
+# modc_add_model: a library out of a spec. Comes with find_package(modc), and with modc as a subdirectory.
+cmake_minimum_required(VERSION 3.20)
+
+# modc_add_runtime(SOURCES DIR HEADERS DIR): the target modc::runtime, which all models of a build share. It is compiled
+# where the models are, with the flags that they have: its structs depend on the user's macros, and machine, LTO and
+# sanitizers are the user's to choose. Position-independent, since models may be shared libraries.
+function(modc_add_runtime)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCES;HEADERS" "")
+    file(GLOB sources ${arg_SOURCES}/modc_*.c)
+    list(FILTER sources EXCLUDE REGEX "/modc_main\\.c$") # the driver of `modc run`
+    if(NOT UNIX)
+        list(FILTER sources EXCLUDE REGEX "/modc_host\\.c$") # firmware: no files, no malloc
+    endif()
+    get_property(shared GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
+    add_library(modc_runtime STATIC EXCLUDE_FROM_ALL ${sources})
+    add_library(modc::runtime ALIAS modc_runtime)
+    target_include_directories(modc_runtime PUBLIC $<BUILD_INTERFACE:${arg_HEADERS}>)
+    target_compile_features(modc_runtime PRIVATE c_std_99)
+    target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>)
+    set_target_properties(modc_runtime PROPERTIES POSITION_INDEPENDENT_CODE ${shared})
+endfunction()
+
+# modc_add_model(NAME SPEC FILE [WEIGHTS FILE] [MODEL NAME] [DTYPE TYPE] [SET NAME=VALUE...] [OPTIONS OPTION...]
+#                [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
+#
+# A library NAME with the model of a spec, whose header is NAME.h and whose functions are NAME_forward and the like,
+# whatever the spec calls the model (MODEL gives them another name than the library has). Who links it can include the
+# header. `modc generate` runs when the project is built: again when the spec, what it extends, the weights, the options
+# or modc itself change. FILEs are relative to the source directory.
+#
+#   SPEC      the spec, which may itself be made by the build
+#   WEIGHTS   safetensors: become part of the library
+#   DTYPE     what the model computes in
+#   SET       other values for constants of the spec, other maxima for its sizes
+#   OPTIONS   further options of `modc generate`
+#
+# The kind of library is BUILD_SHARED_LIBS's, if none is given. modc is the target modc::modc, or MODC_EXECUTABLE.
+function(modc_add_model name)
+    set(kinds STATIC SHARED MODULE OBJECT)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL" "SPEC;WEIGHTS;MODEL;DTYPE" "SET;OPTIONS")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "modc_add_model(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(arg_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "modc_add_model(${name}): ${arg_KEYWORDS_MISSING_VALUES} needs a value")
+    endif()
+    if(NOT arg_SPEC)
+        message(FATAL_ERROR "modc_add_model(${name}): there is no SPEC")
+    endif()
+    if(NOT TARGET modc::runtime)
+        message(FATAL_ERROR "modc_add_model(${name}): models are C: enable that language before find_package(modc)")
+    endif()
+    foreach(file SPEC WEIGHTS)
+        if(arg_${file})
+            cmake_path(ABSOLUTE_PATH arg_${file} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+            get_source_file_property(generated ${arg_${file}} GENERATED)
+            if(NOT generated AND NOT EXISTS ${arg_${file}})
+                message(FATAL_ERROR "modc_add_model(${name}): there is no ${arg_${file}}")
+            endif()
+        endif()
+    endforeach()
+    set(kind)
+    foreach(one ${kinds} EXCLUDE_FROM_ALL)
+        if(arg_${one})
+            list(APPEND kind ${one})
+        endif()
+    endforeach()
+    if(NOT arg_MODEL)
+        set(arg_MODEL ${name})
+    endif()
+
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/${name}.modc)
+    set(sources ${out}/${arg_MODEL}.c)
+    set(files ${sources} ${out}/${arg_MODEL}.h ${out}/${arg_MODEL}.cmake)
+    set(options ${arg_SPEC} --model ${arg_MODEL} -o ${out})
+    if(arg_WEIGHTS)
+        list(APPEND options --weights ${arg_WEIGHTS})
+        list(APPEND sources ${out}/${arg_MODEL}_weights.S)
+        list(APPEND files ${out}/${arg_MODEL}_weights.S ${out}/${arg_MODEL}_weights.bin)
+    endif()
+    if(arg_DTYPE)
+        list(APPEND options --dtype ${arg_DTYPE})
+    endif()
+    foreach(setting ${arg_SET})
+        list(APPEND options --set ${setting})
+    endforeach()
+    list(APPEND options ${arg_OPTIONS})
+
+    # What modc writes keeps its time where it does not change, so that nothing is compiled again for a comment in the
+    # spec: another file says when modc has run. It holds the options, which `make` does not compare by itself.
+    set(stamp ${out}/${arg_MODEL}.stamp)
+    file(GENERATE OUTPUT ${out}/options.txt CONTENT "modc ${modc_VERSION} ${options}\n")
+    cmake_path(RELATIVE_PATH arg_SPEC BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE shown)
+    add_custom_command(
+        OUTPUT ${stamp} BYPRODUCTS ${files} VERBATIM
+        COMMAND modc::modc generate ${options}
+        COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+        DEPENDS modc::modc ${out}/options.txt ${arg_SPEC} ${arg_WEIGHTS}
+        COMMENT "Compiling ${shown} to C: ${arg_MODEL}")
+    add_custom_target(${name}_modc DEPENDS ${stamp})
+
+    set_source_files_properties(${files} PROPERTIES GENERATED ON)
+    if(arg_WEIGHTS) # the C compiler assembles them: a function cannot enable the language ASM
+        set_source_files_properties(${out}/${arg_MODEL}_weights.S PROPERTIES
+            LANGUAGE C COMPILE_OPTIONS "-x;assembler-with-cpp")
+    endif()
+    add_library(${name} ${kind} ${sources})
+    add_dependencies(${name} ${name}_modc)
+    target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${out}>)
+    target_compile_features(${name} PRIVATE c_std_99)
+    target_link_libraries(${name} PUBLIC modc::runtime)
+    set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET default)
+endfunction()

@@ -38,7 +38,7 @@ for file in runtime/*.c; do # all but the driver of `modc run`, which has a main
 done
 printf '%s %s examples/demo.c ...\n' "$cc" "${cflags[*]}"
 "$cc" "${cflags[@]}" -Iruntime -I$out examples/demo.c $out/{cnn,mlp,policy}{,_weights}.o "${runtime[@]}" -o $out/demo -lm
-"$cc" "${cflags[@]}" -Iruntime -I$out examples/balance.c $out/policy{,_weights}.o "${runtime[@]}" -o $out/balance -lm
+"$cc" "${cflags[@]}" -Iruntime -I$out examples/balance/balance.c $out/policy{,_weights}.o "${runtime[@]}" -o $out/balance -lm
 
 say "against PyTorch's numbers"
 status=0

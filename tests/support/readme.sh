@@ -28,7 +28,7 @@ same() {
 block yaml 1 >"$work/spec"
 same specs/cartpole/policy.yaml "$work/spec" specs/cartpole/policy.yaml
 block c 1 >"$work/program"
-same examples/balance.c "$work/program" examples/balance.c
+same examples/balance/balance.c "$work/program" examples/balance/balance.c
 
 # What is printed is shown in the block right behind the command's.
 awk '!inside && /^```/ { inside = 1; shown = $0 == "```" && last == NR - 1; if ($0 == "```sh") n++; if (shown) print n; next }

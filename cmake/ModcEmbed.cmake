@@ -1,9 +1,9 @@
-# modc_embed(OUT): a C file with templates/ and runtime/ as text (generator/embedded.h).
+# modc_embed(OUT): a C file with templates/, runtime/ and the licence as text (generator/embedded.h).
 function(modc_embed out)
     file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          templates/*.c templates/*.cu templates/*.h templates/*.S templates/*.cmake)
     file(GLOB runtime CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} runtime/*.c runtime/*.h)
-    list(APPEND names ${runtime})
+    list(APPEND names ${runtime} LICENSE NOTICE)
     list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
 
     add_executable(modc_embed cmake/embed.c)
@@ -11,5 +11,5 @@ function(modc_embed out)
     modc_compile(modc_embed)
     add_custom_command(OUTPUT ${out} DEPENDS modc_embed ${paths} VERBATIM
                        COMMAND modc_embed ${out} ${PROJECT_SOURCE_DIR} ${names}
-                       COMMENT "Embedding templates and runtime")
+                       COMMENT "Embedding templates, runtime and licence")
 endfunction()

@@ -12,6 +12,7 @@ find_program(MODC_CLANG NAMES clang DOC "Second C compiler for tests of emitted 
 find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for tests of emitted code")
 find_program(MODC_QEMU NAMES qemu-aarch64 DOC "Runs what the cross compiler made")
 find_program(MODC_ARM NAMES arm-none-eabi-gcc DOC "Firmware compiler for tests of emitted code")
+find_program(MODC_QEMU_ARM NAMES qemu-arm DOC "Runs what the firmware compiler made")
 find_program(MODC_PYTHON NAMES python3 DOC "Python for tests of numbers; with torch for the label long")
 
 # Exits with 0 where this machine has what the compiler was told to use.
@@ -332,6 +333,12 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
     endforeach()
 endfunction()
 
+# The CMake files that modc writes, and a folder that compiles alone.
+function(modc_bundle_tests)
+    modc_test(bundle api tests/support/bundle.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/bundle)
+    set_property(TEST bundle PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endfunction()
+
 # modc_variant_tests(CASES...): vectors by the other compiler, for every width of vectors that the emitted text chooses
 # from and this machine has.
 function(modc_variant_tests)
@@ -412,6 +419,31 @@ function(modc_docs_tests)
         modc_test(docs_${name} docs ${MODC_PYTHON} tests/support/docs.py $<TARGET_FILE:modc>
                   ${CMAKE_CURRENT_BINARY_DIR}/docs/${name} docs/${page})
     endforeach()
+endfunction()
+
+# modc_chip_test(CHIP "INPUTS INPUT EXPECTED NAME" SPEC OPTIONS...): an image for a chip, run where there is an emulator;
+# NAME is the expected tensor of a model with one output.
+function(modc_chip_test chip data spec)
+    if(NOT MODC_ARM)
+        return()
+    endif()
+    get_filename_component(name ${spec} NAME_WE)
+    modc_test(chip_${chip}_${name} compile tests/support/chip.sh $<TARGET_FILE:modc>
+              ${CMAKE_CURRENT_BINARY_DIR}/chip/${chip}_${name} ${chip} ${data} ${spec} ${ARGN})
+    set_property(TEST chip_${chip}_${name} PROPERTY ENVIRONMENT "CC=${MODC_ARM}")
+    if(MODC_QEMU_ARM)
+        set_property(TEST chip_${chip}_${name} APPEND PROPERTY ENVIRONMENT "RUNNER=${MODC_QEMU_ARM} -cpu max")
+    endif()
+endfunction()
+
+function(modc_chip_tests)
+    set(digits "specs/digits/test.safetensors images specs/digits/expect.safetensors")
+    modc_chip_test(stm32f411 "${digits} cnn" specs/digits/cnn.yaml
+                   --weights specs/digits/weights_cnn.safetensors --set batch=1)
+    modc_chip_test(nrf51822 "${digits} mlp" specs/digits/mlp.yaml
+                   --weights specs/digits/weights_mlp.safetensors --set batch=1)
+    modc_chip_test(stm32f103c8 "specs/cartpole/observations.safetensors observation specs/cartpole/expect.safetensors -"
+                   specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --set batch=1)
 endfunction()
 
 # Random specs against the PyTorch that is installed.

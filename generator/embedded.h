@@ -1,4 +1,4 @@
-/* embedded.h - templates/ and runtime/ as text inside modc, so that the program needs no files of its own. The build
+/* embedded.h - templates/, runtime/ and the licence as text inside modc, so that the program needs no files of its own. The build
  * writes the table (cmake/embed.c). */
 #ifndef MODC_EMBEDDED_H
 #define MODC_EMBEDDED_H

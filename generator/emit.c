@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "emit_names.h"
+#include "bundle.h"
 #include "kernel.h"
 #include "options.h"
 #include "pass.h"
@@ -1431,12 +1432,6 @@ struct output_file *emit_files(struct cx *cx, const struct plan *plan, const str
         add_text(&e, &files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
         add_file(&e, &files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), weights->bytes, weights->length);
     }
-    add_text(&e, &files, count, arena_format(&cx->arena, "%s.cmake", e.m),
-             arena_format(&cx->arena,
-                          "# %s.cmake - written by modc. include() it; MODC_RUNTIME is the folder of modc.h.\n"
-                          "%sadd_library(%s STATIC ${CMAKE_CURRENT_LIST_DIR}/%s.c%s)\n"
-                          "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_LIST_DIR} ${MODC_RUNTIME})\n",
-                          e.m, weights ? "enable_language(ASM)\n" : "", e.m, e.m,
-                          weights ? arena_format(&cx->arena, " ${CMAKE_CURRENT_LIST_DIR}/%s_weights.S", e.m) : "", e.m));
+    add_text(&e, &files, count, arena_format(&cx->arena, "%s.cmake", e.m), bundle_cmake(cx, e.m, weights != NULL));
     return files;
 }

@@ -16,6 +16,11 @@ const struct command_row command_rows[COMMAND_COUNT] = {
     [COMMAND_CHECK] = {"check", "SPEC", "everything but writing", NULL},
     [COMMAND_SUMMARY] = {"summary", "SPEC", "table: module, output shape, parameters, MACs, RAM, flash",
                          "All numbers hold at the maxima of the sizes."},
+    [COMMAND_DIFF] = {"diff", "OLD NEW", "what changes: modules, keys, shapes, memory, MACs",
+                      "Compares two specs as far as their plans and says whether files of OLD still load into\n"
+                      "NEW. The last line fits a commit message. Either may be '-', as in\n"
+                      "  git show HEAD:policy.yaml | modc diff - policy.yaml\n"
+                      "The exit status is 0 whether or not they differ."},
     [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers that a spec can name, or all about one", NULL},
     [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
     [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
@@ -26,8 +31,9 @@ enum {
     RUN = 1 << COMMAND_RUN,
     CHECK = 1 << COMMAND_CHECK,
     SUMMARY = 1 << COMMAND_SUMMARY,
+    DIFF = 1 << COMMAND_DIFF,
     LAYERS = 1 << COMMAND_LAYERS,
-    ON_SPEC = GENERATE | RUN | CHECK | SUMMARY,
+    ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
     ALL = ON_SPEC | LAYERS | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
 };
 
@@ -59,6 +65,9 @@ const struct option_row option_rows[] = {
     {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 
+    {"--format", "text|json|markdown", DIFF, OPTION_CHOICE, FIELD(format), "json is described in docs/diff.md"},
+    {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},
+
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},
     {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype), "compute in this type, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
@@ -66,10 +75,12 @@ const struct option_row option_rows[] = {
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
      "for this chip, if it fits; 'modc help targets' lists them"},
     {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
-    {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain), "print what was chosen for each module, and why"},
+    {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain),
+     "print what was chosen for each module, and why"},
     {"--dump", "ROOM", GENERATE | CHECK, OPTION_DUMP, FIELD(dump),
      "print spec, module, graph (after every pass) or plan; with .json as JSON"},
-    {"--validate", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(validate), "let Clang read what was emitted before it is written"},
+    {"--validate", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(validate),
+     "let Clang read what was emitted before it is written"},
     {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 

@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "bundle.h"
 #include "catalogue.h"
+#include "diff.h"
 #include "emit.h"
 #include "help.h"
 #include "memory.h"
@@ -76,7 +77,7 @@ static void dump_graph(void *data, const char *pass, struct program *program)
 
 /* ---- the compiler ----------------------------------------------------------------------------------------- */
 
-static int write_files(struct cx *cx, struct output_file *files, int count)
+static int write_files(struct cx *cx, struct output_file *files, int count, const char *model)
 {
     const struct options *options = cx->options;
     const char *error = NULL;
@@ -87,8 +88,13 @@ static int write_files(struct cx *cx, struct output_file *files, int count)
         if (status != EXIT_DONE)
             return status;
     }
+    if (options->bundle && options->out_dir && bundle_would_replace(cx, options->out_dir)) {
+        diag_error(cx, nowhere, "'%s' has a CMakeLists.txt that is not modc's", options->out_dir);
+        diag_hint(cx, "--bundle makes a folder that compiles alone: let -o name one of its own");
+        return EXIT_FILE;
+    }
     if (options->bundle)
-        files = bundle_runtime(cx, files, &count, false);
+        files = bundle_folder(cx, files, &count, model);
     if (options->out_dir && !output_write(cx, options->out_dir, files, count, &error)) {
         diag_error(cx, nowhere, "%s", error);
         return EXIT_FILE;
@@ -96,41 +102,60 @@ static int write_files(struct cx *cx, struct output_file *files, int count)
     return EXIT_DONE;
 }
 
+/* A spec up to its plan. NULL after faults, with the exit status in *status. */
+static struct plan *make_plan(struct cx *cx, const char *path, struct dump *dump, int *status)
+{
+    const char *error = NULL;
+    const struct source *source = source_read(cx, path, SPEC_MAX_BYTES, &error);
+
+    *status = EXIT_FILE;
+    if (!source) {
+        diag_error(cx, nowhere, "%s", error);
+        return NULL;
+    }
+
+    struct spec *spec = spec_read(cx, source);
+    *status = EXIT_COMMAND_LINE;
+    if (!settings_apply(cx, spec))
+        return NULL;
+    if (dump_wants(dump, cx, "spec"))
+        spec_dump(dump->out, spec, dump->json);
+
+    struct module_tree *tree = module_build(cx, spec);
+    if (dump_wants(dump, cx, "module"))
+        module_dump(dump->out, tree, dump->json);
+
+    struct program *program = graph_lower(cx, tree);
+    *status = spec->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
+    if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
+        return NULL;
+
+    dump_graph(dump, "lower", program);
+    pass_run(cx, program, dump_graph, dump);
+    if (dump->graphs > 0 && dump->json)
+        text_add(dump->out, "]\n");
+
+    struct plan *plan = plan_make(cx, program);
+    if (plan && dump_wants(dump, cx, "plan"))
+        plan_dump(dump->out, plan, dump->json);
+    return plan;
+}
+
 /* All that takes a SPEC. Text for stdout goes to `out`; returns the exit status. */
-static int compile(struct cx *cx, const struct source *source, struct text *out)
+static int compile(struct cx *cx, struct text *out)
 {
     const struct options *options = cx->options;
     struct dump dump = dump_new(options, out);
     struct embedded_weights *weights = NULL;
     struct output_file *files;
-    int count = 0, status = EXIT_DONE;
+    int count = 0, status;
 
-    struct spec *spec = spec_read(cx, source);
-    if (!settings_apply(cx, spec))
-        return EXIT_COMMAND_LINE;
-    if (dump_wants(&dump, cx, "spec"))
-        spec_dump(out, spec, dump.json);
-
-    struct module_tree *tree = module_build(cx, spec);
-    if (dump_wants(&dump, cx, "module"))
-        module_dump(out, tree, dump.json);
-
-    struct program *program = graph_lower(cx, tree);
-    if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
-        return spec->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
-
-    dump_graph(&dump, "lower", program);
-    pass_run(cx, program, dump_graph, &dump);
-    if (dump.graphs > 0 && dump.json)
-        text_add(out, "]\n");
-
-    struct plan *plan = plan_make(cx, program);
+    struct plan *plan = make_plan(cx, options->argument, &dump, &status);
     if (!plan)
-        return EXIT_SPEC;
-    if (dump_wants(&dump, cx, "plan"))
-        plan_dump(out, plan, dump.json);
+        return status;
     if (options->explain)
         plan_explain(out, plan);
+    status = EXIT_DONE;
     if (options->weights)
         weights = weights_embed(cx, plan, options->weights, &status);
     if (status != EXIT_DONE)
@@ -149,18 +174,33 @@ static int compile(struct cx *cx, const struct source *source, struct text *out)
     files = emit_files(cx, plan, weights, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plan, files, count);
-    return write_files(cx, files, count);
+    return write_files(cx, files, count, plan->model);
 }
 
-static int compile_file(struct cx *cx, struct text *out)
+/* Two compilations, each with a cx of its own: faults of one do not stop the other. */
+static int compare(struct cx *cx, struct text *out)
 {
-    const char *error = NULL;
-    const struct source *source = source_read(cx, cx->options->argument, SPEC_MAX_BYTES, &error);
+    const struct options *options = cx->options;
+    const char *const paths[2] = {options->argument, options->second};
+    struct cx sides[2] = {{.options = options}, {.options = options}};
+    struct dump none = {0};
+    struct plan *plans[2];
+    int status[2];
 
-    if (source)
-        return compile(cx, source, out);
-    diag_error(cx, nowhere, "%s", error);
-    return EXIT_FILE;
+    for (int i = 0; i < 2; i++)
+        plans[i] = make_plan(&sides[i], paths[i], &none, &status[i]);
+    if (plans[0] && plans[1]) {
+        const struct diff *diff =
+            diff_make(cx, summary_make(&sides[0], plans[0]), summary_make(&sides[1], plans[1]), paths);
+
+        diff_print(out, diff, options->format);
+        status[0] = options->exit_code && diff->differs ? EXIT_DIFFER : EXIT_DONE;
+    }
+    for (int i = 0; i < 2; i++) {
+        diag_print(&sides[i], stderr, options->diagnostics);
+        arena_free(&sides[i].arena);
+    }
+    return plans[0] ? status[plans[1] ? 0 : 1] : status[0];
 }
 
 /* ---- the other commands ----------------------------------------------------------------------------------- */
@@ -200,8 +240,10 @@ static int run_command(struct cx *cx, struct text *out)
         else if (!catalogue_print_one(cx, out, cx->options->argument))
             return EXIT_COMMAND_LINE;
         return EXIT_DONE;
+    case COMMAND_DIFF:
+        return compare(cx, out);
     default:
-        return compile_file(cx, out);
+        return compile(cx, out);
     }
 }
 

@@ -321,13 +321,19 @@ static bool take_argument(struct reader *r, const char *word)
         diag_error(r->cx, nowhere, "modc %s takes no argument, found '%s'", row->name, word);
         return wrong(r);
     }
-    if (r->options->argument) {
-        diag_error(r->cx, nowhere, "modc %s takes one %s, found '%s' and '%s'", row->name, row->argument,
-                   r->options->argument, word);
+    if (!r->options->argument) {
+        r->options->argument = word;
+    } else if (strchr(row->argument, ' ') && !r->options->second) {
+        r->options->second = word;
+    } else {
+        if (r->options->second)
+            diag_error(r->cx, nowhere, "modc %s takes %s, found '%s' too", row->name, row->argument, word);
+        else
+            diag_error(r->cx, nowhere, "modc %s takes one %s, found '%s' and '%s'", row->name, row->argument,
+                       r->options->argument, word);
         hint_help(r);
         return wrong(r);
     }
-    r->options->argument = word;
     return true;
 }
 
@@ -372,10 +378,6 @@ static bool take_command(struct reader *r)
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         word = "help";
     row = command_find(word);
-    if (!row && strcmp(word, "diff") == 0) {
-        diag_error(r->cx, nowhere, "modc diff is not supported yet by this version of modc");
-        return wrong(r);
-    }
     if (!row) {
         const char *const *names;
         int count;
@@ -435,7 +437,11 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         return false;
     }
     row = &command_rows[options->command];
-    if (row->argument && row->argument[0] != '[' && !options->argument)
+    if (options->command == COMMAND_DIFF && !options->second)
+        diag_error(cx, nowhere, "modc diff needs two specs, OLD and NEW");
+    else if (options->second && strcmp(options->argument, "-") == 0 && strcmp(options->second, "-") == 0)
+        diag_error(cx, nowhere, "standard input is one spec: only one of OLD and NEW can be '-'");
+    else if (row->argument && row->argument[0] != '[' && !options->argument)
         diag_error(cx, nowhere, "modc %s needs a %s", row->name, row->argument);
     else if (options->command == COMMAND_GENERATE && !options->out_dir && !options->dump && !options->explain)
         diag_error(cx, nowhere, "modc generate needs -o DIR, where the files go");

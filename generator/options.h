@@ -7,8 +7,8 @@
 #include "base/diag.h"
 
 enum command {
-    COMMAND_GENERATE, COMMAND_RUN, COMMAND_CHECK, COMMAND_SUMMARY, COMMAND_LAYERS, COMMAND_HELP, COMMAND_VERSION,
-    COMMAND_COUNT
+    COMMAND_GENERATE, COMMAND_RUN, COMMAND_CHECK, COMMAND_SUMMARY, COMMAND_DIFF, COMMAND_LAYERS, COMMAND_HELP,
+    COMMAND_VERSION, COMMAND_COUNT
 };
 
 /* Exit statuses (design 3). */
@@ -31,11 +31,14 @@ struct target;
 struct options {
     enum command command;
     const char *argument; /* SPEC, or the NAME of layers and help; NULL: none */
+    const char *second;   /* NEW of diff */
     const char *out_dir;  /* -o */
     const char *weights;  /* generate, check, summary: to be embedded */
     const char *dump;     /* room, with .json */
     bool explain, validate, bundle, line_numbers;
     enum diag_style diagnostics;
+    const char *format; /* diff: text, json, markdown; NULL: text */
+    bool exit_code;     /* diff */
     const char *color; /* auto, always, never; NULL: auto */
     struct setting *settings;
     int setting_count;

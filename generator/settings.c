@@ -39,7 +39,7 @@ static bool set_one(struct cx *cx, struct spec *spec, const struct setting *sett
         ARENA_PUSH(&cx->arena, names, count, spec->sizes[i].name);
     }
     if (!slot) {
-        diag_error(cx, nowhere, "--set: %s has no constant and no size '%s'", spec->model, setting->name);
+        diag_error(cx, nowhere, "--set: %s has no constant and no size '%s'", spec->source->name, setting->name);
         diag_hint_nearest(cx, setting->name, names, count);
         return false;
     }

@@ -106,7 +106,10 @@ static void test_faults(void **state)
     } cases[] = {
         {"", "a command is missing", "modc help", EXIT_COMMAND_LINE},
         {"generte a", "there is no command 'generte'", "did you mean 'generate'?", EXIT_COMMAND_LINE},
-        {"diff a b", "not supported yet", "", EXIT_COMMAND_LINE},
+        {"diff a", "needs two specs, OLD and NEW", "modc help diff", EXIT_COMMAND_LINE},
+        {"diff a b c", "takes OLD NEW, found 'c' too", "modc help diff", EXIT_COMMAND_LINE},
+        {"diff - -", "only one of OLD and NEW", "", EXIT_COMMAND_LINE},
+        {"diff a b --format=yaml", "--format cannot be 'yaml'", "text, json or markdown", EXIT_COMMAND_LINE},
         {"generate a", "needs -o DIR", "modc help generate", EXIT_COMMAND_LINE},
         {"check", "modc check needs a SPEC", "modc help check", EXIT_COMMAND_LINE},
         {"check a b", "takes one SPEC, found 'a' and 'b'", "", EXIT_COMMAND_LINE},

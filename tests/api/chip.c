@@ -1,0 +1,79 @@
+/* chip.c - firmware for a chip: a model with embedded weights, linked into the chip's RAM and flash (chip.sh), whose
+ * outputs are PyTorch's. The emulator that runs it has no chip around the processor but Linux, which takes its status. */
+#include HEADER
+
+#define JOINED(a, b) a##b
+#define JOIN(a, b) JOINED(a, b)
+
+extern const char inputs[], inputs_end[], expected[], expected_end[];
+void start(void);
+
+static struct JOIN(MODEL, _params) params;
+static struct MODEL net;
+static MODC_ALIGNED char workspace[JOIN(CAPITALS, _WORKSPACE_BYTES)];
+static float results[2][16];
+
+static const float *rows_of(const char *begin, const char *end, const char *name, int *rows, int *columns)
+{
+    struct modc_reader reader;
+    struct modc_item item;
+
+    if (modc_reader_open(&reader, begin, (size_t)(end - begin), NULL) != MODC_OK ||
+        !modc_reader_find(&reader, name, &item) || item.dtype != MODC_FLOAT32 || item.ndim < 2)
+        return NULL;
+    *rows = (int)item.dims[0];
+    *columns = (int)(item.bytes / 4 / item.dims[0]);
+    return item.data;
+}
+
+static bool is_close(const float *found, const float *wanted, int count, float largest)
+{
+    for (int i = 0; i < count; i++) {
+        float error = found[i] > wanted[i] ? found[i] - wanted[i] : wanted[i] - found[i];
+
+        if (!(error <= 1e-5f * largest))
+            return false;
+    }
+    return true;
+}
+
+static int run(void)
+{
+    const struct modc_entry *entry = &JOIN(MODEL, _model).entries[0];
+    int rows, columns, wanted_rows, wanted_columns, sizes[] = {1};
+    const float *x = rows_of(inputs, inputs_end, INPUT, &rows, &columns);
+
+    if (x == NULL || JOIN(MODEL, _bind_embedded)(&params) != MODC_OK ||
+        JOIN(MODEL, _init)(&net, &params, workspace, sizeof workspace) != MODC_OK)
+        return 1;
+    for (int row = 0; row < rows; row++) {
+        const void *in[] = {x + row * columns};
+        void *out[] = {results[0], results[1]};
+
+        if (entry->call(&net.base, sizes, in, out) != MODC_OK)
+            return 2;
+        for (int i = 0; i < entry->output_count; i++) {
+            const char *name = entry->output_count == 1 ? EXPECT : entry->outputs[i].name;
+            const float *wanted = rows_of(expected, expected_end, name, &wanted_rows, &wanted_columns);
+            float largest = 0;
+
+            if (wanted == NULL || wanted_rows != rows)
+                return 3;
+            for (int k = 0; k < rows * wanted_columns; k++)
+                largest = wanted[k] > largest ? wanted[k] : -wanted[k] > largest ? -wanted[k] : largest;
+            if (!is_close(results[i], wanted + row * wanted_columns, wanted_columns, largest))
+                return 4;
+        }
+    }
+    return 0;
+}
+
+void start(void)
+{
+    register int number __asm__("r7") = 1; /* exit */
+    register int status __asm__("r0") = run();
+
+    __asm__ volatile("svc 0" : : "r"(number), "r"(status));
+    for (;;)
+        continue;
+}

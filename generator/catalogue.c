@@ -1,29 +1,141 @@
-/* catalogue.c - `modc layers`; see catalogue.h. */
+/* catalogue.c - what a spec can name; see catalogue.h. */
 #include "catalogue.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "layers.h"
+#include "pytorch.h"
 
-enum { COLUMN = 16 };
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
-static void print_line(struct text *text, const char *name, const char *what)
+/* ---- signatures ------------------------------------------------------------------------------------------- */
+
+static const char *layer_signature(struct cx *cx, const struct layer_row *row)
 {
-    text_printf(text, "  %-*s %s\n", COLUMN, name, what ? what : "");
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "%s(", row->name);
+    if (row->container != LAYER_PLAIN)
+        text_add(&text, "...");
+    for (int i = 0; i < COUNT(row->args) && row->args[i].name; i++)
+        text_printf(&text, "%s%s%s%s", i ? ", " : "", row->args[i].name, row->args[i].value ? "=" : "",
+                    row->args[i].value ? row->args[i].value : "");
+    text_add(&text, ")");
+    return text.data;
 }
 
-void catalogue_print(struct text *text)
+/* "negative_slope=0.01" behind the tensors: what the class takes. */
+static const char *number_args(const struct elementwise_row *line)
 {
-    text_add(text, "'modc layers NAME' shows arguments, parameters and initialisation of one.\n");
-    for (int i = 0; layer_families[i]; i++) {
-        text_printf(text, "\n%s\n", layer_family_names[i]);
-        for (const struct layer_row *row = layer_families[i]; row->name; row++)
-            print_line(text, row->name, row->doc);
+    const char *args = line->args;
+
+    for (int i = 0; i < line->tensors && args; i++) {
+        args = strchr(args, ',');
+        args = args ? args + 1 + strspn(args + 1, " ") : NULL;
     }
-    text_add(text, "\nelementwise functions\n");
-    for (int i = 0; i < elementwise_row_count; i++)
-        if (elementwise_rows[i].module)
-            print_line(text, elementwise_rows[i].module, elementwise_rows[i].forward);
+    return args ? args : "";
+}
+
+static const char *module_signature(struct cx *cx, const struct elementwise_row *line)
+{
+    const char *args = number_args(line);
+    bool inplace = (line->flags & ELEMENTWISE_INPLACE) != 0;
+
+    return arena_format(&cx->arena, "%s(%s%s%s)", line->module, args, args[0] && inplace ? ", " : "",
+                        inplace ? "inplace=False" : "");
+}
+
+static const char *function_name(struct cx *cx, const struct function_row *row)
+{
+    return arena_copy(&cx->arena, row->signature, strcspn(row->signature, "("));
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------- */
+
+const struct catalogue_entry *catalogue_layers(struct cx *cx, int *count)
+{
+    struct catalogue_entry *list = NULL;
+
+    *count = 0;
+    for (int i = 0; layer_families[i]; i++)
+        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+            ARENA_PUSH(&cx->arena, list, *count,
+                       ((struct catalogue_entry){layer_family_names[i], row->name, layer_signature(cx, row),
+                                                 row->doc ? row->doc : ""}));
+    for (int i = 0; i < elementwise_row_count; i++) {
+        const struct elementwise_row *line = &elementwise_rows[i];
+
+        if (line->module)
+            ARENA_PUSH(
+                &cx->arena, list, *count,
+                ((struct catalogue_entry){"elementwise", line->module, module_signature(cx, line), line->forward}));
+    }
+    return list;
+}
+
+const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
+{
+    const unsigned visible = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD;
+    struct catalogue_entry *list = NULL;
+
+    *count = 0;
+    for (int i = 0; i < function_row_count; i++) {
+        const struct function_row *row = &function_rows[i];
+
+        if (row->flags & visible)
+            ARENA_PUSH(&cx->arena, list, *count,
+                       ((struct catalogue_entry){"functions", function_name(cx, row), row->signature, ""}));
+    }
+    for (int i = 0; i < elementwise_row_count; i++) {
+        const struct elementwise_row *line = &elementwise_rows[i];
+
+        if ((function_flags(line) & visible) && !function_find(line->name, visible))
+            ARENA_PUSH(
+                &cx->arena, list, *count,
+                ((struct catalogue_entry){"elementwise functions", line->name,
+                                          arena_format(&cx->arena, "%s(%s)", line->name, line->args), line->forward}));
+    }
+    return list;
+}
+
+static void print_list(struct text *text, const struct catalogue_entry *list, int count, bool functions)
+{
+    int column = 0;
+
+    for (int i = 0; i < count; i++) {
+        const char *head = functions ? list[i].signature : list[i].name;
+        int length = (int)strlen(head);
+
+        if (i == 0 || strcmp(list[i].family, list[i - 1].family) != 0) {
+            text_add(text, "\n");
+            text_styled(text, STYLE_BOLD, list[i].family);
+            text_add(text, "\n");
+            column = 0;
+            for (int k = i; k < count && strcmp(list[k].family, list[i].family) == 0; k++) {
+                int other = (int)strlen(functions ? list[k].signature : list[k].name);
+
+                column = other > column && other <= 40 ? other : column;
+            }
+        }
+        text_printf(text, "  %s", head);
+        if (list[i].doc[0])
+            text_printf(text, "%*s  %s", length < column ? column - length : 0, "", list[i].doc);
+        text_add(text, "\n");
+    }
+}
+
+void catalogue_print(struct cx *cx, struct text *text)
+{
+    int count;
+    const struct catalogue_entry *list = catalogue_layers(cx, &count);
+
+    text_add(text,
+             "'modc layers NAME' shows a layer's arguments, parameters and initialisation, or where a function is\n"
+             "found and what it does.\n");
+    print_list(text, list, count, false);
+    list = catalogue_functions(cx, &count);
+    print_list(text, list, count, true);
 }
 
 /* ---- one -------------------------------------------------------------------------------------------------- */
@@ -52,67 +164,158 @@ static void print_tensors(struct text *text, const char *title, const struct lay
     }
 }
 
-#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
-
-static void print_row(struct text *text, const struct layer_row *row)
+/* A body of the tables, indented; further lines by `more`. */
+static void print_body(struct text *text, const char *body, int more)
 {
-    text_printf(text, "%s(", row->name);
-    if (row->container != LAYER_PLAIN)
-        text_add(text, "...");
-    for (int i = 0; i < COUNT(row->args) && row->args[i].name; i++)
-        text_printf(text, "%s%s%s%s", i ? ", " : "", row->args[i].name, row->args[i].value ? "=" : "",
-                    row->args[i].value ? row->args[i].value : "");
-    text_printf(text, ")\n\n%s\n", row->doc ? row->doc : "");
+    text_add(text, "\n  ");
+    for (const char *c = body; *c; c++) {
+        text_add_bytes(text, c, 1);
+        if (*c == '\n')
+            text_printf(text, "%*s", 2 + more, "");
+    }
+    text_add(text, "\n");
+}
+
+static void print_head(struct text *text, const char *signature)
+{
+    text_styled(text, STYLE_BOLD, signature);
+    text_add(text, "\n\n");
+}
+
+static void print_layer(struct cx *cx, struct text *text, const struct layer_row *row)
+{
+    print_head(text, layer_signature(cx, row));
+    text_printf(text, "%s\n", row->doc ? row->doc : "");
     print_tensors(text, "parameters", row->params, COUNT(row->params));
     print_tensors(text, "buffers", row->buffers, COUNT(row->buffers));
-    if (row->forward) {
-        text_add(text, "\n  ");
-        for (const char *c = row->forward; *c; c++)
-            text_printf(text, *c == '\n' ? "\n      " : "%c", *c);
-        text_add(text, "\n");
+    if (row->forward)
+        print_body(text, row->forward, 4);
+}
+
+static void print_module_line(struct cx *cx, struct text *text, const struct elementwise_row *line)
+{
+    print_head(text, module_signature(cx, line));
+    text_printf(text, "elementwise: %s\n", line->forward);
+}
+
+/* "found as torch.softmax, F.softmax and x.softmax(...)" */
+static void print_places(struct text *text, const char *name, unsigned flags)
+{
+    static const struct {
+        unsigned flag;
+        const char *before, *behind;
+    } places[] = {{FUNCTION_TORCH, "torch.", ""},
+                  {FUNCTION_FUNCTIONAL, "torch.nn.functional.", ""},
+                  {FUNCTION_METHOD, "x.", "()"}};
+    int count = 0, at = 0;
+
+    for (int i = 0; i < COUNT(places); i++)
+        count += (flags & places[i].flag) != 0;
+    for (int i = 0; i < COUNT(places); i++) {
+        if (!(flags & places[i].flag))
+            continue;
+        text_printf(text, "%s%s%s%s",
+                    at == 0           ? "found as "
+                    : at == count - 1 ? " and "
+                                      : ", ",
+                    places[i].before, name, places[i].behind);
+        at++;
+    }
+    text_add(text, flags & FUNCTION_METHOD ? " of a tensor x\n" : "\n");
+}
+
+static void print_function(struct cx *cx, struct text *text, const struct function_row *row)
+{
+    print_head(text, row->signature);
+    print_places(text, function_name(cx, row), row->flags);
+    if (row->body)
+        print_body(text, row->body, 0);
+}
+
+static void print_line(struct cx *cx, struct text *text, const struct elementwise_row *line)
+{
+    print_head(text, arena_format(&cx->arena, "%s(%s)", line->name, line->args));
+    print_places(text, line->name, function_flags(line));
+    text_printf(text, "\nelementwise: %s\n", line->forward);
+}
+
+/* Without the name space that PyTorch's users write before it. */
+static const char *bare_name(const char *name)
+{
+    static const char *const spaces[] = {
+        "torch.nn.functional.", "torch.nn.", "torch.Tensor.", "torch.", "nn.functional.", "nn.", "F.", "Tensor.", "x."};
+
+    for (int i = 0; i < COUNT(spaces); i++)
+        if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
+            return name + strlen(spaces[i]);
+    return name;
+}
+
+static void unknown_name(struct cx *cx, const char *name, const char *bare)
+{
+    const char **known = NULL;
+    int known_count = 0, layers, functions;
+    const struct catalogue_entry *list = catalogue_layers(cx, &layers);
+    const struct catalogue_entry *others = catalogue_functions(cx, &functions);
+
+    if (pytorch_has(PYTORCH_MODULE | PYTORCH_FUNCTIONAL | PYTORCH_TORCH | PYTORCH_METHOD, bare)) {
+        diag_error(cx, (struct loc){0}, "%s is not supported yet by this version of modc", bare);
+        diag_hint(cx, "'modc layers' lists what there is");
+        return;
+    }
+    for (int i = 0; i < layers; i++)
+        ARENA_PUSH(&cx->arena, known, known_count, list[i].name);
+    for (int i = 0; i < functions; i++)
+        ARENA_PUSH(&cx->arena, known, known_count, others[i].name);
+    diag_error(cx, (struct loc){0}, "there is no layer or function '%s'", name);
+    diag_hint_nearest(cx, bare, known, known_count);
+    diag_hint(cx, "'modc layers' lists what there is");
+}
+
+/* LeakyReLU and leaky_relu. */
+static bool same_letters(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "_");
+        b += strspn(b, "_");
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+            return false;
+        if (!*a)
+            return true;
     }
 }
 
-/* "input, negative_slope=0.01" behind the tensors: what the class takes. */
-static const char *number_args(const struct elementwise_row *row)
+/* A layer has a function beside it, and the reverse. */
+static void print_other(struct cx *cx, struct text *text, const char *name)
 {
-    const char *args = row->args;
+    for (int functions = 0; functions < 2; functions++) {
+        int count;
+        const struct catalogue_entry *list = functions ? catalogue_functions(cx, &count) : catalogue_layers(cx, &count);
 
-    for (int i = 0; i < row->tensors && args; i++) {
-        args = strchr(args, ',');
-        args = args ? args + 1 + strspn(args + 1, " ") : NULL;
+        for (int i = 0; i < count; i++)
+            if (strcmp(list[i].name, name) != 0 && same_letters(list[i].name, name))
+                text_printf(text, "\nsee also the %s %s\n", functions ? "function" : "layer", list[i].signature);
     }
-    return args ? args : "";
-}
-
-static void print_line_of_table(struct text *text, const struct elementwise_row *row)
-{
-    const char *args = number_args(row);
-    bool inplace = (row->flags & ELEMENTWISE_INPLACE) != 0;
-
-    text_printf(text, "%s(%s%s%s)\n\n", row->module, args, args[0] && inplace ? ", " : "",
-                inplace ? "inplace=False" : "");
-    text_printf(text, "elementwise: %s\n", row->forward);
 }
 
 bool catalogue_print_one(struct cx *cx, struct text *text, const char *name)
 {
-    const char *bare = strncmp(name, "torch.nn.", 9) == 0 ? name + 9 : strncmp(name, "nn.", 3) == 0 ? name + 3 : name;
+    const char *bare = bare_name(name);
     const struct layer_row *row = layer_find(bare);
-    const struct elementwise_row *line = row ? NULL : elementwise_module(bare);
-    const char *const *names;
-    int count;
+    const struct elementwise_row *module = elementwise_module(bare), *line = elementwise_find(bare);
+    const struct function_row *function = function_find(bare, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD);
 
-    if (row) {
-        print_row(text, row);
-    } else if (line) {
-        print_line_of_table(text, line);
-    } else {
-        diag_error(cx, (struct loc){0}, "there is no layer '%s'", name);
-        names = layer_names(cx, &count);
-        diag_hint_nearest(cx, bare, names, count);
-        diag_hint(cx, "'modc layers' lists them");
-        return false;
-    }
-    return true;
+    if (row)
+        print_layer(cx, text, row);
+    else if (module)
+        print_module_line(cx, text, module);
+    else if (function)
+        print_function(cx, text, function);
+    else if (line && !(line->flags & ELEMENTWISE_HIDDEN))
+        print_line(cx, text, line);
+    else
+        unknown_name(cx, name, bare);
+    if (diag_errors(cx) == 0)
+        print_other(cx, text, bare);
+    return diag_errors(cx) == 0;
 }

@@ -1,13 +1,24 @@
-/* catalogue.h - `modc layers`: the layers that a spec can name, from the tables that the compiler uses. */
+/* catalogue.h - what a spec can name, layers and functions, from the tables that the compiler uses: for `modc layers`, the
+ * schema and shells. */
 #ifndef MODC_CATALOGUE_H
 #define MODC_CATALOGUE_H
 
 #include "base/text.h"
 
-/* All of them, by family. */
-void catalogue_print(struct text *text);
+struct catalogue_entry {
+    const char *family;    /* "convolution"; equal ones follow each other */
+    const char *name;      /* "Conv2d", "softmax" */
+    const char *signature; /* "Linear(in_features, out_features, bias=True)" */
+    const char *doc;       /* one line; a formula where the table has no other */
+};
 
-/* One of them. False after a fault that was said: there is no such layer. */
+const struct catalogue_entry *catalogue_layers(struct cx *cx, int *count);
+const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count);
+
+/* All of them, by family. */
+void catalogue_print(struct cx *cx, struct text *text);
+
+/* What has that name, which may be written as in PyTorch: nn.Linear, F.relu. False after a fault that was said. */
 bool catalogue_print_one(struct cx *cx, struct text *text, const char *name);
 
 #endif

@@ -219,16 +219,8 @@ static bool find_function(const char *name, unsigned flags, struct loc loc, stru
     const struct function_row *row = function_find(name, flags);
     const struct elementwise_row *line = row ? NULL : elementwise_find(name);
 
-    if (line) {
-        unsigned has = (line->flags & ELEMENTWISE_HIDDEN         ? FUNCTION_HIDDEN
-                        : !(line->flags & ELEMENTWISE_TORCH)     ? FUNCTION_FUNCTIONAL
-                        : line->flags & ELEMENTWISE_FUNCTIONAL ? FUNCTION_TORCH | FUNCTION_FUNCTIONAL
-                                                               : FUNCTION_TORCH) |
-                       (line->flags & ELEMENTWISE_METHOD ? FUNCTION_METHOD : 0);
-
-        if (!(has & flags))
-            line = NULL;
-    }
+    if (line && !(function_flags(line) & flags))
+        line = NULL;
     if (!row && !line)
         return false;
     *out = ev_function(loc, row, line);

@@ -21,7 +21,7 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                       "NEW. The last line fits a commit message. Either may be '-', as in\n"
                       "  git show HEAD:policy.yaml | modc diff - policy.yaml\n"
                       "The exit status is 0 whether or not they differ."},
-    [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers that a spec can name, or all about one", NULL},
+    [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers and functions that a spec can name, or all about one", NULL},
     [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
     [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
 };

@@ -53,6 +53,17 @@ const struct function_row *function_find(const char *name, unsigned flags)
     return NULL;
 }
 
+unsigned function_flags(const struct elementwise_row *line)
+{
+    unsigned method = line->flags & ELEMENTWISE_METHOD ? FUNCTION_METHOD : 0;
+
+    if (line->flags & ELEMENTWISE_HIDDEN)
+        return FUNCTION_HIDDEN | method;
+    if (!(line->flags & ELEMENTWISE_TORCH))
+        return FUNCTION_FUNCTIONAL | method;
+    return FUNCTION_TORCH | (line->flags & ELEMENTWISE_FUNCTIONAL ? FUNCTION_FUNCTIONAL : 0) | method;
+}
+
 const char *const *function_names(struct cx *cx, unsigned flags, int *count)
 {
     const char **names = NULL;
@@ -66,7 +77,7 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count)
                        arena_copy(&cx->arena, signature, (size_t)(strchr(signature, '(') - signature)));
     }
     for (int i = 0; i < elementwise_row_count; i++)
-        if (!(elementwise_rows[i].flags & ELEMENTWISE_HIDDEN))
+        if (function_flags(&elementwise_rows[i]) & flags)
             ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].name);
     return names;
 }

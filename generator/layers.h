@@ -88,6 +88,9 @@ extern const int function_row_count;
 const struct function_row *function_find(const char *name, unsigned flags);
 const char *const *function_names(struct cx *cx, unsigned flags, int *count); /* with the elementwise lines */
 
+/* The flags that a line of elementwise.c would have as a row. */
+unsigned function_flags(const struct elementwise_row *line);
+
 /* Fills the {holes} of an extra_repr or message from the bindings of `scope`. A part in `[cond? text]` stands only where
  * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
 const char *layer_repr(struct eval *eval, struct scope *scope, const char *format);

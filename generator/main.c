@@ -236,7 +236,7 @@ static int run_command(struct cx *cx, struct text *out)
         return EXIT_DONE;
     case COMMAND_LAYERS:
         if (!cx->options->argument)
-            catalogue_print(out);
+            catalogue_print(cx, out);
         else if (!catalogue_print_one(cx, out, cx->options->argument))
             return EXIT_COMMAND_LINE;
         return EXIT_DONE;

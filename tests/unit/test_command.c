@@ -203,7 +203,7 @@ static void test_layers(void **state)
     int count, families = 0;
 
     (void)state;
-    catalogue_print(&all);
+    catalogue_print(&cx, &all);
     names = layer_names(&cx, &count);
     for (int i = 0; i < count; i++) {
         assert_non_null(strstr(all.data, names[i]));

@@ -271,11 +271,12 @@ static void module_as_value(struct eval *eval, struct loc loc, const char *name)
 
 static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
-    const char **known = NULL;
+    const char **known = NULL, *what = NULL;
     bool partial = eval->partial;
     int known_count = 0, count;
 
     for (struct scope *s = scope; s; s = s->outer) {
+        what = what || !s->explain ? what : s->explain(eval, s, expr->text);
         partial |= s->partial;
         for (int i = 0; i < s->count; i++)
             ARENA_PUSH(&eval->cx->arena, known, known_count, s->items[i].name);
@@ -283,6 +284,11 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
             s->names(eval, s, &known, &known_count);
     }
     partial &= !diag_nearest(expr->text, known, known_count);
+    if (what) {
+        diag_error(eval->cx, expr->loc, "'%s' is %s, which is not known while generating", expr->text, what);
+        diag_hint(eval->cx, "constructors, shapes and values know constants, and the arguments of their class");
+        return;
+    }
 
     const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
 
@@ -1063,23 +1069,20 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
 static struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev base = eval_expr(eval, scope, expr->a);
-    struct ev items[2 * MAX_DIMS];
+    struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count, struct ev);
     int64_t at;
 
-    if (expr->count > 2 * MAX_DIMS) {
-        diag_error(eval->cx, expr->loc, "too many indices");
-        return ev_bad(expr->loc);
-    }
     for (int i = 0; i < expr->count; i++)
         items[i] = eval_expr(eval, scope, expr->items[i]);
     if (base.kind == EV_BAD)
         return base;
     if (base.kind == EV_TENSOR)
         return index_tensor(eval, expr->loc, base.tensor, items, expr->count);
+    for (int i = 0; i < expr->count; i++)
+        if (items[i].kind == EV_BAD)
+            return items[i];
     if (expr->count != 1)
         goto fault;
-    if (items[0].kind == EV_BAD)
-        return items[0];
     if (base.kind == EV_TUPLE && ev_get_int(&items[0], &at)) {
         if (at < 0)
             at += base.count;
@@ -1135,7 +1138,12 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
             return module_attribute(eval, scope, base.module, expr->loc, items[0].text, items[0].loc);
     }
 fault:
-    diag_error(eval->cx, expr->loc, "%s cannot be indexed like this", ev_kind_text(&base));
+    if (base.kind == EV_TUPLE || base.kind == EV_MODULE)
+        diag_error(eval->cx, expr->loc, "the index of %s is one %s, found %s", ev_kind_text(&base),
+                   base.kind == EV_TUPLE ? "integer, or a slice of integers whose step is positive" : "integer or name",
+                   expr->count != 1 ? "several" : ev_text(eval, &items[0]));
+    else
+        diag_error(eval->cx, expr->loc, "%s has no elements to index", ev_kind_text(&base));
     return ev_bad(expr->loc);
 }
 
@@ -1310,10 +1318,12 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope, cons
             return ev_bad(call->loc);
         }
     }
-    if (++eval->calls > EVAL_MAX_CALLS) {
-        diag_error(eval->cx, call->loc, "functions are called more than %d times", EVAL_MAX_CALLS);
+    if (eval->calls >= EVAL_MAX_CALLS) {
+        if (eval->calls++ == EVAL_MAX_CALLS)
+            diag_error(eval->cx, call->loc, "functions are called more than %d times", EVAL_MAX_CALLS);
         return ev_bad(call->loc);
     }
+    eval->calls++;
     while (outer->outer) /* functions see constants, sizes and functions alone */
         outer = outer->outer;
     own.outer = outer;
@@ -1361,8 +1371,11 @@ static struct ev call_dtype(struct eval *eval, const struct ev *callee, const st
             return ev_bool(call->loc, truth);
     }
 fault:
-    diag_error(eval->cx, call->loc, "%s() takes one value that is known while generating", callee->text);
-    diag_hint(eval->cx, "a tensor is converted by x.float(), x.long() or x.to(torch.%s)", dtype_rows[callee->dtype].name);
+    diag_error(eval->cx, call->loc, "%s() takes one number that is known while generating, found %s", callee->text,
+               call->count == 1 ? ev_text(eval, x) : arena_format(&eval->cx->arena, "%d values", call->count));
+    if (call->count == 1 && x->kind == EV_TENSOR)
+        diag_hint(eval->cx, "a tensor is converted by x.float(), x.long() or x.to(torch.%s)",
+                  dtype_rows[callee->dtype].name);
     return ev_bad(call->loc);
 }
 
@@ -1490,12 +1503,7 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         break;
     }
     case EV_MODULE:
-        if (!eval->call_module) {
-            diag_error(eval->cx, call->loc, "a module cannot be called here");
-            out = ev_bad(call->loc);
-        } else {
-            out = eval->call_module(eval, callee->module, call);
-        }
+        out = eval->call_module(eval, callee->module, call);
         break;
     case EV_DTYPE:
         out = call_dtype(eval, callee, call);
@@ -1636,9 +1644,12 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
 
 /* ---- statements ------------------------------------------------------------------------------------------- */
 
-static bool is_self(const struct expr *expr)
+/* The self.NAME in self.NAME, self.NAME[...] and self.NAME[...][...], or NULL. */
+static const struct expr *self_attribute(const struct expr *target)
 {
-    return expr->kind == EXPR_ATTR && expr->a->kind == EXPR_NAME && strcmp(expr->a->text, "self") == 0;
+    while (target->kind == EXPR_INDEX)
+        target = target->a;
+    return target->kind == EXPR_ATTR && target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0 ? target : NULL;
 }
 
 static struct scope *scope_self(struct scope *scope)
@@ -1651,7 +1662,6 @@ static struct scope *scope_self(struct scope *scope)
 /* self.NAME = value, self.NAME[...] = value */
 static void assign_self(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
-    const struct expr *attr = target->kind == EXPR_INDEX ? target->a : target;
     struct scope *owner = scope_self(scope);
     struct value *view = NULL;
 
@@ -1681,15 +1691,13 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
             diag_error(eval->cx, value.loc, "a tensor is needed here, found %s", ev_kind_text(&value));
         return;
     }
-    if (eval->write)
-        eval->write(eval, owner->self, attr->text, target->loc, view, value.tensor);
-    else
-        diag_error(eval->cx, target->loc, "nothing can be written here");
+    assert(eval->write); /* only what a graph is made of has statements and a self */
+    eval->write(eval, owner->self, self_attribute(target)->text, target->loc, view, value.tensor);
 }
 
 static void assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
-    if (is_self(target) || (target->kind == EXPR_INDEX && is_self(target->a))) {
+    if (self_attribute(target)) {
         assign_self(eval, scope, target, value);
         return;
     }
@@ -1717,8 +1725,7 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
         diag_hint(eval->cx, "build a new tensor with cat or where");
         return;
     default:
-        diag_error(eval->cx, target->loc, "this cannot be assigned to");
-        diag_hint(eval->cx, "a target is a name, self.NAME, self.NAME[...] or a tuple of these");
+        assert(!"a target that the parser takes");
     }
 }
 
@@ -1744,11 +1751,11 @@ static struct ev run_statements(struct eval *eval, struct scope *scope, struct s
             break;
         }
         case STMT_RETURN:
-            if (i + 1 < count) {
+            if (i + 1 == count)
+                return value;
+            if (!stmt->value || stmt->value->kind != EXPR_BAD)
                 diag_error(eval->cx, statements[i + 1]->loc, "nothing can follow 'return'");
-                return ev_bad(stmt->loc);
-            }
-            return value;
+            return ev_bad(stmt->loc);
         case STMT_EXPR:
             scope->partial |= stmt->value->kind == EXPR_BAD;
             break;

@@ -56,14 +56,17 @@ fail(struct parser *p, struct loc loc, const char *format, ...)
     return !p->quiet;
 }
 
-static const char *found(struct parser *p)
+/* The token as it stands in the text. */
+static const char *token_text(struct parser *p)
 {
     const struct token *token = &p->token;
 
-    if (token->kind == TOKEN_END)
-        return "the end";
-    return arena_format(&p->cx->arena, "'%.*s'", (int)(token->end - token->loc.offset),
-                        p->source->text + token->loc.offset);
+    return arena_copy(&p->cx->arena, p->source->text + token->loc.offset, token->end - token->loc.offset);
+}
+
+static const char *found(struct parser *p)
+{
+    return p->token.kind == TOKEN_END ? "the end" : arena_format(&p->cx->arena, "'%s'", token_text(p));
 }
 
 /* Tokens ------------------------------------------------------------------------------------------------- */
@@ -128,19 +131,29 @@ static struct loc here(struct parser *p, size_t begin, size_t end)
     return diag_loc(p->cx, p->source, begin, end - begin);
 }
 
-/* Punctuation that editors and web pages put where ASCII was meant: U+00A0-00BF without letters,
- * U+2000-206F, U+3000 */
+/* Signs that editors and web pages put where ASCII was meant: U+00A0-00BF without letters, the signs of multiplication
+ * and division, U+2000-206F, arrows and mathematical signs, U+3000-303F, and ASCII in full width. */
 static bool is_foreign_sign(const char *s, size_t length, unsigned *code)
 {
     const unsigned char *u = (const unsigned char *)s;
 
-    if (length >= 2 && u[0] == 0xc2 && u[1] != 0xaa && u[1] != 0xb5 && u[1] != 0xba)
-        *code = 0x80u + (u[1] & 0x3fu);
-    else if (length >= 3 && ((u[0] == 0xe2 && u[1] <= 0x81) || (u[0] == 0xe3 && u[1] == 0x80)))
-        *code = (u[0] & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
-    else
+    if (length >= 2 && ((u[0] == 0xc2 && u[1] != 0xaa && u[1] != 0xb5 && u[1] != 0xba) ||
+                        (u[0] == 0xc3 && (u[1] == 0x97 || u[1] == 0xb7)))) {
+        *code = (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
+        return true;
+    }
+    if (length < 3 || u[0] < 0xe0 || u[0] >= 0xf0)
         return false;
-    return true;
+    *code = (u[0] & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
+    return (*code >= 0x2000 && *code < 0x2070) || (*code >= 0x2190 && *code < 0x2300) ||
+           (*code >= 0x3000 && *code < 0x3040) || (*code > 0xff00 && *code < 0xff5f);
+}
+
+static bool at_foreign_sign(const struct parser *p)
+{
+    unsigned code;
+
+    return is_foreign_sign(p->source->text + p->at, p->stop - p->at, &code);
 }
 
 static void lex_name(struct parser *p)
@@ -216,7 +229,7 @@ static void lex_number(struct parser *p)
             skip_digits(p, 10);
         }
     }
-    if (in_name(peek(p, 0)) || !good) {
+    if ((in_name(peek(p, 0)) && !at_foreign_sign(p)) || !good) {
         size_t at = p->at, end = at;
         char next = peek(p, 0);
 
@@ -530,13 +543,19 @@ static struct expr *bad(struct parser *p, struct loc loc)
     return node(p, EXPR_BAD, loc);
 }
 
+static void too_deep(struct parser *p, struct loc loc)
+{
+    if (fail(p, loc, "this expression nests more than %d levels deep", EXPR_MAX_DEPTH))
+        diag_hint(p->cx, "give parts of it names of their own");
+}
+
 /* `child` becomes part of `parent`. Trees stay so low that every room may walk them by recursion. */
 static struct expr *adopt(struct parser *p, struct expr *parent, struct expr *child)
 {
     if (child->height + 1 > parent->height)
         parent->height = child->height + 1;
     if (parent->height > EXPR_MAX_DEPTH)
-        fail(p, child->loc, "this expression nests more than %d levels deep", EXPR_MAX_DEPTH);
+        too_deep(p, child->loc);
     return child;
 }
 
@@ -551,21 +570,30 @@ static bool enter(struct parser *p)
 {
     if (++p->depth <= EXPR_MAX_DEPTH)
         return true;
-    fail(p, p->token.loc, "this expression nests more than %d levels deep", EXPR_MAX_DEPTH);
+    too_deep(p, p->token.loc);
     return false;
 }
 
 static struct expr *parse_conditional(struct parser *p);
 static struct expr *parse_item(struct parser *p);
 
-/* Operators of Python that a spec does not have. */
+static bool next_is(const struct parser *p, const char *word)
+{
+    size_t at = skip_blanks(p->source->text, p->at, p->stop), length = strlen(word);
+
+    return p->stop - at >= length && memcmp(p->source->text + at, word, length) == 0 &&
+           (at + length >= p->stop || !in_name(p->source->text[at + length]));
+}
+
+/* Operators of Python that a spec does not have: `is`, `is not`, `in`, `not in`. */
 static bool refuse_operator(struct parser *p)
 {
-    bool is = is_name(p, "is");
+    bool is = is_name(p, "is"), no = is_name(p, "not");
+    const char *second = is && next_is(p, "not") ? " not" : no && next_is(p, "in") ? " in" : "";
 
-    if (!is && !is_name(p, "in") && !is_name(p, "not"))
+    if (!is && !no && !is_name(p, "in"))
         return false;
-    if (fail(p, p->token.loc, "there is no operator '%s' here", p->token.text) && is)
+    if (fail(p, p->token.loc, "there is no operator '%s%s' here", p->token.text, second) && is)
         diag_hint(p->cx, "compare with == and !=");
     return true;
 }
@@ -580,7 +608,10 @@ static bool close_bracket(struct parser *p, const char *open, struct loc open_lo
         if (fail(p, open_loc, "'%s' is never closed", open))
             hint_comment(p);
     } else {
-        fail(p, p->token.loc, "expected ',' or '%s', found %s", close, found(p));
+        bool equals = is_symbol(p, "=");
+
+        if (fail(p, p->token.loc, "expected ',' or '%s', found %s", close, found(p)) && equals)
+            diag_hint(p->cx, "a comparison is written '=='");
     }
     return false;
 }
@@ -690,7 +721,7 @@ static struct expr *parse_atom(struct parser *p)
     case TOKEN_INT:
     case TOKEN_FLOAT:
         if (token.huge)
-            fail(p, token.loc, "the integer is too large: at most %lld", (long long)INT64_MAX);
+            fail(p, token.loc, "the integer %s is too large: at most %lld", token_text(p), (long long)INT64_MAX);
         next(p);
         expr = node(p, token.kind == TOKEN_INT ? EXPR_INT : EXPR_FLOAT, token.loc);
         expr->integer = token.integer;
@@ -860,10 +891,12 @@ static struct expr *parse_primary(struct parser *p)
         } else if (is_symbol(p, ".")) {
             expr = parse_attribute(p, expr);
         } else if (p->token.kind == TOKEN_FLOAT && p->source->text[p->token.loc.offset] == '.') {
-            if (fail(p, p->token.loc, "a child with a number for its name is not reached by '.'"))
-                diag_hint(p->cx, "write it as an index: [%.*s]",
-                          (int)(p->token.end - p->token.loc.offset) - 1,
-                          p->source->text + p->token.loc.offset + 1);
+            const char *number = token_text(p);
+
+            if (expr->kind == EXPR_INT || expr->kind == EXPR_FLOAT)
+                fail(p, expr->loc, "'%s%s' is not a number", expr_source(p->cx, expr), number);
+            else if (fail(p, p->token.loc, "a child with a number for its name is not reached by '.'"))
+                diag_hint(p->cx, "write it as an index: [%s]", number + 1);
         } else {
             break;
         }
@@ -1052,6 +1085,8 @@ static struct expr *parse_for(struct parser *p, struct expr *call)
         ARENA_PUSH(&p->cx->arena, expr->names, expr->count, p->token.text);
         next(p);
     } while (take_symbol(p, ","));
+    if (open.source && is_name(p, "in"))
+        fail(p, open, "'(' is never closed");
     if (open.source && !close_bracket(p, "(", open, ")"))
         return bad(p, call->loc);
     if (!is_name(p, "in"))
@@ -1114,10 +1149,14 @@ static void expect_end(struct parser *p)
     } else if (is_symbol(p, ")") || is_symbol(p, "]")) {
         fail(p, p->token.loc, "'%s' closes nothing", p->token.text);
     } else if (!refuse_operator(p)) {
-        bool colon = is_symbol(p, ":");
+        bool colon = is_symbol(p, ":"), comma = is_symbol(p, ",");
 
-        if (fail(p, p->token.loc, "expected an operator or the end, found %s", found(p)) && colon)
+        if (!fail(p, p->token.loc, "expected an operator or the end, found %s", found(p)))
+            return;
+        if (colon)
             diag_hint(p->cx, "annotations and blocks have no place in a spec");
+        else if (comma && p->module)
+            diag_hint(p->cx, "several modules are a list, each in a line of its own behind '- '");
     }
 }
 
@@ -1219,8 +1258,8 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
     case EXPR_ATTR:
         if (target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0)
             return;
-        if (fail(p, target->loc, "only attributes of 'self' are assigned to") && target->a->kind == EXPR_NAME)
-            diag_hint(p->cx, "write 'self.%s = ...'", target->text);
+        if (fail(p, target->loc, "only attributes of 'self' are assigned to"))
+            diag_hint(p->cx, "a statement writes buffers and state of its own module: self.NAME = ...");
         return;
     case EXPR_INDEX:
         if (target->a->kind == EXPR_NAME || target->a->kind == EXPR_ATTR || target->a->kind == EXPR_INDEX) {
@@ -1231,7 +1270,8 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
     default:
         break;
     }
-    fail(p, target->loc, "this cannot be assigned to");
+    if (fail(p, target->loc, "this cannot be assigned to"))
+        diag_hint(p->cx, "a target is a name, self.NAME, self.NAME[...] or a tuple of these");
 }
 
 static struct stmt *parse_statement(struct parser *p)
@@ -1369,8 +1409,9 @@ static void parse_signature_argument(struct parser *p, struct signature *out)
     struct signature_arg arg = {.name = p->token.text, .loc = p->token.loc};
 
     if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
-        if (fail(p, p->token.loc, "expected the name of an argument, found %s", found(p)) &&
-            p->token.kind == TOKEN_SYMBOL && p->token.text && p->token.text[0] == '*')
+        bool star = is_symbol(p, "*") || is_symbol(p, "**");
+
+        if (fail(p, p->token.loc, "expected the name of an argument, found %s", found(p)) && star)
             diag_hint(p->cx, "signatures take no '*': write every argument");
         return;
     }

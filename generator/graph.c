@@ -209,6 +209,12 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
         const char **known = NULL;
         int count = 0;
 
+        for (int i = 0; i < self->child_count; i++) {
+            if (strcmp(self->children[i]->name, name) == 0) {
+                diag_error(eval->cx, loc, "'%s' is a module; only buffers and state can be written", name);
+                return false;
+            }
+        }
         for (int i = 0; i < self->tensor_count; i++)
             if (self->tensors[i]->kind != MODULE_PARAMETER)
                 ARENA_PUSH(arena, known, count, self->tensors[i]->name);
@@ -229,10 +235,7 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     slot = slot_value(eval, tensor, loc);
     if (!target)
         target = slot;
-    if (value_root(target) != slot) {
-        diag_error(eval->cx, loc, "'%s' cannot be written through this", name);
-        return false;
-    }
+    assert(value_root(target) == slot); /* indices make views */
     ndim = target->ndim;
     memcpy(dims, target->dims, sizeof dims);
     bool fits = dims_broadcast(eval->cx, dims, &ndim, value) && ndim == target->ndim;

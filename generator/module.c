@@ -73,12 +73,8 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
             *out = ev_bad(loc);
         else if (tensor->none)
             *out = ev_none(loc);
-        else if (eval->read)
+        else
             *out = eval->read(eval, tensor, loc);
-        else {
-            diag_error(eval->cx, loc, "'%s' is not known while generating", name);
-            *out = ev_bad(loc);
-        }
         return true;
     }
     for (int i = 0; i < module->arg_count; i++) {
@@ -225,12 +221,37 @@ struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct m
     return scope;
 }
 
+/* Names that only statements may use. */
+static const char *explain_own_name(struct eval *eval, struct scope *scope, const char *name)
+{
+    static const char *const kinds[] = {
+        [SPEC_PARAMETER] = "a parameter", [SPEC_BUFFER] = "a buffer", [SPEC_STATE] = "a state"};
+    const struct module *module = scope->data;
+    const struct spec_class *class = module->spec_class;
+    const struct spec_module *modules = class->modules;
+    const struct module_tree *tree = scope->outer->data;
+
+    (void)eval;
+    for (int i = 0; i < class->tensor_count; i++)
+        if (strcmp(class->tensors[i]->name, name) == 0)
+            return kinds[class->tensors[i]->kind];
+    for (int i = 0; modules && modules->kind == SPEC_MODULE_MAP && i < modules->count; i++)
+        if (strcmp(modules->children[i]->name, name) == 0)
+            return "a module";
+    for (int i = 0; !module->parent && i < tree->spec->input_count; i++)
+        if (strcmp(tree->spec->inputs[i].name, name) == 0)
+            return "an input";
+    return NULL;
+}
+
 /* Where a class writes constructors and shapes: its arguments over the model's constants. */
 static struct scope *argument_scope(struct build *build, const struct module *module, finder *find)
 {
     struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
 
     scope->outer = global_scope(&build->eval, build->tree, find);
+    scope->explain = explain_own_name;
+    scope->data = module;
     for (int i = 0; i < module->arg_count; i++)
         scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
     return scope;
@@ -309,6 +330,7 @@ static bool init_gain(struct build *build, const struct ev *nonlinearity, double
                  {"relu", sqrt(2.0)},
                  {"leaky_relu", sqrt(2.0 / (1 + a * a))},
                  {"selu", 3.0 / 4}};
+    struct text all = text_new(&build->cx->arena);
 
     for (size_t i = 0; nonlinearity->kind == EV_STRING && i < sizeof gains / sizeof *gains; i++) {
         if (strcmp(gains[i].name, nonlinearity->text) == 0) {
@@ -316,8 +338,11 @@ static bool init_gain(struct build *build, const struct ev *nonlinearity, double
             return true;
         }
     }
-    diag_error(build->cx, nonlinearity->loc, "nonlinearity must be a function's name, as 'relu', found %s",
+    for (size_t i = 0; i < sizeof gains / sizeof *gains; i++)
+        text_printf(&all, "%s%s", i ? ", " : "", gains[i].name);
+    diag_error(build->cx, nonlinearity->loc, "nonlinearity must be one of the functions that have a gain, found %s",
                ev_text(&build->eval, nonlinearity));
+    diag_hint(build->cx, "those are %s", all.data);
     return false;
 }
 
@@ -708,8 +733,8 @@ static bool check_arg(struct build *build, const struct module *module, const st
         return false;
     case ARG_PAIR:
     case ARG_INTS:
-        if (value->kind == EV_STRING)
-            return true; /* padding='same': the function says what it has */
+        if (value->kind == EV_STRING && strcmp(arg->name, "padding") == 0)
+            return true; /* 'same', 'valid': the function says what it has */
         if (value->kind == EV_INT && dim_is_const(value->dim, NULL)) {
             struct ev items[2] = {*value, *value};
 
@@ -1024,8 +1049,14 @@ static const struct expr *choose_call(struct build *build, struct scope *scope, 
 
 static void not_a_module(struct build *build, const struct module *parent, const struct expr *expr)
 {
+    if (expr->kind == EXPR_CALL && expr->a->kind == EXPR_ATTR) {
+        unknown_class(build, expr->a->name_loc, expr->a->text);
+        return;
+    }
     diag_error(build->cx, expr->loc, "a module is needed here, as Linear(4, 2)");
-    if (expr->kind == EXPR_NONE)
+    if (expr->kind == EXPR_CALL)
+        diag_hint(build->cx, "modules are made here, and called in statements");
+    else if (expr->kind == EXPR_NONE)
         diag_hint(build->cx, "Identity() gives its input");
     else if (expr->kind == EXPR_NAME && parent)
         diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
@@ -1096,8 +1127,10 @@ static bool fits_limits(struct build *build, struct loc loc)
 {
     if (build->depth < MODULE_MAX_DEPTH && build->count < MODULE_MAX_COUNT)
         return true;
-    diag_error(build->cx, loc, "modules are nested more than %d deep, or there are more than %d", MODULE_MAX_DEPTH,
-               MODULE_MAX_COUNT);
+    if (build->depth >= MODULE_MAX_DEPTH)
+        diag_error(build->cx, loc, "modules are nested more than %d deep", MODULE_MAX_DEPTH);
+    else if (build->count++ == MODULE_MAX_COUNT)
+        diag_error(build->cx, loc, "a model has at most %d modules", MODULE_MAX_COUNT);
     return false;
 }
 

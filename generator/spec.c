@@ -742,6 +742,27 @@ static bool is_argument(const struct spec_class *owner, const char *name)
     return false;
 }
 
+static const char *expr_kind_text(const struct expr *expr)
+{
+    switch (expr->kind) {
+    case EXPR_INT:
+    case EXPR_FLOAT:
+        return "a number";
+    case EXPR_STRING:
+        return "a string";
+    case EXPR_INDEX:
+        return "an index";
+    case EXPR_UNARY:
+    case EXPR_BINARY:
+        return "an operation";
+    case EXPR_TUPLE:
+    case EXPR_LIST:
+        return "a list";
+    default:
+        return "a constant";
+    }
+}
+
 /* What stands for a module: a call, or a choice between calls. */
 static void check_module_expr(struct reader *r, const struct spec_class *owner, struct expr *expr)
 {
@@ -767,11 +788,13 @@ static void check_module_expr(struct reader *r, const struct spec_class *owner, 
         /* fall through */
     case EXPR_ATTR:
         diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found a name");
-        diag_hint(r->cx, "write %s()", expr_source(r->cx, expr));
+        diag_hint(r->cx, "write %s(), with its arguments in the brackets", expr_source(r->cx, expr));
         expr->kind = EXPR_BAD;
         return;
     default:
-        diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2)");
+        diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found %s", expr_kind_text(expr));
+        if (expr->kind == EXPR_BINARY && expr->op == OP_MUL)
+            diag_hint(r->cx, "a list of equal modules is written '12 x Linear(4, 4)'");
         expr->kind = EXPR_BAD;
         return;
     }

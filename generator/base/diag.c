@@ -133,6 +133,15 @@ static bool same_place(struct loc a, struct loc b)
     return a.source == b.source && a.offset == b.offset && a.line == b.line && a.column == b.column;
 }
 
+static bool holds(const struct diag_item *items, int count, const struct diag_item *wanted)
+{
+    for (int i = 0; i < count; i++)
+        if (items[i].level == wanted->level && same_place(items[i].loc, wanted->loc) &&
+            strcmp(items[i].text, wanted->text) == 0)
+            return true;
+    return false;
+}
+
 static void add(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
 {
     struct diag_item item = {level, loc, text};
@@ -143,21 +152,19 @@ static void add(struct cx *cx, enum diag_level level, struct loc loc, const char
 /* Errors and warnings. Decides whether this one, with the notes and hints behind it, is kept. */
 static void say(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
 {
-    cx->dropping = true;
-    for (int i = 0; i < cx->item_count; i++) {
-        const struct diag_item *item = &cx->items[i];
+    struct diag_item item = {level, loc, text};
 
-        if (item->level == level && same_place(item->loc, loc) && strcmp(item->text, text) == 0)
-            return;
-    }
-    if (level == DIAG_ERROR) {
-        if (cx->errors < INT32_MAX)
+    cx->dropping = true;
+    if (holds(cx->items, cx->item_count, &item) || holds(cx->hidden, cx->hidden_count, &item))
+        return;
+    if (level == DIAG_ERROR && cx->errors >= DIAG_MAX_ERRORS) {
+        if (cx->hidden_count < DIAG_MAX_HIDDEN) {
+            ARENA_PUSH(&cx->arena, cx->hidden, cx->hidden_count, item);
             cx->errors++;
-        if (cx->errors > DIAG_MAX_ERRORS)
-            return;
-    } else {
-        cx->warnings++;
+        }
+        return;
     }
+    *(level == DIAG_ERROR ? &cx->errors : &cx->warnings) += 1;
     cx->dropping = false;
     add(cx, level, loc, text);
 }
@@ -289,16 +296,25 @@ static const char *level_name(enum diag_level level)
     return names[level];
 }
 
-/* Text of a user may hold control characters, which a terminal would obey. */
+/* The bytes of the character at `text`, which ends with 0; *good: a terminal shows it as one. */
+static size_t read_character(const char *text, bool *good)
+{
+    const unsigned char *u = (const unsigned char *)text;
+    int length = text_utf8_length(text);
+
+    *good = length > 0 && (u[0] >= 0x20 || u[0] == '\t') && u[0] != 0x7f && !(u[0] == 0xc2 && u[1] < 0xa0);
+    return length > 0 ? (size_t)length : 1;
+}
+
+/* Text of a user may hold what is no UTF-8, and control characters, which a terminal would obey. */
 static void add_printable(struct text *out, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
+    size_t bytes;
+    bool good;
 
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            text_add(out, "?");
-        else
-            text_add_bytes(out, &text[i], 1);
+    for (size_t i = 0; i < length; i += bytes) {
+        bytes = read_character(text + i, &good);
+        text_add_bytes(out, good ? text + i : "?", good ? bytes : 1);
     }
 }
 
@@ -337,9 +353,11 @@ static void add_snippet(struct text *out, struct loc loc)
     text_add(out, cut_after ? "...\n" : "\n");
     if (cut_before)
         text_add(out, "   ");
-    for (size_t at = begin; at < loc.offset; at++) {
-        if (starts_character(text[at]))
-            text_add(out, text[at] == '\t' ? "\t" : " ");
+    for (size_t at = begin; at < loc.offset;) {
+        bool good;
+
+        text_add(out, text[at] == '\t' ? "\t" : " ");
+        at += read_character(text + at, &good);
     }
     text_style(out, STYLE_CARET);
     text_add(out, "^");
@@ -529,7 +547,8 @@ void diag_print(const struct cx *cx, FILE *file, enum diag_style style)
         int more = cx->errors - DIAG_MAX_ERRORS;
         struct diag_item item = {.level = DIAG_NOTE};
 
-        item.text = arena_format(&arena, "%d more error%s not shown", more, more == 1 ? " was" : "s were");
+        item.text = arena_format(&arena, "%s%d more error%s not shown", more < DIAG_MAX_HIDDEN ? "" : "at least ", more,
+                                 more == 1 ? " was" : "s were");
         if (json)
             add_json_group(&out, &item, 1);
         else

@@ -39,6 +39,8 @@ struct cx {
     struct arena arena;
     struct diag_item *items; /* in the order they were said */
     int item_count, errors, warnings;
+    struct diag_item *hidden; /* errors over the limit: known, so that each is counted once */
+    int hidden_count;
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
     struct {
@@ -49,7 +51,8 @@ struct cx {
     } place; /* where diag_loc looked last: counting lines goes on from there */
 };
 
-#define DIAG_MAX_ERRORS 20 /* further errors are counted, not kept */
+#define DIAG_MAX_ERRORS 20   /* further errors are counted, not printed */
+#define DIAG_MAX_HIDDEN 1000 /* further ones are not even counted */
 
 /* An error or warning; notes and hints that follow belong to it. The same text at the same place is said once
  * (and its notes and hints are dropped with it). */

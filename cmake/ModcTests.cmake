@@ -90,30 +90,21 @@ endfunction()
 # tests/errors/<case>.yaml with <case>.err: what `modc check` says, byte for byte. tests/errors/command/<case>.txt: command
 # lines with what they print. Every message of the generator is in one of them. Target update-errors.
 function(modc_error_tests)
-    set(script -DMODC=$<TARGET_FILE:modc> -DDIR=${CMAKE_CURRENT_SOURCE_DIR}/errors
-        -DWORK=${CMAKE_CURRENT_BINARY_DIR}/errors)
-    file(GLOB specs CONFIGURE_DEPENDS errors/*.yaml)
-    foreach(spec ${specs})
-        get_filename_component(case ${spec} NAME_WLE)
-        modc_test(errors_${case} errors ${CMAKE_COMMAND} ${script} -DCASE=${case}
-                  -P ${CMAKE_CURRENT_SOURCE_DIR}/support/errors.cmake)
-    endforeach()
-    modc_test(errors_complete errors ${CMAKE_COMMAND} ${script} -DCOMPLETE=ON
-              -P ${CMAKE_CURRENT_SOURCE_DIR}/support/errors.cmake)
-    set(update COMMAND ${CMAKE_COMMAND} ${script} -DUPDATE=ON -P ${CMAKE_CURRENT_SOURCE_DIR}/support/errors.cmake)
-    if(MODC_PYTHON)
-        set(commands ${MODC_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/support/commands.py)
-        file(GLOB transcripts CONFIGURE_DEPENDS errors/command/*.txt)
-        foreach(transcript ${transcripts})
-            get_filename_component(case ${transcript} NAME_WLE)
-            modc_test(errors_command_${case} errors ${commands} $<TARGET_FILE:modc> ${transcript})
-        endforeach()
-        modc_test(errors_json errors ${MODC_PYTHON} tests/support/diagnostics.py $<TARGET_FILE:modc>)
-        modc_test(errors_messages errors ${MODC_PYTHON} tests/support/messages.py)
-        list(APPEND update COMMAND ${commands} --update $<TARGET_FILE:modc> ${transcripts}
-                           COMMAND ${MODC_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/support/messages.py --update)
+    if(NOT MODC_PYTHON)
+        return()
     endif()
-    add_custom_target(update-errors VERBATIM ${update})
+    set(support ${CMAKE_CURRENT_SOURCE_DIR}/support)
+    file(GLOB transcripts CONFIGURE_DEPENDS errors/command/*.txt)
+    modc_test(errors_specs errors ${MODC_PYTHON} ${support}/errors.py $<TARGET_FILE:modc>)
+    foreach(transcript ${transcripts})
+        get_filename_component(case ${transcript} NAME_WLE)
+        modc_test(errors_command_${case} errors ${MODC_PYTHON} ${support}/commands.py $<TARGET_FILE:modc> ${transcript})
+    endforeach()
+    modc_test(errors_messages errors ${MODC_PYTHON} ${support}/messages.py)
+    add_custom_target(update-errors VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                      COMMAND ${MODC_PYTHON} ${support}/errors.py --update $<TARGET_FILE:modc>
+                      COMMAND ${MODC_PYTHON} ${support}/commands.py --update $<TARGET_FILE:modc> ${transcripts}
+                      COMMAND ${MODC_PYTHON} ${support}/messages.py --update)
     add_dependencies(update-errors modc)
 endfunction()
 

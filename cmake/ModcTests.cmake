@@ -266,6 +266,8 @@ function(modc_api_tests)
     endif()
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
+    modc_api_test(tied tied.c "tests/specs/tied.yaml --weights tests/vectors/tied_9/state.safetensors"
+                  ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(indices indices.c tests/specs/gather.yaml ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(dlopen dlopen.c ${policy} ENV "SHARED=1")

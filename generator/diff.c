@@ -163,6 +163,11 @@ static const char *init_text(struct compare *c, const struct module_tensor *tens
     return text.data;
 }
 
+static const char *shared_text(struct compare *c, const struct module_tensor *tensor)
+{
+    return tensor->first == tensor ? "its own" : arena_format(&c->cx->arena, "same as %s", tensor->first->path);
+}
+
 /* The texts of a tensor that both sides have. Behind shape and dtype stands what else differs. */
 static void tensor_texts(struct compare *c, const struct module_tensor *old, const struct module_tensor *new,
                          const char *texts[2])
@@ -185,8 +190,10 @@ static void tensor_texts(struct compare *c, const struct module_tensor *old, con
             text_printf(&text, ", %s", kinds[tensors[i]->kind]);
         if (old->persistent != new->persistent)
             text_add(&text, tensors[i]->persistent ? ", persistent" : ", not persistent");
-        if ((old->frozen || !old->requires_grad) != (new->frozen || !new->requires_grad) && old->kind == new->kind)
-            text_add(&text, tensors[i]->frozen || !tensors[i]->requires_grad ? ", frozen" : ", trained");
+        if (old->requires_grad != new->requires_grad && old->kind == new->kind)
+            text_add(&text, tensors[i]->requires_grad ? ", trained" : ", frozen");
+        if (strcmp(shared_text(c, old), shared_text(c, new)) != 0)
+            text_printf(&text, ", %s", shared_text(c, tensors[i]));
         if (inits_count && strcmp(inits[0], inits[1]) != 0)
             text_printf(&text, ", %s", inits[i]);
         texts[i] = text.data;

@@ -98,6 +98,14 @@ static const char *struct_name(struct emit *e, const struct module *module)
     return NULL;
 }
 
+/* One of an array, or a part of one: the struct's text stands for all of them. */
+static bool is_element(const struct module *module)
+{
+    while (module && !module->array)
+        module = module->parent;
+    return module;
+}
+
 static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)
 {
     for (int i = 0; i < module->tensor_count; i++) {
@@ -105,9 +113,12 @@ static void print_members(struct emit *e, struct text *out, const struct module 
 
         if (tensor->key < 0 || tensor->kind == MODULE_STATE)
             continue;
-        text_printf(out, "%*s%s%s *%s; /* %s%s */\n", indent, "", tensor->written ? "" : "const ", dtype_rows[tensor->dtype].c,
+        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "", tensor->written ? "" : "const ", dtype_rows[tensor->dtype].c,
                     spec_c_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
                     tensor->written ? "; written by forward in training mode" : "");
+        if (tensor->first != tensor && !is_element(module))
+            text_printf(out, "; always %s", tensor->first->path);
+        text_add(out, " */\n");
     }
     for (int i = 0; i < module->child_count; i++) {
         const struct module *child = module->children[i];
@@ -1043,14 +1054,16 @@ static void print_c_string(struct emit *e, struct text *out, const char *text)
     text_add(out, "\"");
 }
 
+/* The array of a tensor's initial value. */
 static const char *init_value_name(struct emit *e, const struct module_tensor *tensor)
 {
     return arena_format(&e->cx->arena, "%s_value", c_flat(e->cx, tensor->path));
 }
 
-static void print_key(struct emit *e, struct text *out, const struct module_tensor *tensor, int index)
+static void print_key(struct emit *e, struct text *out, struct module_tensor *tensor, int index)
 {
     static const char *const kinds[] = {"MODC_INIT_CONSTANT", "MODC_INIT_UNIFORM", "MODC_INIT_NORMAL", "MODC_INIT_VALUE"};
+    const struct module_tensor *origin = module_tensor_origin(tensor);
     bool state = tensor->kind == MODULE_STATE;
     struct text flags = text_new(&e->cx->arena);
     struct text a = text_new(&e->cx->arena), b = text_new(&e->cx->arena);
@@ -1061,10 +1074,10 @@ static void print_key(struct emit *e, struct text *out, const struct module_tens
         text_printf(&flags, "%sMODC_KEY_PERSISTENT", flags.length ? " | " : "");
     if (tensor->optional)
         text_printf(&flags, "%sMODC_KEY_OPTIONAL", flags.length ? " | " : "");
-    if (tensor->frozen || (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad))
+    if (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad)
         text_printf(&flags, "%sMODC_KEY_FROZEN", flags.length ? " | " : "");
-    text_double(&a, tensor->a);
-    text_double(&b, tensor->b);
+    text_double(&a, origin->a);
+    text_double(&b, origin->b);
     text_add(out, "    {");
     print_c_string(e, out, tensor->path);
     text_printf(out, ", %s, %d, {", dtype_rows[tensor->dtype].modc, tensor->ndim);
@@ -1076,9 +1089,9 @@ static void print_key(struct emit *e, struct text *out, const struct module_tens
         text_printf(out, "0, %lld, %d, ", (long long)e->plan->state_offsets[index], index);
     else
         text_printf(out, "offsetof(struct %s_params, %s), %lld, %d, ", e->m, tensor_member(e->cx, e->tree->root, tensor),
-                    (long long)e->plan->param_offsets[index], index);
-    text_printf(out, "%s, %s, %s, %s},\n", kinds[tensor->init], a.data, b.data,
-                tensor->init == INIT_VALUE ? init_value_name(e, tensor) : "NULL");
+                    (long long)e->plan->param_offsets[index], tensor->first->key);
+    text_printf(out, "%s, %s, %s, %s},\n", kinds[origin->init], a.data, b.data,
+                origin->init == INIT_VALUE ? init_value_name(e, origin) : "NULL");
 }
 
 static void print_io(struct emit *e, struct text *out, const char *what, const struct entry *entry, struct value *const *values,
@@ -1162,7 +1175,7 @@ static void print_tables(struct emit *e, struct text *out)
 
     text_add(out, "/* ---- tables ---- */\n\n");
     for (int i = 0; i < tree->key_count; i++)
-        if (tree->keys[i]->init == INIT_VALUE)
+        if (tree->keys[i]->init == INIT_VALUE && !tree->keys[i]->source)
             print_array(e, out, init_value_name(e, tree->keys[i]), tree->keys[i]->value);
     for (int i = 0; i < tree->state_count; i++)
         if (tree->states[i]->init == INIT_VALUE)
@@ -1198,8 +1211,9 @@ static void print_tables(struct emit *e, struct text *out)
         text_double(&b, tensor->b);
         if (draw_count++ == 0)
             text_add(out, "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
-        text_printf(out, "    {%d, %s, %s, %s}, /* %s */\n", tensor->key, kinds[tensor->init], a.data, b.data, tensor->path);
-        if (tensor->zero_row >= 0) {
+        text_printf(out, "    {%d, %s, %s, %s}, /* %s%s */\n", tensor->source ? -1 - tensor->key : tensor->key,
+                    kinds[tensor->init], a.data, b.data, tensor->path, tensor->source ? "; dropped, since it is tied" : "");
+        if (tensor->zero_row >= 0 && !tensor->source) {
             text_printf(out, "    {%d, MODC_INIT_ROW, 0.0, %lld},\n", tensor->key, (long long)tensor->zero_row);
             draw_count++;
         }
@@ -1306,12 +1320,16 @@ static bool print_unpack(struct emit *e, struct text *out)
     struct text cases = text_new(&e->cx->arena);
 
     for (int i = 0; e->weights && i < e->tree->key_count; i++) {
+        const struct module_tensor *tensor = e->tree->keys[i];
         const struct packed *entry = e->weights->packed[i];
 
-        if (e->weights->raw[i] >= 0)
+        if (e->weights->raw[i] >= 0 || tensor->first != tensor)
             continue;
-        text_printf(&cases, "    case %d: /* %s */\n%s        return MODC_OK;\n", i, e->tree->keys[i]->path,
-                    kernel_unpack(&e->kernels, entry, entry_inside(e, e->plan->groups[0], entry, e->tree->keys[i])));
+        for (int tied = i; tied < e->tree->key_count; tied++)
+            if (e->tree->keys[tied]->first == tensor)
+                text_printf(&cases, "    case %d: /* %s */\n", tied, e->tree->keys[tied]->path);
+        text_printf(&cases, "%s        return MODC_OK;\n",
+                    kernel_unpack(&e->kernels, entry, entry_inside(e, e->plan->groups[0], entry, tensor)));
     }
     if (cases.length > 0)
         text_printf(out, "static enum modc_status %s_unpack(const struct modc_params *params, int index, void *out)\n{\n"

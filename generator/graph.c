@@ -147,10 +147,11 @@ static struct value *slot_value(struct eval *eval, struct module_tensor *tensor,
 
 static struct ev read_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc)
 {
-    tensor->owner->calls++;
+    for (const struct module_tensor *shared = tensor; shared; shared = shared->source)
+        shared->owner->calls++;
     if (tensor->is_constant)
         return ev_tensor(loc, build_const(eval, loc, tensor->value));
-    return ev_tensor(loc, slot_value(eval, tensor, loc));
+    return ev_tensor(loc, slot_value(eval, tensor->first, loc));
 }
 
 /* A view made before a write shows what was written, as in PyTorch: its chain is made again over the newest version. */
@@ -413,16 +414,25 @@ static const char *region_name(struct eval *eval, const struct module *module)
 
 static struct ev run_class(struct eval *eval, struct module *module, const struct call *call);
 
-/* State lies in the context by path, so an instance that has some is not like another. */
-static bool has_state(const struct module *module)
+/* State lies in the context by path, and what is tied may lie in another module: an instance with either is not like
+ * the others of its class. */
+static bool is_special(const struct module *module)
 {
     for (int i = 0; i < module->tensor_count; i++)
-        if (module->tensors[i]->kind == MODULE_STATE)
+        if (module->tensors[i]->kind == MODULE_STATE || module->tensors[i]->tied)
             return true;
     for (int i = 0; i < module->child_count; i++)
-        if (has_state(module->children[i]))
+        if (is_special(module->children[i]))
             return true;
     return false;
+}
+
+/* Which parts of an instance stay in evaluation mode while the others train. */
+static void add_fixed(struct text *key, const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 1; i <= module->subtree; i++)
+        if (tree->modules[module->index + i]->always_eval)
+            text_printf(key, " fixed %d", i);
 }
 
 /* Random numbers differ by instance, and what may end the call stands where the call can end. */
@@ -454,6 +464,8 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
                     ev_text(eval, &call->args[i]),
                     call->args[i].kind == EV_TENSOR ? dtype_rows[call->args[i].tensor->dtype].name : "");
     text_printf(&key, " %s", outer->entry->name);
+    if (eval->training)
+        add_fixed(&key, program->tree, module);
     for (int i = 0; i < program->region_count; i++)
         if (strcmp(program->regions[i]->key, key.data) == 0)
             return program->regions[i]->result.kind == EV_BAD ? NULL : program->regions[i];
@@ -500,11 +512,12 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
     return region;
 }
 
-static void mark_called(struct module *module)
+/* An instance calls what the one that the region was lowered from calls. */
+static void mark_called(struct module *module, const struct module *like)
 {
-    module->calls++;
+    module->calls += like->calls > 0;
     for (int i = 0; i < module->child_count; i++)
-        mark_called(module->children[i]);
+        mark_called(module->children[i], like->children[i]);
 }
 
 static struct ev call_region(struct eval *eval, struct module *module, struct region *region, const struct call *call)
@@ -513,7 +526,7 @@ static struct ev call_region(struct eval *eval, struct module *module, struct re
     int count = 0, at = 0;
     struct op *op;
 
-    mark_called(module);
+    mark_called(module, region->graph->root);
     for (int i = 0; i < call->count; i++)
         gather_tensors(eval, &call->args[i], &inputs, &count);
     op = op_new(eval, GRAPH_OP_CALL, region->name, inputs, count);
@@ -655,7 +668,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     if (module->always_eval)
         eval->training = false;
     eval->call = own;
-    if (module->spec_class && !lower->fenced && !has_state(module) &&
+    if (module->spec_class && !lower->fenced && !is_special(module) &&
         count_instances(lower->program->tree, module->signature) > 1) {
         struct region *region = find_region(eval, module, call);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "module_paths.h"
 #include "pytorch.h"
 
 #define MODULE_MAX_DEPTH 64
@@ -471,6 +472,7 @@ static struct module_tensor *add_tensor(struct build *build, struct module *modu
     tensor->persistent = kind != MODULE_STATE;
     tensor->requires_grad = kind == MODULE_PARAMETER;
     tensor->key = tensor->zero_row = -1;
+    tensor->first = tensor;
     ARENA_PUSH(&build->cx->arena, module->tensors, module->tensor_count, tensor);
     return tensor;
 }
@@ -1548,21 +1550,6 @@ static void order_draws(struct build *build, const struct module *module)
             ARENA_PUSH(&build->cx->arena, tree->draws, tree->draw_count, module->tensors[i]);
 }
 
-static bool glob(const char *pattern, const char *text)
-{
-    if (*pattern == '*') {
-        while (pattern[1] == '*')
-            pattern++;
-        for (; ; text++) {
-            if (glob(pattern + 1, text))
-                return true;
-            if (!*text)
-                return false;
-        }
-    }
-    return *pattern == *text && (!*text || glob(pattern + 1, text + 1));
-}
-
 static void read_sizes(struct build *build)
 {
     const struct spec *spec = build->tree->spec;
@@ -1638,30 +1625,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
             tree->partial |= tree->modules[i]->tensors[j]->faulty;
     }
     order_draws(&build, tree->root);
-    for (int p = 0; p < spec->freeze_count; p++) {
-        bool found = false;
-
-        for (int i = 0; i < tree->key_count; i++) {
-            if (glob(spec->freeze[p], tree->keys[i]->path)) {
-                tree->keys[i]->frozen = true;
-                found = true;
-            }
-        }
-        if (!found && !tree->partial)
-            diag_error(cx, spec->freeze_locs[p], "'%s' matches no parameter", spec->freeze[p]);
-    }
-    for (int p = 0; p < spec->eval_count; p++) {
-        bool found = false;
-
-        for (int i = 0; i < tree->module_count; i++) {
-            if (glob(spec->eval[p], tree->modules[i]->path)) {
-                tree->modules[i]->always_eval = true;
-                found = true;
-            }
-        }
-        if (!found && !tree->partial)
-            diag_error(cx, spec->eval_locs[p], "'%s' matches no module", spec->eval[p]);
-    }
+    module_apply_paths(cx, tree);
     return tree;
 }
 
@@ -1673,8 +1637,14 @@ static void dump_tensor_json(struct text *text, const struct module_tensor *tens
 
     text_add(text, "{\"name\": ");
     text_json_string(text, tensor->path);
-    text_printf(text, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"persistent\": %s, \"shape\": [", kinds[tensor->kind],
-                dtype_rows[tensor->dtype].name, tensor->persistent ? "true" : "false");
+    text_printf(text, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"persistent\": %s, \"requires_grad\": %s", kinds[tensor->kind],
+                dtype_rows[tensor->dtype].name, tensor->persistent ? "true" : "false",
+                tensor->requires_grad ? "true" : "false");
+    if (tensor->first != tensor) {
+        text_add(text, ", \"same_as\": ");
+        text_json_string(text, tensor->first->path);
+    }
+    text_add(text, ", \"shape\": [");
     for (int i = 0; i < tensor->ndim; i++)
         text_printf(text, "%s%lld", i ? ", " : "", (long long)tensor->dims[i]);
     text_add(text, "]}");
@@ -1688,7 +1658,7 @@ static void dump_json(struct text *text, const struct module *module)
     text_json_string(text, module->class_name);
     text_add(text, ", \"extra_repr\": ");
     text_json_string(text, module->extra_repr ? module->extra_repr : "");
-    text_add(text, ", \"tensors\": [");
+    text_printf(text, ", \"always_eval\": %s, \"tensors\": [", module->always_eval ? "true" : "false");
     for (int i = 0, n = 0; i < module->tensor_count; i++) {
         if (module->tensors[i]->none)
             continue;
@@ -1705,8 +1675,8 @@ static void dump_json(struct text *text, const struct module *module)
 
 static void dump_text(struct text *text, const struct module *module, int depth)
 {
-    text_printf(text, "%*s%s%s%s(%s)\n", 2 * depth, "", module->name, module->parent ? ": " : "", module->class_name,
-                module->extra_repr ? module->extra_repr : "");
+    text_printf(text, "%*s%s%s%s(%s)%s\n", 2 * depth, "", module->name, module->parent ? ": " : "", module->class_name,
+                module->extra_repr ? module->extra_repr : "", module->always_eval ? " always eval" : "");
     for (int i = 0; i < module->tensor_count; i++) {
         const struct module_tensor *tensor = module->tensors[i];
 
@@ -1715,9 +1685,13 @@ static void dump_text(struct text *text, const struct module *module, int depth)
         text_printf(text, "%*s%s %s (", 2 * depth + 4, "", tensor->name, dtype_rows[tensor->dtype].name);
         for (int d = 0; d < tensor->ndim; d++)
             text_printf(text, "%s%lld", d ? ", " : "", (long long)tensor->dims[d]);
-        text_printf(text, ")%s%s%s\n", tensor->kind == MODULE_STATE ? " state" : tensor->kind == MODULE_BUFFER ? " buffer" : "",
+        text_printf(text, ")%s%s%s%s", tensor->kind == MODULE_STATE ? " state" : tensor->kind == MODULE_BUFFER ? " buffer" : "",
                     tensor->persistent || tensor->kind == MODULE_STATE ? "" : " not persistent",
-                    tensor->is_constant ? " constant" : "");
+                    tensor->is_constant ? " constant" : "",
+                    tensor->kind == MODULE_PARAMETER && !tensor->requires_grad ? " frozen" : "");
+        if (tensor->first != tensor)
+            text_printf(text, " same as %s", tensor->first->path);
+        text_add(text, "\n");
     }
     for (int i = 0; i < module->child_count; i++)
         dump_text(text, module->children[i], depth + 1);

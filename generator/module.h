@@ -21,7 +21,8 @@ struct module_tensor {
     int ndim;
     int64_t dims[MAX_DIMS]; /* sizes at their maxima */
     const struct dim *shape[MAX_DIMS];
-    bool persistent, optional, requires_grad, frozen;
+    bool persistent, optional;
+    bool requires_grad; /* with freeze: */
     bool none;    /* an empty slot (bias=False): has no key */
     bool written; /* some statement of the spec writes it (buffers in training mode, state) */
     bool faulty;  /* a fault of it was said: its value is bad */
@@ -30,6 +31,10 @@ struct module_tensor {
     int64_t zero_row;           /* drawn, then this row is 0; -1: none */
     const struct tensor *value; /* INIT_VALUE */
     int key;                    /* index among the model's keys (parameters and buffers) or states; -1: constant */
+    /* module_paths.c, note [ties]. source: the one that the spec ties it to, or NULL; first: itself, where it is not
+     * tied. */
+    struct module_tensor *source, *first;
+    bool tied; /* to others, or others to it */
     /* A non-persistent buffer with a value that nothing writes is a constant of the emitted code. */
     bool is_constant;
 };
@@ -62,7 +67,7 @@ struct module {
     bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
     int step;              /* which change of the spec (set, add) its words stem from; -1: none */
     bool changed;          /* it is what the change brought here, so its words are not those of its parent's class */
-    bool always_eval;      /* eval: [...] fixes it and what it calls in evaluation mode */
+    bool always_eval;      /* eval: [...] fixes it and all below in evaluation mode */
     int calls;             /* how often the entries call it, counted while lowering; 0: warned about */
 };
 
@@ -98,5 +103,8 @@ struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct m
 struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes);
 
 int64_t module_tensor_count(const struct module_tensor *tensor);
+
+/* The tensor whose initial value this one has: the end of its ties, or itself. */
+struct module_tensor *module_tensor_origin(struct module_tensor *tensor);
 
 #endif

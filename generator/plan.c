@@ -814,6 +814,13 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     if (!fine)
         return false;
 
+    for (int s = 0; s < variant->step_count; s++) { /* before weights look for their home */
+        const struct op *op = variant->steps[s].op;
+
+        if (op->code == GRAPH_OP_CALL)
+            add_child_group(&planner, op, plan_variant(plan, op->invoke.region->graph)->group);
+    }
+
     /* inputs, tensors and constants; then each step's own values */
     for (int i = 0; i < graph->pack_count; i++)
         if (!is_step(graph->pack_ops[i]) && graph->pack_ops[i]->code != GRAPH_OP_CONST)
@@ -913,8 +920,6 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         if (op->code != GRAPH_OP_CALL)
             continue;
         region = plan_variant(plan, op->invoke.region->graph);
-        variant->steps[s].group = region->group;
-        add_child_group(&planner, op, region->group);
         variant->uses_packed |= region->uses_packed;
         variant->uses_buffers |= region->uses_buffers;
         variant->writes_buffers |= region->writes_buffers;
@@ -978,11 +983,18 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
     plan->param_offsets = ARENA_ARRAY(&cx->arena, tree->key_count + 1, int64_t);
     plan->state_offsets = ARENA_ARRAY(&cx->arena, tree->state_count + 1, int64_t);
     for (int i = 0; i < tree->key_count; i++) {
-        plan->param_offsets[i] = plan->param_bytes;
-        plan->param_bytes += plan_aligned(plan, module_tensor_count(tree->keys[i]) * dtype_rows[tree->keys[i]->dtype].bytes);
-        text_printf(&text, "%s %s", tree->keys[i]->path, dtype_rows[tree->keys[i]->dtype].name);
-        for (int d = 0; d < tree->keys[i]->ndim; d++)
-            text_printf(&text, " %lld", (long long)tree->keys[i]->dims[d]);
+        const struct module_tensor *tensor = tree->keys[i], *first = tensor->first;
+
+        text_printf(&text, "%s %s", tensor->path, dtype_rows[tensor->dtype].name);
+        for (int d = 0; d < tensor->ndim; d++)
+            text_printf(&text, " %lld", (long long)tensor->dims[d]);
+        if (first == tensor) {
+            plan->param_offsets[i] = plan->param_bytes;
+            plan->param_bytes += plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+        } else {
+            plan->param_offsets[i] = plan->param_offsets[first->key];
+            text_printf(&text, " as %s", first->path);
+        }
         text_add(&text, "\n");
     }
     for (int i = 0; i < tree->state_count; i++) {

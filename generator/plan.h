@@ -96,7 +96,6 @@ struct step {
     const char *weight_inside, *bias_inside;
     int64_t region_offset;  /* CALL: where the region's workspace starts; -1: none */
     int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; -1: none */
-    const struct pack_group *group; /* CALL: of the region */
 };
 
 /* A buffer of the workspace, for the dump and the liveness bound. */

@@ -566,6 +566,19 @@ static void read_eval(struct reader *r, const struct node *key, const struct nod
     read_one_or_many(r, key, node, "a pattern or a list of them", add_eval);
 }
 
+static void read_tie(struct reader *r, const struct node *key, const struct node *node)
+{
+    if (!is_mapping(r, key, node, "a mapping of parameters to those whose tensor they share"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_tie tie = {.path = node->keys[i]->value, .loc = node->keys[i]->loc, .source_loc = node->items[i]->loc};
+
+        tie.source = read_text(r, node->keys[i], node->items[i], "the key of a parameter, as embed.weight");
+        if (tie.source)
+            ARENA_PUSH(&r->cx->arena, r->spec->ties, r->spec->tie_count, tie);
+    }
+}
+
 static enum spec_toggle read_toggle(struct reader *r, const struct node *key, const struct node *node)
 {
     const char *text = read_text(r, key, node, "none or on");
@@ -1375,6 +1388,8 @@ static const struct {
     {{SPEC_IN_MODEL, "entries", SPEC_VALUE_ENTRIES, "further functions over the same modules",
       "{act(observation): {max: {batch: 1}, statements: [return actor(observation)]}}"},
      read_entries},
+    {{SPEC_IN_MODEL, "tie", SPEC_VALUE_TIES, "parameters that are another one", "{lm_head.weight: embed.weight}"},
+     read_tie},
     {{SPEC_IN_MODEL, "freeze", SPEC_VALUE_PATTERNS, "parameters that are not trained", "[trunk.*]"}, read_freeze},
     {{SPEC_IN_MODEL, "eval", SPEC_VALUE_PATTERNS, "modules that stay in evaluation mode", "[backbone.*]"}, read_eval},
     {{SPEC_IN_MODEL, "hooks", SPEC_VALUE_TOGGLE, "none: modules have no hooks, and nothing is emitted for them",
@@ -1394,8 +1409,6 @@ static const struct {
     {{SPEC_IN_MODEL, "add", SPEC_VALUE_REPLACED, "modules to add behind the children of another, by path",
       "{trunk.4: ReLU()}"},
      read_add},
-    {{SPEC_IN_MODEL, "tie", SPEC_VALUE_LATER, "parameters that are another one", "{lm_head.weight: embed.weight}"},
-     NULL},
     {{SPEC_IN_MODEL, "training", SPEC_VALUE_LATER, "loss, optimizer and what belongs to them",
       "{loss: CrossEntropyLoss(), optimizer: AdamW(lr=3e-4)}"},
      NULL},

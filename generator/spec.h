@@ -90,6 +90,11 @@ struct spec_change { /* set: and add: */
     struct spec_module *module;
 };
 
+struct spec_tie { /* tie: {path: source}: keys of parameters; the first shares the tensor of the second */
+    const char *path, *source;
+    struct loc loc, source_loc;
+};
+
 enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
 
 struct spec {
@@ -119,6 +124,8 @@ struct spec {
     int entry_count;
     struct spec_change *changes; /* in the order in which they apply */
     int change_count;
+    struct spec_tie *ties;
+    int tie_count;
     const char **freeze, **eval; /* patterns */
     struct loc *freeze_locs, *eval_locs;
     int freeze_count, eval_count;

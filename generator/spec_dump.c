@@ -253,6 +253,12 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
     if (spec->change_count > 0)
         put_changes(d, spec);
     put_functions(d, "entries", spec->entries, spec->entry_count);
+    if (spec->tie_count > 0) {
+        begin(d, "tie", "{");
+        for (int i = 0; i < spec->tie_count; i++)
+            put(d, spec->ties[i].path, spec->ties[i].source);
+        end(d, "}");
+    }
     if (spec->freeze_count > 0)
         put_strings(d, "freeze", spec->freeze, spec->freeze_count);
     if (spec->eval_count > 0)

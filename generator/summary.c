@@ -66,6 +66,12 @@ static void gather(struct summary *s, const struct graph *graph, int moved, bool
     }
 }
 
+/* A parameter; what is tied counts where it lies, as parameters() has it once. */
+static bool counts(const struct module_tensor *tensor)
+{
+    return tensor->kind == MODULE_PARAMETER && !tensor->none && tensor->first == tensor;
+}
+
 static void gather_all(struct summary *s)
 {
     const struct program *program = s->plan->program;
@@ -74,7 +80,7 @@ static void gather_all(struct summary *s)
         const struct module *module = s->tree->modules[i];
 
         for (int k = 0; k < module->tensor_count; k++)
-            if (module->tensors[k]->kind == MODULE_PARAMETER && !module->tensors[k]->none)
+            if (counts(module->tensors[k]))
                 s->rows[i].parameters += module_tensor_count(module->tensors[k]);
     }
     for (int i = 0; i < program->entry_count; i++) {
@@ -103,17 +109,21 @@ static void add_total(struct summary *s, enum summary_kind kind, const char *nam
 
 static void count_elements(struct summary *s)
 {
-    int64_t frozen = 0, buffers = 0;
+    int64_t trainable = 0, frozen = 0, buffers = 0;
 
     for (int i = 0; i < s->tree->key_count; i++) {
-        if (s->tree->keys[i]->kind == MODULE_BUFFER)
-            buffers += module_tensor_count(s->tree->keys[i]);
-        else if (s->tree->keys[i]->frozen)
-            frozen += module_tensor_count(s->tree->keys[i]);
+        const struct module_tensor *tensor = s->tree->keys[i];
+
+        if (tensor->kind == MODULE_BUFFER)
+            buffers += module_tensor_count(tensor);
+        else if (counts(tensor))
+            *(tensor->requires_grad ? &trainable : &frozen) += module_tensor_count(tensor);
     }
     add_total(s, SUMMARY_COUNT, "parameters", (double)s->rows[0].parameters, "");
-    if (frozen > 0)
+    if (frozen > 0) {
+        add_total(s, SUMMARY_COUNT, "trainable parameters", (double)trainable, "");
         add_total(s, SUMMARY_COUNT, "frozen parameters", (double)frozen, "");
+    }
     if (buffers > 0)
         add_total(s, SUMMARY_COUNT, "elements of buffers", (double)buffers, "");
 }

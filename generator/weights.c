@@ -132,7 +132,7 @@ static struct modc_model *model_tables(struct embedding *e)
                                     .module = own->owner->index,
                                     .pointer = head + (size_t)i * sizeof(void *),
                                     .block = (size_t)e->plan->param_offsets[i],
-                                    .same_as = i,
+                                    .same_as = own->first->key,
                                     .init = MODC_INIT_CONSTANT,
                                     .a = own->a};
         for (int d = 0; d < own->ndim; d++)
@@ -397,7 +397,7 @@ static void mark_value(struct embedding *e, const struct pack_group *group, cons
         return;
     key = moved_key(e, group, instance, op->tensor.tensor);
     if (key >= 0)
-        e->read_raw[key] = true;
+        e->read_raw[key] = true; /* a graph reads the first of a tie */
 }
 
 /* Which input of a step is read from the packed block: as plan_one has it. */
@@ -431,7 +431,8 @@ static void mark_permutations(struct embedding *e, const struct pack_group *grou
         const struct packed *entry = group->entries[i];
         int key = entry->permutes ? moved_key(e, group, instance, entry->permutes) : -1;
 
-        if (key < 0 || e->weights->packed[key] || e->read_raw[key] || e->tree->keys[key]->written)
+        if (key < 0 || e->weights->packed[key] || e->read_raw[key] || e->tree->keys[key]->written ||
+            e->tree->keys[key]->first->key != key)
             continue;
         e->weights->packed[key] = entry;
         e->weights->packed_at[key] = at + entry->offset;
@@ -463,6 +464,14 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
     each_instance(&e, model, e.tree->root, 0, mark_reads);
     each_instance(&e, model, e.tree->root, 0, mark_permutations);
     for (int i = 0; i < keys; i++) {
+        int first = e.tree->keys[i]->first->key;
+
+        if (first < i) {
+            weights->packed[i] = weights->packed[first];
+            weights->packed_at[i] = weights->packed_at[first];
+            weights->raw[i] = weights->raw[first];
+            continue;
+        }
         weights->raw[i] = weights->packed[i] ? -1 : length;
         if (!weights->packed[i])
             length += plan_aligned(plan, tensor_bytes(e.tree->keys[i]));

@@ -107,11 +107,10 @@ enum modc_init_kind {
     MODC_INIT_ROW       /* in a draw: row (int)b of the first dimension becomes a; the rest stays */
 };
 
-/* One step of modc_reset. A key whose same_as is another key only moves the random stream on: what it draws
- * is thrown away, as in PyTorch, where the tied module drew before it was tied. A key may be drawn often
- * (MultiheadAttention's out_proj.bias: UNIFORM, then CONSTANT 0; Embedding: NORMAL, then ROW). */
+/* One step of modc_reset. A key may be drawn often (MultiheadAttention's out_proj.bias: UNIFORM, then CONSTANT
+ * 0; Embedding: NORMAL, then ROW). */
 struct modc_draw {
-    int key;
+    int key; /* -1 - key: what is drawn is dropped, as in PyTorch, where a module draws before it is tied */
     enum modc_init_kind init; /* not VALUE */
     double a, b;
 };

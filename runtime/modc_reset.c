@@ -531,12 +531,12 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
     }
     seed(&g, value);
     for (int i = 0; i < model->draw_count; i++) {
-        int index = model->draws[i].key;
+        bool dropped = model->draws[i].key < 0;
+        int index = dropped ? -1 - model->draws[i].key : model->draws[i].key;
 
         modc_get_tensor(params, index, &tensor);
 
-        void *out = model->keys[index].same_as == index ? tensor.data : NULL;
-        enum modc_status status = draw(&g, &model->keys[index], &model->draws[i], out);
+        enum modc_status status = draw(&g, &model->keys[index], &model->draws[i], dropped ? NULL : tensor.data);
 
         if (status != MODC_OK)
             return status;

@@ -82,9 +82,12 @@ def special_views():
 def weights(seed, spec, *options):
     """Every key away from its initial value, in the range in which trained ones are."""
     args = torch_run.parse(["run", str(ROOT / spec), *options])
-    root = torch_run.Spec(args.spec, dict(text.split("=", 1) for text in args.set)).build(seed)
+    made = torch_run.Spec(args.spec, dict(text.split("=", 1) for text in args.set))
+    root = made.build(seed)
     generator = torch.Generator().manual_seed(seed)
     state = root.state_dict()
+    for key in made.ties:
+        del state[key]
     for key, tensor in state.items():
         noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
         if key.endswith("num_batches_tracked"):
@@ -195,6 +198,7 @@ def all_cases():
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
 
     yield from gathered()
+    yield from shared()
     yield from windows()
     yield from forced()
 
@@ -215,6 +219,17 @@ def gathered():
     yield Case("text_hooks", text, "--hooks embed=scale:2.0 --hooks position=scale:0.5",
                "tests/vectors/text_5x11/inputs.safetensors", own)
     yield Case("text_seed", text, "--seed 7", "tests/vectors/text_5x11/inputs.safetensors")
+
+
+def shared():
+    """What tie: makes one tensor, as it is drawn and from files that lack keys of it."""
+    tied = "tests/specs/tied.yaml"
+    yield Case("tied_9", tied, "--seed 5", {"x": draw(151, 9, 6)}, state=True)
+    lacking = weights(10, tied)  # has what ties end with alone, and here the other key
+    lacking["first.bias"] = lacking.pop("blocks.4.fc.bias")
+    yield Case("tied_3", tied, "", {"x": draw(152, 3, 6)}, lacking, state=True)
+    yield Case("tied_hooks", tied, "--hooks middle=scale:0.5 --pre-hooks blocks.2.fc=scale:-1.5",
+               "tests/vectors/tied_3/inputs.safetensors", "tests/vectors/tied_9/state.safetensors")
 
 
 def windows():

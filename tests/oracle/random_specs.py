@@ -908,8 +908,35 @@ def normal(generator, shape, dtype):
     return torch.tensor([generator.gauss(0, 1) for _ in range(count)], dtype=torch.float64).reshape(shape).to(dtype)
 
 
-def draw_weights(root, generator):
+def draw_sections(root, generator):
+    """`tie:` and `eval:` over a model without: text for the end of its spec, mostly none."""
+    lines, ties = [], {}
+    parameters = dict(root.named_parameters())
+    for name, tensor in parameters.items() if generator.random() < 0.3 else ():
+        def fits(other):
+            path = other
+            while path in ties:
+                path = ties[path]
+            return path != name and parameters[other].shape == tensor.shape and parameters[other].dtype == tensor.dtype
+
+        others = [other for other in parameters if fits(other)]
+        if others and generator.random() < 0.5:
+            ties[name] = generator.choice(others)
+    if ties:
+        lines += ["tie:", *(f"  {name}: {source}" for name, source in ties.items())]
+    paths = [path for path, _ in root.named_modules() if path]
+    if paths and generator.random() < 0.3:
+        patterns = [generator.choice(paths) for _ in range(generator.choice([1, 1, 2]))]
+        patterns = [path + ".*" if any(other.startswith(path + ".") for other in paths) and generator.random() < 0.3
+                    else path for path in patterns]
+        lines.append(f"eval: [{', '.join(patterns)}]")
+    return "\n".join(["", *lines, ""]) if lines else ""
+
+
+def draw_weights(spec, root, generator):
     state = root.state_dict()
+    for key in spec.ties:
+        del state[key]
     for key, tensor in state.items():
         if not tensor.is_floating_point():
             state[key] = tensor + generator.randrange(5)
@@ -921,6 +948,9 @@ def draw_weights(root, generator):
             state[key] = noise * (tensor.numel() / tensor.shape[0]) ** -0.5
         else:
             state[key] = tensor + 0.25 * noise
+    for key in spec.ties:  # a file may have it or not
+        if generator.random() < 0.5:
+            state[key] = state[spec.origin(key)].clone()
     return state
 
 
@@ -1017,9 +1047,12 @@ def write_once(seed, attempt, folder):
     draw = Draw(seed, attempt).make()
     generator = random.Random(f"{seed}.{attempt}.numbers")
     path = folder / "spec.yaml"
-    path.write_text(draw.yaml())
-    root = Spec(path).build(0)
-    weights = draw_weights(root, generator)
+    text = draw.yaml()
+    path.write_text(text)
+    path.write_text(text + draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections")))
+    spec = Spec(path)
+    root = spec.build(0)
+    weights = draw_weights(spec, root, generator)
     shared = ["--weights", "weights.safetensors"] if weights else []
     if weights:
         safetensors_io.save(folder / "weights.safetensors", weights)

@@ -554,6 +554,7 @@ class Spec:
         dtypes = content.get("dtype", "float32")
         self.dtype = torch.float32
         self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
+        self.ties = content.get("tie", {})
         self.inputs = {}
         for name, description in content.get("inputs", {}).items():
             plain = not isinstance(description, dict)
@@ -598,24 +599,33 @@ class Spec:
                     parent._modules[name] = build_module(value, names)
             if self.dtype.is_complex:
                 root.to(self.dtype)
-        for path, source in self.content.get("tie", {}).items():
+        for path in self.ties:
             owner, _, name = path.rpartition(".")
-            parent, _, key = source.rpartition(".")
+            parent, _, key = self.origin(path).rpartition(".")
             root.get_submodule(owner)._parameters[name] = root.get_submodule(parent)._parameters[key]
-        frozen = self.content.get("freeze", [])
-        for name, parameter in root.named_parameters():
-            if any(fnmatch.fnmatchcase(name, p) for p in ([frozen] if isinstance(frozen, str) else frozen)):
-                parameter.requires_grad_(False)
+        for prefix, module in root.named_modules():
+            if self.named_by("freeze", prefix):
+                module.requires_grad_(False)
+            for name, parameter in module.named_parameters(prefix, recurse=False):
+                if self.named_by("freeze", name):
+                    parameter.requires_grad_(False)
         return root.eval()
 
+    def origin(self, path):
+        """The parameter that `tie:` makes of this one; chains lead to one end."""
+        while path in self.ties:
+            path = self.ties[path]
+        return path
+
+    def named_by(self, key, path):
+        patterns = self.content.get(key, [])
+        return any(fnmatch.fnmatchcase(path, p) for p in ([patterns] if isinstance(patterns, str) else patterns))
+
     def load(self, root, tensors):
-        """load_state_dict; a file may lack one key of a tie."""
-        tensors = dict(tensors)
-        for one, other in self.content.get("tie", {}).items():
-            for missing, present in ((one, other), (other, one)):
-                if missing not in tensors and present in tensors:
-                    tensors[missing] = tensors[present]
-        root.load_state_dict(tensors)
+        """load_state_dict; a file may lack keys of a tie."""
+        tied = {path: self.origin(path) for path in (*self.ties, *self.ties.values())}
+        held = {tied[path]: tensors[path] for path in tied if path in tensors}
+        root.load_state_dict({**{path: held[origin] for path, origin in tied.items() if origin in held}, **tensors})
         return root
 
     def call_function(self, name, args, kwargs):
@@ -649,9 +659,8 @@ class Spec:
 
     def set_mode(self, root, train):
         root.train(train)
-        patterns = self.content.get("eval", [])
         for name, module in root.named_modules():
-            if any(fnmatch.fnmatchcase(name, p) for p in ([patterns] if isinstance(patterns, str) else patterns)):
+            if self.named_by("eval", name):
                 module.eval()
 
     def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=()):

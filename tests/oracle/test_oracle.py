@@ -279,17 +279,20 @@ inputs:
 modules:
   a: Linear(4, 4)
   b: [Linear(4, 4), Tanh()]
+  c: Linear(4, 4)
 set: {b.1: "Linear(4, 3)"}
 add: {b.2: ReLU()}
-tie: {b.0.weight: a.weight}
-freeze: [a.*]
-forward: return b(a(x))
+tie: {c.weight: b.0.weight, b.0.weight: a.weight}
+freeze: [a.*, c]
+forward: return b(c(a(x)))
 """)
         root = spec.build(0)
         self.assertEqual(spec.run(root, {"x": torch.zeros(2, 4)})["output"].shape, (2, 3))
         self.assertIs(root.b[0].weight, root.a.weight)
-        self.assertEqual([n for n, p in root.named_parameters() if not p.requires_grad], ["a.weight", "a.bias"])
-        state = {k: v + 1 for k, v in root.state_dict().items() if k != "a.weight"}
+        self.assertIs(root.c.weight, root.a.weight)
+        self.assertEqual([n for n, p in root.named_parameters() if not p.requires_grad],
+                         ["a.weight", "a.bias", "c.bias"])
+        state = {k: v + 1 for k, v in root.state_dict().items() if k not in ("a.weight", "c.weight")}
         self.assertTrue(torch.equal(spec.load(root, state).a.weight, state["b.0.weight"]))
 
     def test_refusals(self):

@@ -1,0 +1,10 @@
+/* module_paths.h - what a spec says of parts of the finished tree by their paths, for module.c. */
+#ifndef MODC_MODULE_PATHS_H
+#define MODC_MODULE_PATHS_H
+
+#include "module.h"
+
+/* Applies tie:, freeze: and eval: to a tree whose keys are numbered; faults are said at their places. */
+void module_apply_paths(struct cx *cx, struct module_tree *tree);
+
+#endif

@@ -1,0 +1,459 @@
+/* tied.c - written by modc from tied_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "tied.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct tied_packed {
+    MODC_ALIGNED float embed_weight[96]; /* panels [1][6][16] */
+    MODC_ALIGNED float head_bias[16]; /* [6], zero padded */
+};
+
+typedef char tied_packed_fits[sizeof(struct tied_packed) <= TIED_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void matmul_batchx6_to_6_tanh_tile(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               const int rows, const int columns, const int sets,
+                                               const int row, const int column, const int share,
+                                               const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 6;
+    w += column / 16 * (6 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 6 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 6 + (turn * 6 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (6 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 6 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 6 / sets * sets; k < 6; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (6 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 6 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 6 + c, modc_f32_tanh(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 6 + c, modc_f32_tanh(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void matmul_batchx6_to_6_tanh_strip(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int row, const int tall,
+                                                const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 6 / band, rest = 6 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 6);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 6);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (6 * 6 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                              n * band, 0, 0, batch);
+            if (rest > 0)
+                matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                              row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                              n * band, 0, 0, batch);
+            if (rest > 0)
+                matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                              bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 6 * 6 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                              n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                              n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                          bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            matmul_batchx6_to_6_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                          bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 6) = x (batch, 6) . weight (6, 6)^T;
+ * then tanh(x0) */
+static MODC_KERNEL void matmul_batchx6_to_6_tanh(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        matmul_batchx6_to_6_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        matmul_batchx6_to_6_tanh_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        matmul_batchx6_to_6_tanh_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        matmul_batchx6_to_6_tanh_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        matmul_batchx6_to_6_tanh_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx6_to_6_tile(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int columns, const int sets, const int row,
+                                          const int column, const int share, const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 6;
+    w += column / 16 * (6 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 6 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 6 + (turn * 6 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (6 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 6 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 6 / sets * sets; k < 6; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (6 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 6 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 6 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 6 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx6_to_6_strip(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, const int tall, const int flat,
+                                           int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 6 / band, rest = 6 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 6);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 6);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (6 * 6 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx6_to_6_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                         n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx6_to_6_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                         bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx6_to_6_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
+                                         0, batch);
+            if (rest > 0)
+                linear_batchx6_to_6_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                         bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 6 * 6 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx6_to_6_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                         n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx6_to_6_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                         share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx6_to_6_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                     bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx6_to_6_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                     bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 6) = x (batch, 6) . weight (6, 6)^T + bias */
+static MODC_KERNEL void linear_batchx6_to_6(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias, int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx6_to_6_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx6_to_6_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx6_to_6_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx6_to_6_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx6_to_6_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* y in panels [1][6][16] = x0 */
+static MODC_KERNEL void pack_panels_6x6(float *y, const float *x0)
+{
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 6; j++)
+            y[i * 16 + j] = x0[i + j * 6];
+    }
+}
+
+/* y in [6], zero padded = x0 */
+static MODC_KERNEL void pack_vector_6x1(float *y, const float *x0)
+{
+    memcpy(y, x0, 6 * sizeof *y);
+}
+
+MODC_KERNELS_END
+
+static enum modc_status tied_pack_all(struct modc_params *params)
+{
+    const struct tied_params *p = (const struct tied_params *)(const void *)params;
+    struct tied_packed *k = params->packed;
+
+    memset(k->embed_weight, 0, sizeof k->embed_weight);
+    pack_panels_6x6(k->embed_weight, p->embed.weight);
+    memset(k->head_bias, 0, sizeof k->head_bias);
+    pack_vector_6x1(k->head_bias, p->head.bias);
+    return MODC_OK;
+}
+
+static void tied_forward_eval(struct tied *net, int batch, const float *x, float *output)
+{
+    const struct tied_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const embed = (float *)(void *)(ws + 0); /* (batch, 6) */
+
+    /* embed: Linear(6, 6, bias=False)
+     * act: Tanh() */
+    matmul_batchx6_to_6_tanh(embed, x, k->embed_weight, NULL, batch);
+
+    /* head: Linear(6, 6) */
+    linear_batchx6_to_6(output, embed, k->embed_weight, k->head_bias, batch);
+}
+
+enum modc_status tied_forward(struct tied *net, int batch, const float *x, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 16)
+        return MODC_SIZE;
+    status = modc_check(&net->base, TIED_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    tied_forward_eval(net, batch, x, output);
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 16}};
+
+static const struct modc_key keys_table[] = {
+    {"embed.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
+     TIED_EMBED,
+     offsetof(struct tied_params, embed.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
+         0.40824829046386296, NULL},
+    {"head.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
+     TIED_HEAD,
+     offsetof(struct tied_params, head.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
+         0.40824829046386296, NULL},
+    {"head.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TIED_HEAD,
+     offsetof(struct tied_params, head.bias), 192, 2, MODC_INIT_UNIFORM, -0.4082482904638631,
+         0.4082482904638631, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* embed.weight */
+    {-2, MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* head.weight; dropped, since it is tied */
+    {2, MODC_INIT_UNIFORM, -0.4082482904638631, 0.4082482904638631}, /* head.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "tied", "", -1, 3, false},
+    {"embed", "embed", "Linear", "in_features=6, out_features=6, bias=False", 0, 0, false},
+    {"act", "act", "Tanh", "", 0, 0, false},
+    {"head", "head", "Linear", "in_features=6, out_features=6, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {16, 6}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {16, 6}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {16};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 6;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 6;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return tied_forward((struct tied *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {TIED_WORKSPACE_BYTES, TIED_TRAIN_WORKSPACE_BYTES}, {0, 0}, 1152.0, forward_shape, forward_call},
+};
+
+const struct modc_model tied_model = {
+    .abi = MODC_ABI,
+    .name = "tied",
+    .schema = 0xb100a876b85ef0e1u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct tied_params),
+    .context_bytes = sizeof(struct tied),
+    .param_block = TIED_PARAM_BYTES,
+    .packed_block = TIED_PACKED_BYTES,
+    .pack = tied_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 3,
+    .keys = keys_table,
+    .draw_count = 3,
+    .draws = draws_table,
+    .module_count = TIED_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

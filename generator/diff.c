@@ -535,19 +535,35 @@ static bool same_shape(const struct module_tensor *old, const struct module_tens
     return old->ndim == new->ndim &&memcmp(old->dims, new->dims, (size_t)old->ndim * sizeof *old->dims) == 0;
 }
 
+/* Whether a file of OLD has another key of the tensor's tie; if `differing`, of another tensor of OLD. */
+static bool holds_tied(const struct compare *c, const struct tensors *old, const struct module_tensor *tensor, bool differing)
+{
+    const struct module_tensor *file = find_tensor(old, tensor->path);
+
+    for (int i = tensor->first->key; tensor->tied && i < c->new.tree->key_count; i++) {
+        const struct module_tensor *tied = c->new.tree->keys[i], *other = find_tensor(old, tied->path);
+
+        if (tied->first == tensor->first && tied != tensor && other && !(differing && other->first == file->first))
+            return true;
+    }
+    return false;
+}
+
 /* What modc_load would say about a file of OLD. */
 static void compare_loading(struct compare *c, const struct tensors *old, const struct tensors *new)
 {
     for (int i = 0; i < new->count; i++) {
         const struct module_tensor *tensor = new->list[i], *file = find_tensor(old, tensor->path);
 
-        if (!file && !tensor->optional)
+        if (!file && !tensor->optional && !holds_tied(c, old, tensor, false))
             add_key(c, &c->diff->missing, tensor->path);
         else if (file && !same_shape(file, tensor))
             add_key(c, &c->diff->shapes, tensor->path);
         else if (file && file->dtype != tensor->dtype &&
                  !modc_converts((enum modc_dtype)tensor->dtype, (enum modc_dtype)file->dtype))
             add_key(c, &c->diff->dtypes, tensor->path);
+        else if (file && tensor->first != tensor && holds_tied(c, old, tensor, true))
+            add_key(c, &c->diff->ties, tensor->path);
     }
     for (int i = 0; i < old->count; i++)
         if (!find_tensor(new, old->list[i]->path))

@@ -47,6 +47,7 @@ struct diff {
     int number_count;
     struct diff_keys missing, unexpected; /* refused by a strict load only */
     struct diff_keys shapes, dtypes;      /* refused always */
+    struct diff_keys ties;                /* refused unless the file has the same under another key too */
     bool differs;
 };
 

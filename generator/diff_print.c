@@ -324,7 +324,7 @@ const char *diff_summary(const struct diff *diff)
 
 static bool loads(const struct diff *diff, bool strict)
 {
-    return diff->shapes.count + diff->dtypes.count == 0 &&
+    return diff->shapes.count + diff->dtypes.count + diff->ties.count == 0 &&
            (!strict || diff->missing.count + diff->unexpected.count == 0);
 }
 
@@ -345,6 +345,8 @@ static const char *loads_text(const struct diff *diff)
     add_cause(&text, &said, diff->shapes.count, "key has another shape", "keys have another shape");
     add_cause(&text, &said, diff->dtypes.count, "key has a type that is not converted",
               "keys have types that are not converted");
+    add_cause(&text, &said, diff->ties.count, "key would have to equal the one that it is tied to",
+              "keys would have to equal those that they are tied to");
     add_cause(&text, &said, diff->missing.count, "key is missing in it", "keys are missing in it");
     add_cause(&text, &said, diff->unexpected.count, "key of it is not known", "keys of it are not known");
     return text.data;
@@ -589,6 +591,7 @@ static void print_json(struct text *text, const struct diff *diff)
                 loads(diff, false) ? "true" : "false");
     json_keys(text, "shapes", &diff->shapes);
     json_keys(text, "dtypes", &diff->dtypes);
+    json_keys(text, "ties", &diff->ties);
     json_keys(text, "missing", &diff->missing);
     json_keys(text, "unexpected", &diff->unexpected);
     text_add(text, "},\n  \"numbers\": [");

@@ -120,10 +120,9 @@ static void count_elements(struct summary *s)
             *(tensor->requires_grad ? &trainable : &frozen) += module_tensor_count(tensor);
     }
     add_total(s, SUMMARY_COUNT, "parameters", (double)s->rows[0].parameters, "");
-    if (frozen > 0) {
-        add_total(s, SUMMARY_COUNT, "trainable parameters", (double)trainable, "");
-        add_total(s, SUMMARY_COUNT, "frozen parameters", (double)frozen, "");
-    }
+    if (frozen > 0)
+        add_total(s, SUMMARY_COUNT, "frozen parameters", (double)frozen,
+                  arena_format(&s->cx->arena, ", %s are trained", summary_number(s->cx, (double)trainable)));
     if (buffers > 0)
         add_total(s, SUMMARY_COUNT, "elements of buffers", (double)buffers, "");
 }

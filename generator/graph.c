@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/names.h"
+
 /* ---- editing ---------------------------------------------------------------------------------------------- */
 
 void graph_need(struct graph *graph, const struct dim *dim)
@@ -948,15 +950,42 @@ static bool any_called(const struct module *module)
     return false;
 }
 
-static void warn_unused(struct cx *cx, const struct module *module)
+/* Nothing calls the settings of a section (MultiStep), and an empty list does no work. */
+static bool may_be_unused(const struct module *module)
 {
-    for (int i = 0; i < module->child_count; i++) {
-        const struct module *child = module->children[i];
+    if (!module->layer)
+        return false;
+    return module->layer->container == LAYER_PLAIN ? !module->layer->forward : module->child_count == 0;
+}
 
-        if (any_called(child))
-            warn_unused(cx, child);
-        else if (!(child->layer && !child->layer->forward && child->layer->container == LAYER_PLAIN))
-            diag_warning(cx, child->loc, "module '%s' is never called; its weights are kept", child->path);
+static bool has_keys(const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 0; i < tree->key_count; i++) {
+        int owner = tree->keys[i]->owner->index;
+
+        if (owner >= module->index && owner <= module->index + module->subtree)
+            return true;
+    }
+    return false;
+}
+
+/* Where one place of the spec makes many modules, the first of them is said. */
+static void warn_unused(struct cx *cx, const struct module_tree *tree)
+{
+    struct names said = {0};
+
+    for (int i = 1; i < tree->module_count; i++) {
+        const struct module *module = tree->modules[i];
+        const char *place = arena_format(&cx->arena, "%s:%zu", module->loc.source->name, module->loc.offset);
+
+        if (any_called(module))
+            continue;
+        i += module->subtree;
+        if (may_be_unused(module) || names_add(&cx->arena, &said, place, module->path, module->loc))
+            continue;
+        diag_warning(cx, module->loc, "module '%s' is never called%s", module->path,
+                     has_keys(tree, module) ? "; its weights are kept" : "");
+        diag_hint(cx, "call it in a statement of 'forward' or of an entry, or leave it out");
     }
 }
 
@@ -1015,7 +1044,7 @@ struct program *graph_lower(struct cx *cx, struct module_tree *tree)
     if (diag_errors(cx) == 0) {
         if (program->entry_count > 0)
             check_sizes(program);
-        warn_unused(cx, tree->root);
+        warn_unused(cx, tree);
     }
     return program;
 }

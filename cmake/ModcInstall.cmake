@@ -1,6 +1,7 @@
 # What is installed, and where: the command, the runtime as a library, as headers and as sources, the packages for CMake
 # and pkg-config (both know their files relative to themselves), licence, documentation, examples.
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME modc) # what a wheel has; the other component is doc
 
 set(modc_include ${CMAKE_INSTALL_INCLUDEDIR}/modc)
 set(modc_runtime ${CMAKE_INSTALL_DATADIR}/modc/runtime)
@@ -40,3 +41,4 @@ install(FILES ${PROJECT_BINARY_DIR}/modc.pc DESTINATION ${modc_pkgconfig})
 install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc
         PATTERN "*.py" EXCLUDE PATTERN build EXCLUDE)
+include(ModcPackage)

@@ -298,6 +298,25 @@ function(modc_package_tests)
     set_tests_properties(package_subproject PROPERTIES PROCESSORS 2
                          ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
 
+    find_program(MODC_SHLIBDEPS NAMES dpkg-shlibdeps DOC "Finds what a Debian package depends on")
+    if(MODC_SHLIBDEPS)
+        modc_test(package_deb package tests/support/deb.sh ${CMAKE_CPACK_COMMAND} ${PROJECT_BINARY_DIR}
+                  ${CMAKE_CURRENT_BINARY_DIR}/deb)
+        set_property(TEST package_deb PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endif()
+    foreach(python ${MODC_PYTHON} python3)
+        execute_process(COMMAND ${python} -c "import ensurepip, venv" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+        if(status EQUAL 0)
+            modc_test(package_wheel package tests/support/wheel.sh ${python} ${CMAKE_CURRENT_BINARY_DIR}/wheel)
+            set_tests_properties(package_wheel PROPERTIES PROCESSORS 2
+                                 ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
+            break()
+        endif()
+    endforeach()
+    if(NOT TEST package_wheel)
+        message(WARNING "no Python makes virtual environments (python3-venv): no test of the wheel")
+    endif()
+
     # CMake takes the flags of releases from here: examples are built as their READMEs say, but soon and strictly.
     set(quick ${CMAKE_CURRENT_BINARY_DIR}/quick.cmake)
     list(JOIN MODC_WARNINGS " " c)

@@ -29,6 +29,8 @@ libcmocka-dev: pkg-config --exists cmocka
 python3: python3 --version
 gcc-aarch64-linux-gnu: aarch64-linux-gnu-gcc --version
 libc6-dev-arm64-cross: echo "#include <stdlib.h>" | aarch64-linux-gnu-gcc -E -
+python3-venv: python3 -c "import ensurepip, venv"
+dpkg-dev: dpkg-shlibdeps --version
 ninja-build: ninja --version
 meson: meson --version
 qemu-user: qemu-aarch64 --version

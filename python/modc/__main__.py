@@ -1,0 +1,3 @@
+from modc import main
+
+main()

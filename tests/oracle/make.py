@@ -199,6 +199,7 @@ def all_cases():
 
     yield from gathered()
     yield from shared()
+    yield from in_eval()
     yield from windows()
     yield from forced()
 
@@ -230,6 +231,16 @@ def shared():
     yield Case("tied_3", tied, "", {"x": draw(152, 3, 6)}, lacking, state=True)
     yield Case("tied_hooks", tied, "--hooks middle=scale:0.5 --pre-hooks blocks.2.fc=scale:-1.5",
                "tests/vectors/tied_3/inputs.safetensors", "tests/vectors/tied_9/state.safetensors")
+
+
+def in_eval():
+    """Training mode where eval: fixes parts: their buffers stay as they are, the others follow the batch."""
+    fixed, own = "tests/specs/fixed.yaml", "tests/vectors/fixed_train_6/weights.safetensors"
+    yield Case("fixed_train_6", fixed, "--train", {"x": draw(171, 6, 3, 6, 6)}, weights(11, fixed), state=True)
+    yield Case("fixed_train_2", fixed, "--train", {"x": draw(172, 2, 3, 6, 6)}, own, state=True)
+    yield Case("fixed_6", fixed, "", "tests/vectors/fixed_train_6/inputs.safetensors", own, state=True)
+    yield Case("fixed_train_hooks", fixed, "--train --hooks backbone.norm=scale:0.5 --pre-hooks blocks.2.norm=scale:2.0",
+               "tests/vectors/fixed_train_6/inputs.safetensors", own, state=True)
 
 
 def windows():

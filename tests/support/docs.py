@@ -9,7 +9,7 @@ examples/NAME/README.md, in a copy of that folder:
                 it, or says just what a block without a language right behind it shows.
     ```c        a file of that name, in the same way.
     ```sh       is run by bash, with modc in PATH; a block without a language right behind it shows what it prints, where
-                a line of it may be `...` for any lines.
+                a line may be `...` for any lines, and `...` within a line stands for any text.
 A block after the comment `<!-- not run -->` is for the eye alone.
 """
 import os
@@ -38,8 +38,9 @@ def blocks(page):
 
 
 def same(shown, printed):
-    """Line by line; `...` stands for any lines."""
-    pattern = "".join("(?:.*\n)*" if line == "..." else re.escape(line) + "\n" for line in shown.rstrip("\n").split("\n"))
+    """Line by line; `...` stands for any lines, or for any text within one."""
+    pattern = "".join("(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+                      for line in shown.rstrip("\n").split("\n"))
     return re.fullmatch(pattern, printed if printed.endswith("\n") or not printed else printed + "\n") is not None
 
 

@@ -420,8 +420,14 @@ function(modc_firmware_tests)
     endforeach()
 endfunction()
 
-# What pages of docs/ show; see modc_package_tests for those of examples/.
+# What pages of docs/ show (those of examples/: modc_package_tests); docs/layers is what modc makes of its tables. Target
+# update-docs.
 function(modc_docs_tests)
+    modc_test(docs_of_layers docs ${PROJECT_SOURCE_DIR}/tests/support/docs_of_layers.sh $<TARGET_FILE:modc>
+              ${CMAKE_CURRENT_BINARY_DIR}/docs/of_layers)
+    add_custom_target(update-docs VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                      COMMAND ${CMAKE_COMMAND} -E rm -rf docs/layers
+                      COMMAND modc layers -o docs/layers)
     if(NOT MODC_PYTHON)
         return()
     endif()

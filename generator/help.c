@@ -21,7 +21,8 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                       "NEW. The last line fits a commit message. Either may be '-', as in\n"
                       "  git show HEAD:policy.yaml | modc diff - policy.yaml\n"
                       "The exit status is 0 whether or not they differ."},
-    [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers and functions that a spec can name, or all about one", NULL},
+    [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers and functions that a spec can name, or all about one",
+                        "With -o, writes a page in Markdown for each layer, NAME.md, and one that lists them."},
     [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
     [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
 };
@@ -41,7 +42,7 @@ enum {
 
 /* In the order in which help shows them. */
 const struct option_row option_rows[] = {
-    {"-o", "DIR", GENERATE, OPTION_TEXT, FIELD(out_dir), "folder for the files; it is made if needed"},
+    {"-o", "DIR", GENERATE | LAYERS, OPTION_TEXT, FIELD(out_dir), "folder for the files; it is made if needed"},
     {"--weights", "FILE", GENERATE | CHECK | SUMMARY, OPTION_TEXT, FIELD(weights),
      "safetensors file to embed into the emitted code"},
     {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers), "let comments say where in the spec a module stands"},

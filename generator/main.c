@@ -226,6 +226,27 @@ static int print_help(struct cx *cx, struct text *out)
     return EXIT_COMMAND_LINE;
 }
 
+static int print_layers(struct cx *cx, struct text *out)
+{
+    const struct options *options = cx->options;
+    const char *error = NULL;
+    int count;
+
+    if (options->out_dir) {
+        const struct output_file *pages = catalogue_pages(cx, &count);
+
+        if (output_write(cx, options->out_dir, pages, count, &error))
+            return EXIT_DONE;
+        diag_error(cx, nowhere, "%s", error);
+        return EXIT_FILE;
+    }
+    if (!options->argument)
+        catalogue_print(cx, out);
+    else if (!catalogue_print_one(cx, out, options->argument))
+        return EXIT_COMMAND_LINE;
+    return EXIT_DONE;
+}
+
 static int run_command(struct cx *cx, struct text *out)
 {
     switch (cx->options->command) {
@@ -235,11 +256,7 @@ static int run_command(struct cx *cx, struct text *out)
         text_add(out, "modc " MODC_VERSION "\n");
         return EXIT_DONE;
     case COMMAND_LAYERS:
-        if (!cx->options->argument)
-            catalogue_print(cx, out);
-        else if (!catalogue_print_one(cx, out, cx->options->argument))
-            return EXIT_COMMAND_LINE;
-        return EXIT_DONE;
+        return print_layers(cx, out);
     case COMMAND_DIFF:
         return compare(cx, out);
     default:

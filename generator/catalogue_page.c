@@ -1,0 +1,131 @@
+/* catalogue_page.c - a page of docs/layers/ for each layer, from its row. Apart from catalogue.c, which prints for
+ * terminals. */
+#include "catalogue.h"
+
+#include <string.h>
+
+#include "layers.h"
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+
+static const char *const kind_texts[] = {
+    [ARG_ANY] = "any value",
+    [ARG_INT] = "integer",
+    [ARG_FLOAT] = "number",
+    [ARG_BOOL] = "True or False",
+    [ARG_STRING] = "string",
+    [ARG_PAIR] = "integer, or a tuple of two",
+    [ARG_INTS] = "integer, or a tuple",
+    [ARG_OPTION] = "None, or a value",
+};
+
+static void print_args(struct text *text, const struct layer_row *row)
+{
+    for (int i = 0; i < COUNT(row->args) && row->args[i].name; i++) {
+        const struct layer_arg *arg = &row->args[i];
+
+        if (i == 0)
+            text_add(text, "\n| argument | is | default |\n|---|---|---|\n");
+        text_printf(text, "| `%s` | %s | ", arg->name, kind_texts[arg->kind]);
+        text_printf(text, arg->value ? "`%s` |\n" : "needed |\n", arg->value);
+    }
+}
+
+static void print_tensors(struct text *text, const char *what, const struct layer_tensor *tensors, int limit)
+{
+    for (int i = 0; i < limit && tensors[i].name; i++) {
+        const struct layer_tensor *tensor = &tensors[i];
+
+        if (i == 0)
+            text_printf(text, "\n| %s | shape | initially | where |\n|---|---|---|---|\n", what);
+        text_printf(text, "| `%s` | ", tensor->name);
+        if (tensor->shape)
+            text_printf(text, "`(%s)`", tensor->shape);
+        text_printf(text, "%s%s | `%s`", tensor->dtype ? " " : "", tensor->dtype ? tensor->dtype : "",
+                    tensor->value ? tensor->value : tensor->init);
+        if (tensor->with)
+            text_printf(text, ", `%s`", tensor->with);
+        if (tensor->zero_row)
+            text_printf(text, ", row `%s` 0", tensor->zero_row);
+        text_add(text, " | ");
+        if (tensor->when)
+            text_printf(text, "`%s`", tensor->when);
+        text_printf(text, "%s |\n", tensor->optional ? "; may be missing in a file" : "");
+    }
+}
+
+static void print_checks(struct text *text, const struct layer_row *row)
+{
+    for (int i = 0; i < COUNT(row->checks) && row->checks[i].condition; i++)
+        text_printf(text, "%s- `%s`\n", i == 0 ? "\nRefused unless\n\n" : "", row->checks[i].condition);
+}
+
+static void print_row(struct text *text, const struct layer_row *row)
+{
+    text_printf(text, "# %s\n\nIn torch.nn: %s.\n\n    %s(%s", row->name, row->doc, row->name,
+                row->container != LAYER_PLAIN ? "..." : "");
+    for (int i = 0; i < COUNT(row->args) && row->args[i].name; i++)
+        text_printf(text, "%s%s%s%s", i ? ", " : "", row->args[i].name, row->args[i].value ? "=" : "",
+                    row->args[i].value ? row->args[i].value : "");
+    text_add(text, ")\n");
+    print_args(text, row);
+    print_tensors(text, "parameter", row->params, COUNT(row->params));
+    print_tensors(text, "buffer", row->buffers, COUNT(row->buffers));
+    print_checks(text, row);
+    if (row->forward) {
+        text_add(text, "\nIt computes\n\n    ");
+        for (const char *c = row->forward; *c; c++)
+            text_printf(text, *c == '\n' ? "\n        " : "%c", *c);
+        text_add(text, "\n");
+    }
+}
+
+static void print_line(struct text *text, const struct elementwise_row *row)
+{
+    text_printf(text, "# %s\n\nOf each element `x`", row->module);
+    text_printf(text, "; the class of the function `%s(%s)`.\n\n    %s\n\nIts derivative, where `g` is the gradient of the result:\n\n"
+                      "    %s\n", row->name, row->args, row->forward, row->backward);
+    if (row->flags & ELEMENTWISE_INPLACE)
+        text_add(text, "\n`inplace` is taken and changes nothing: modc works in place where it can.\n");
+}
+
+static void print_index(struct text *text)
+{
+    text_add(text, "# Layers\n\nClasses of torch.nn that a spec can name, each with a page made from the row that the compiler "
+                   "reads\n(`modc layers NAME`). PyTorch's other classes are not supported yet.\n");
+    for (int i = 0; layer_families[i]; i++) {
+        text_printf(text, "\n## %s\n\n", layer_family_names[i]);
+        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+            text_printf(text, "- [%s](%s.md): %s\n", row->name, row->name, row->doc);
+    }
+    text_add(text, "\n## elementwise\n\n");
+    for (int i = 0; i < elementwise_row_count; i++)
+        if (elementwise_rows[i].module)
+            text_printf(text, "- [%s](%s.md): `%s`\n", elementwise_rows[i].module, elementwise_rows[i].module,
+                        elementwise_rows[i].forward);
+}
+
+struct output_file *catalogue_pages(struct cx *cx, int *count)
+{
+    struct output_file *files = NULL;
+    const char *const *names;
+    int name_count;
+    struct text index = text_new(&cx->arena);
+
+    *count = 0;
+    print_index(&index);
+    ARENA_PUSH(&cx->arena, files, *count, ((struct output_file){"README.md", index.data, index.length}));
+    names = layer_names(cx, &name_count);
+    for (int i = 0; i < name_count; i++) {
+        const struct layer_row *row = layer_find(names[i]);
+        struct text text = text_new(&cx->arena);
+
+        if (row)
+            print_row(&text, row);
+        else
+            print_line(&text, elementwise_module(names[i]));
+        ARENA_PUSH(&cx->arena, files, *count,
+                   ((struct output_file){arena_format(&cx->arena, "%s.md", names[i]), text.data, text.length}));
+    }
+    return files;
+}

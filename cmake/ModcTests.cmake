@@ -351,6 +351,17 @@ function(modc_bundle_tests)
     set_property(TEST bundle PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 
+# What `summary --measure` says of compilers that are here.
+function(modc_measure_tests)
+    modc_test(measure api tests/support/measure.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/measure)
+    set_property(TEST measure PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    foreach(compiler ARM CLANG)
+        if(MODC_${compiler})
+            set_property(TEST measure APPEND PROPERTY ENVIRONMENT "${compiler}=${MODC_${compiler}}")
+        endif()
+    endforeach()
+endfunction()
+
 # modc_variant_tests(CASES...): vectors by the other compiler, for every width of vectors that the emitted text chooses
 # from and this machine has.
 function(modc_variant_tests)

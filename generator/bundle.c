@@ -10,13 +10,6 @@
 
 static const char runtime_folder[] = "runtime/";
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* ---- the runtime ------------------------------------------------------------------------------------------ */
 
 /* The name of a file of the runtime without its folder; NULL: it is none of those that are asked for. */
@@ -67,7 +60,7 @@ static void print_runtime(struct cx *cx, struct text *text)
     for (int i = 0; i < embedded_file_count; i++) {
         const char *name = runtime_name(&embedded_files[i], target_of(cx)->hosted, false);
 
-        if (name && ends_with(name, ".c"))
+        if (name && text_ends_with(name, ".c"))
             text_printf(text, "\n        %s/%s", folder_cmake, name);
     }
     text_printf(text, ")\n    add_library(modc::runtime ALIAS modc_runtime)\n"
@@ -151,7 +144,7 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
     bool weights = false;
 
     for (int i = 0; i < *count; i++)
-        weights |= ends_with(all[i].path, ".S");
+        weights |= text_ends_with(all[i].path, ".S");
     for (int i = 0; i < embedded_file_count; i++)
         for (int k = 0; k < 2; k++)
             if (strcmp(embedded_files[i].name, own[k]) == 0)

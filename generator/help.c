@@ -15,7 +15,8 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                      "Without --weights, parameters are initialised from --seed as PyTorch does it."},
     [COMMAND_CHECK] = {"check", "SPEC", "everything but writing", NULL},
     [COMMAND_SUMMARY] = {"summary", "SPEC", "table: module, output shape, parameters, MACs, RAM, flash",
-                         "All numbers hold at the maxima of the sizes."},
+                         "All numbers hold at the maxima of the sizes. --measure compiles with $CC $CFLAGS (default:\n"
+                         "cc -O3 -march=native, or the compiler and flags of the target with -Os)."},
     [COMMAND_DIFF] = {"diff", "OLD NEW", "what changes: modules, keys, shapes, memory, MACs",
                       "Compares two specs as far as their plans and says whether files of OLD still load into\n"
                       "NEW. The last line fits a commit message. Either may be '-', as in\n"
@@ -66,6 +67,7 @@ const struct option_row option_rows[] = {
     {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 
+    {"--measure", NULL, SUMMARY, OPTION_FLAG, FIELD(measure), "compile it: bytes of code, depth of the stack"},
     {"--format", "text|json|markdown", DIFF, OPTION_CHOICE, FIELD(format), "json is described in docs/diff.md"},
     {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},
 
@@ -90,7 +92,6 @@ const struct option_row option_rows[] = {
     {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
     {"--threads", "N", RUN, OPTION_LATER, 0, NULL},
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
-    {"--measure", NULL, SUMMARY, OPTION_LATER, 0, NULL},
 };
 const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
 

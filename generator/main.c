@@ -14,7 +14,7 @@
 #include "diff.h"
 #include "emit.h"
 #include "help.h"
-#include "memory.h"
+#include "measure.h"
 #include "pass.h"
 #include "plan.h"
 #include "run.h"
@@ -141,6 +141,23 @@ static struct plan *make_plan(struct cx *cx, const char *path, struct dump *dump
     return plan;
 }
 
+static int summarise(struct cx *cx, const struct plan *plan, const struct embedded_weights *weights, struct memory *memory,
+                     struct text *out)
+{
+    int count, status = EXIT_DONE;
+
+    summary_print(out, summary_make(cx, plan));
+    if (cx->options->measure) {
+        const struct output_file *files = emit_files(cx, plan, weights, &count);
+
+        status = measure_model(cx, out, plan, files, count, memory);
+    }
+    if (status != EXIT_DONE)
+        return status;
+    summary_print_target(cx, out, memory);
+    return memory_fits(cx, plan, memory) ? EXIT_DONE : EXIT_SPEC;
+}
+
 /* All that takes a SPEC. Text for stdout goes to `out`; returns the exit status. */
 static int compile(struct cx *cx, struct text *out)
 {
@@ -161,16 +178,11 @@ static int compile(struct cx *cx, struct text *out)
     if (status != EXIT_DONE)
         return status;
 
-    bool embedded = weights || options_run(options, "--weights");
-    struct memory ram = memory_ram(cx, plan, embedded), flash = memory_flash(cx, plan, embedded);
-    if (options->command == COMMAND_SUMMARY) {
-        summary_print(out, summary_make(cx, plan));
-        summary_print_target(cx, out, &ram, &flash, false);
-    }
-    if (!memory_fits(cx, plan, &ram, &flash, embedded, false))
-        return EXIT_SPEC;
+    struct memory memory = memory_of(cx, plan, weights || options_run(options, "--weights"));
     if (options->command == COMMAND_SUMMARY)
-        return EXIT_DONE;
+        return summarise(cx, plan, weights, &memory, out);
+    if (!memory_fits(cx, plan, &memory))
+        return EXIT_SPEC;
     files = emit_files(cx, plan, weights, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plan, files, count);

@@ -13,12 +13,15 @@ enum { PARAMS_32 = 56, CONTEXT_32 = 72 };
 
 /* ---- adding up -------------------------------------------------------------------------------------------- */
 
-void memory_add(struct cx *cx, struct memory *memory, const char *what, int64_t bytes)
+static const char constants_part[] = "constants";
+
+/* 0 bytes add nothing. */
+static void add(struct cx *cx, struct memory_sum *sum, const char *what, int64_t bytes)
 {
     if (bytes <= 0)
         return;
-    ARENA_PUSH(&cx->arena, memory->parts, memory->count, ((struct memory_part){what, bytes}));
-    memory->bytes += bytes;
+    ARENA_PUSH(&cx->arena, sum->parts, sum->count, ((struct memory_part){what, bytes}));
+    sum->bytes += bytes;
 }
 
 static int64_t tensor_bytes(enum dtype dtype, int ndim, const struct dim *const *dims)
@@ -59,34 +62,6 @@ static int64_t structs(const struct cx *cx, const struct plan *plan)
            (small ? CONTEXT_32 : (int64_t)sizeof(struct modc_context));
 }
 
-struct memory memory_ram(struct cx *cx, const struct plan *plan, bool embedded)
-{
-    const struct program *program = plan->program;
-    struct memory memory = {0};
-    int64_t most = -1;
-
-    for (int i = 0; i < program->entry_count; i++) {
-        int64_t bytes = workspace(plan, &program->entries[i], 0, 0) + inputs_and_outputs(&program->entries[i]);
-
-        if (bytes > most) {
-            most = bytes;
-            memory.entry = &program->entries[i];
-        }
-    }
-    if (!embedded) {
-        memory_add(cx, &memory, "parameters and buffers", plan->param_bytes);
-        memory_add(cx, &memory, "packed block", plan->groups[0]->bytes);
-    }
-    if (memory.entry) {
-        const char *name = memory.entry->name;
-
-        memory_add(cx, &memory, arena_format(&cx->arena, "workspace of %s", name), workspace(plan, memory.entry, 0, 0));
-        memory_add(cx, &memory, arena_format(&cx->arena, "inputs and outputs of %s", name), inputs_and_outputs(memory.entry));
-    }
-    memory_add(cx, &memory, "structs", structs(cx, plan));
-    return memory;
-}
-
 static int64_t initial_values(struct module_tensor *const *tensors, int count)
 {
     int64_t bytes = 0;
@@ -97,24 +72,66 @@ static int64_t initial_values(struct module_tensor *const *tensors, int count)
     return bytes;
 }
 
-struct memory memory_flash(struct cx *cx, const struct plan *plan, bool embedded)
+/* Arrays that the emitted code has. */
+static int64_t constants(const struct plan *plan)
 {
     const struct module_tree *tree = plan->program->tree;
-    struct memory memory = {0};
-    int64_t constants = initial_values(tree->keys, tree->key_count) + initial_values(tree->states, tree->state_count);
+    int64_t bytes = initial_values(tree->keys, tree->key_count) + initial_values(tree->states, tree->state_count);
 
     for (int i = 0; i < plan->constant_count; i++)
-        constants += tensor_count(plan->constants[i]->constant) * dtype_rows[plan->constants[i]->dtype].bytes;
-    if (embedded)
-        memory_add(cx, &memory, "weights", weights_length(cx, plan));
-    memory_add(cx, &memory, "constants", constants);
+        bytes += tensor_count(plan->constants[i]->constant) * dtype_rows[plan->constants[i]->dtype].bytes;
+    return bytes;
+}
+
+struct memory memory_of(struct cx *cx, const struct plan *plan, bool embedded)
+{
+    const struct program *program = plan->program;
+    struct memory memory = {.embedded = embedded};
+    int64_t most = -1;
+
+    for (int i = 0; i < program->entry_count; i++) {
+        int64_t bytes = workspace(plan, &program->entries[i], 0, 0) + inputs_and_outputs(&program->entries[i]);
+
+        if (bytes > most) {
+            most = bytes;
+            memory.entry = &program->entries[i];
+        }
+    }
+    if (embedded) {
+        add(cx, &memory.flash, "weights", weights_length(cx, plan));
+    } else {
+        add(cx, &memory.ram, "parameters and buffers", plan->param_bytes);
+        add(cx, &memory.ram, "packed block", plan->groups[0]->bytes);
+    }
+    if (memory.entry) {
+        const char *name = memory.entry->name;
+
+        add(cx, &memory.ram, arena_format(&cx->arena, "workspace of %s", name), workspace(plan, memory.entry, 0, 0));
+        add(cx, &memory.ram, arena_format(&cx->arena, "inputs and outputs of %s", name), inputs_and_outputs(memory.entry));
+    }
+    add(cx, &memory.ram, "structs", structs(cx, plan));
+    add(cx, &memory.flash, constants_part, constants(plan));
     return memory;
+}
+
+void memory_add_code(struct cx *cx, struct memory *memory, const struct memory_code *code)
+{
+    struct memory_sum *flash = &memory->flash;
+
+    if (flash->count > 0 && flash->parts[flash->count - 1].what == constants_part)
+        flash->bytes -= flash->parts[--flash->count].bytes;
+    add(cx, flash, "code", code->text);
+    add(cx, flash, constants_part, code->rodata);
+    add(cx, flash, "initial values of data", code->data);
+    add(cx, &memory->ram, "data", code->data + code->bss);
+    add(cx, &memory->ram, arena_format(&cx->arena, "stack of %s", code->stack_of), code->stack);
+    memory->measured = true;
 }
 
 /* ---- limits ----------------------------------------------------------------------------------------------- */
 
 /* "workspace of forward 60 KB, packed block 12.5 KB", the largest first. */
-static const char *parts_text(struct cx *cx, const struct memory *memory)
+static const char *parts_text(struct cx *cx, const struct memory_sum *memory)
 {
     bool *said = ARENA_ARRAY(&cx->arena, memory->count + 1, bool);
     struct text text = text_new(&cx->arena);
@@ -132,7 +149,8 @@ static const char *parts_text(struct cx *cx, const struct memory *memory)
     return text.data;
 }
 
-static void say_too_much(struct cx *cx, const struct plan *plan, const struct memory *memory, const char *kind, int64_t limit)
+static void say_too_much(struct cx *cx, const struct plan *plan, const struct memory_sum *memory, const char *kind,
+                         int64_t limit)
 {
     struct arena *arena = &cx->arena;
 
@@ -159,38 +177,38 @@ static void hint_dtype(struct cx *cx, const struct plan *plan)
         diag_hint(cx, "--dtype float32 takes half of it");
 }
 
-static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory *ram, bool embedded)
+static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     const struct target *target = target_of(cx);
     int64_t packed = plan->groups[0]->bytes, weights = weights_length(cx, plan);
-    const char *sizes = sizes_text(cx, plan, ram->entry);
+    const char *sizes = sizes_text(cx, plan, memory->entry);
 
     if (sizes[0])
         diag_hint(cx, "workspace, inputs and outputs grow with the maxima of the sizes: %s; --set NAME=VALUE lowers one", sizes);
-    if (!embedded && weights > 0 && (target->flash == 0 || weights <= target->flash))
+    if (!memory->embedded && weights > 0 && (target->flash == 0 || weights <= target->flash))
         diag_hint(cx, "with --weights FILE the parameters lie in flash (%s): %s of RAM then", text_bytes(&cx->arena, weights),
-                  text_bytes(&cx->arena, ram->bytes - plan->param_bytes - packed));
-    if (!embedded && packed > 0)
+                  text_bytes(&cx->arena, memory->ram.bytes - plan->param_bytes - packed));
+    if (!memory->embedded && packed > 0)
         diag_hint(cx, "`pack: none` in the spec does without the packed block (%s)", text_bytes(&cx->arena, packed));
     hint_dtype(cx, plan);
 }
 
-static void hint_flash(struct cx *cx, const struct plan *plan, bool embedded)
+static void hint_flash(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     int64_t plain = plan->param_bytes;
 
-    if (embedded && plan->groups[0]->bytes > 0 && plain < weights_length(cx, plan))
+    if (memory->embedded && plan->groups[0]->bytes > 0 && plain < weights_length(cx, plan))
         diag_hint(cx, "`pack: none` in the spec leaves PyTorch's layout alone (%s)", text_bytes(&cx->arena, plain));
     hint_dtype(cx, plan);
 }
 
 /* Training mode and hooks are choices at run time: the model is of use without. */
-static void warn_of_variants(struct cx *cx, const struct plan *plan, const struct memory *ram)
+static void warn_of_variants(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     static const char *const names[4] = {NULL, "in training mode", "with hooks", "in training mode with hooks"};
     const struct target *target = target_of(cx);
     const struct program *program = plan->program;
-    int64_t fixed = ram->bytes - workspace(plan, ram->entry, 0, 0) - inputs_and_outputs(ram->entry);
+    int64_t fixed = memory->ram.bytes - workspace(plan, memory->entry, 0, 0) - inputs_and_outputs(memory->entry);
 
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
@@ -205,25 +223,24 @@ static void warn_of_variants(struct cx *cx, const struct plan *plan, const struc
     }
 }
 
-bool memory_fits(struct cx *cx, const struct plan *plan, const struct memory *ram, const struct memory *flash, bool embedded,
-                 bool measured)
+bool memory_fits(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     const struct target *target = target_of(cx);
     bool fits = true;
 
-    if (target->ram > 0 && ram->bytes > target->ram) {
-        say_too_much(cx, plan, ram, "RAM", target->ram);
-        hint_ram(cx, plan, ram, embedded);
+    if (target->ram > 0 && memory->ram.bytes > target->ram) {
+        say_too_much(cx, plan, &memory->ram, "RAM", target->ram);
+        hint_ram(cx, plan, memory);
         fits = false;
     } else if (target->ram > 0) {
-        warn_of_variants(cx, plan, ram);
+        warn_of_variants(cx, plan, memory);
     }
-    if (target->flash > 0 && flash->bytes > target->flash) {
-        say_too_much(cx, plan, flash, "flash", target->flash);
-        hint_flash(cx, plan, embedded);
+    if (target->flash > 0 && memory->flash.bytes > target->flash) {
+        say_too_much(cx, plan, &memory->flash, "flash", target->flash);
+        hint_flash(cx, plan, memory);
         fits = false;
     }
-    if (!fits && !measured)
+    if (!fits && !memory->measured)
         diag_hint(cx, "code and stack come on top: 'modc summary --measure'");
     return fits;
 }

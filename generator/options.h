@@ -35,7 +35,7 @@ struct options {
     const char *out_dir;  /* -o */
     const char *weights;  /* generate, check, summary: to be embedded */
     const char *dump;     /* room, with .json */
-    bool explain, validate, bundle, line_numbers;
+    bool explain, validate, bundle, line_numbers, measure;
     enum diag_style diagnostics;
     const char *format; /* diff: text, json, markdown; NULL: text */
     bool exit_code;     /* diff */

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "bundle.h"
+#include "compiler.h"
 #include "options.h"
-#include "process.h"
 
 static const struct loc nowhere = {0};
 
@@ -112,16 +112,6 @@ static int check_options(struct run *run)
 
 /* ---- the folder ------------------------------------------------------------------------------------------- */
 
-static void read_environment(struct run *run)
-{
-    const char *cc = getenv("CC"), *flags = getenv("CFLAGS");
-
-    process_words(run->cx, &run->compiler, cc ? cc : "");
-    if (!run->compiler.words)
-        process_word(run->cx, &run->compiler, "cc");
-    process_words(run->cx, &run->compiler, flags ? flags : "-O3 -march=native");
-}
-
 /* What the program is made of. */
 static const char *make_stamp(const struct run *run)
 {
@@ -174,57 +164,19 @@ static int write_sources(struct run *run)
 
 /* ---- compiling -------------------------------------------------------------------------------------------- */
 
-static struct process compiler(const struct run *run)
-{
-    struct process process = {0};
-
-    for (int i = 0; run->compiler.words[i]; i++)
-        process_word(run->cx, &process, run->compiler.words[i]);
-    return process;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-/* Says why a compilation failed, with the compiler's own words. */
-static int compiler_failed(struct run *run, const struct process *process)
-{
-    const char *name = process->words[0];
-
-    if (process->error != 0) {
-        diag_error(run->cx, nowhere, "the compiler '%s' cannot be started: %s", name, strerror(process->error));
-        diag_hint(run->cx, "$CC and $CFLAGS say which one is used");
-        return EXIT_COMPILER;
-    }
-    if (process->signal != 0)
-        diag_error(run->cx, nowhere, "the compiler '%s' died: %s", name, strsignal(process->signal));
-    else
-        diag_error(run->cx, nowhere, "the compiler '%s' failed with status %d", name, process->status);
-    process_quote(run->cx, process);
-    return EXIT_COMPILER;
-}
-
 static int run_compilers(struct run *run, struct process *list, int count)
 {
-    if (!process_run(list, count, process_cores())) {
-        run->interrupted = true;
-        return EXIT_COMPILER;
-    }
-    for (int i = 0; i < count; i++)
-        if (!process_succeeded(&list[i]))
-            return compiler_failed(run, &list[i]);
-    return EXIT_DONE;
+    int failed = compiler_run(list, count);
+
+    run->interrupted |= failed == COMPILER_TOLD_TO_END;
+    return failed == COMPILER_FINE ? EXIT_DONE : failed >= 0 ? compiler_fault(run->cx, &list[failed], NULL) : EXIT_COMPILER;
 }
 
 /* Every source on its own, on all cores, since the model takes as long as the whole runtime. */
 static int compile(struct run *run)
 {
     struct arena *arena = &run->cx->arena;
-    struct process *list = ARENA_ARRAY(arena, run->count + 1, struct process), link = compiler(run);
+    struct process *list = ARENA_ARRAY(arena, run->count + 1, struct process), link = compiler_copy(run->cx, &run->compiler);
     const char *built = arena_format(arena, "%s.new-%ld", run->program, (long)getpid());
     const char **objects = ARENA_ARRAY(arena, run->count + 1, const char *), *said;
     int count = 0, status;
@@ -233,9 +185,9 @@ static int compile(struct run *run)
         const char *path = run->files[i].path;
         struct process *own = &list[count];
 
-        if (!ends_with(path, ".c") && !ends_with(path, ".S"))
+        if (!text_ends_with(path, ".c") && !text_ends_with(path, ".S"))
             continue;
-        *own = compiler(run);
+        *own = compiler_copy(run->cx, &run->compiler);
         objects[count] = arena_format(arena, "%s/%s.o", run->folder, path);
         own->said = arena_format(arena, "%s/%s.said", run->folder, path);
         process_word(run->cx, own, arena_format(arena, "-I%s", run->folder));
@@ -373,7 +325,7 @@ int run_model(struct cx *cx, const struct plan *plan, const struct output_file *
     if (status != EXIT_DONE)
         return status;
     run.files = bundle_runtime(cx, files, &run.count, true);
-    read_environment(&run);
+    run.compiler = compiler_words(cx, "cc", "-O3 -march=native");
     status = find_folder(&run);
     if (status != EXIT_DONE)
         return status;

@@ -287,7 +287,7 @@ void summary_print(struct text *text, struct summary *summary)
 }
 
 /* Of one kind of memory; limit 0: none. */
-static void print_kind(struct cx *cx, struct text *text, const struct memory *memory, const char *title, int64_t limit)
+static void print_kind(struct cx *cx, struct text *text, const struct memory_sum *memory, const char *title, int64_t limit)
 {
     text_styled(text, STYLE_BOLD, title);
     text_add(text, "\n");
@@ -299,16 +299,14 @@ static void print_kind(struct cx *cx, struct text *text, const struct memory *me
                           : "");
 }
 
-void summary_print_target(struct cx *cx, struct text *text, const struct memory *ram, const struct memory *flash,
-                          bool measured)
+void summary_print_target(struct cx *cx, struct text *text, const struct memory *memory)
 {
     const struct target *target = target_of(cx);
+    const char *stack = memory->measured ? "" : ", without stack", *code = memory->measured ? "" : ", without code";
 
     if (!cx->options->target)
         return;
     text_add(text, "\n");
-    print_kind(cx, text, ram, arena_format(&cx->arena, "RAM of %s%s", target->name, measured ? "" : ", without stack"),
-               target->ram);
-    print_kind(cx, text, flash, arena_format(&cx->arena, "flash of %s%s", target->name, measured ? "" : ", without code"),
-               target->flash);
+    print_kind(cx, text, &memory->ram, arena_format(&cx->arena, "RAM of %s%s", target->name, stack), target->ram);
+    print_kind(cx, text, &memory->flash, arena_format(&cx->arena, "flash of %s%s", target->name, code), target->flash);
 }

@@ -36,8 +36,7 @@ void summary_print(struct text *text, struct summary *summary);
 /* 5,494,272 */
 const char *summary_number(struct cx *cx, double value);
 
-/* What a target that was named has to hold, and what it has. `measured`: code and stack are in it. */
-void summary_print_target(struct cx *cx, struct text *text, const struct memory *ram, const struct memory *flash,
-                          bool measured);
+/* What a target that was named has to hold, and what it has. */
+void summary_print_target(struct cx *cx, struct text *text, const struct memory *memory);
 
 #endif

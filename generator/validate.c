@@ -22,13 +22,6 @@ static const char *const widths[] = {
 };
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 struct validation {
     struct cx *cx;
     const char *folder;
@@ -39,7 +32,7 @@ struct validation {
 /* A header is read as included: Clang calls functions unused where a header is the main file. */
 static void add(struct validation *v, const char *words, const char *more, const char *path)
 {
-    bool header = ends_with(path, ".h");
+    bool header = text_ends_with(path, ".h");
     struct arena *arena = &v->cx->arena;
     struct process process = {0};
 
@@ -88,9 +81,9 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
         diag_error(cx, nowhere, "%s", error);
     } else {
         for (int i = 0; i < count; i++) {
-            for (int w = 0; w < WIDTHS && ends_with(files[i].path, ".c"); w++)
+            for (int w = 0; w < WIDTHS && text_ends_with(files[i].path, ".c"); w++)
                 add(&v, c_words, widths[w], files[i].path);
-            if (ends_with(files[i].path, ".h")) {
+            if (text_ends_with(files[i].path, ".h")) {
                 add(&v, c_words, "", files[i].path);
                 add(&v, cxx_words, "", files[i].path);
             }

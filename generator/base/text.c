@@ -140,6 +140,13 @@ void text_json_string(struct text *text, const char *string)
     text_add(text, "\"");
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 const char *text_bytes(struct arena *arena, int64_t bytes)
 {
     const int64_t kilo = 1024, mega = kilo * kilo;

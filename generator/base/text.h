@@ -33,6 +33,8 @@ void text_json_string(struct text *text, const char *string); /* with quotes and
  * repr prints it: 0.1, 1e-05, 1.0, inf, nan. */
 void text_double(struct text *text, double value);
 
+bool text_ends_with(const char *text, const char *end);
+
 /* A number of bytes for people: "512 bytes", "20 KB", "74.2 KB", "1.5 MB". */
 const char *text_bytes(struct arena *arena, int64_t bytes);
 

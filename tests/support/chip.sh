@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # chip.sh - a bundle for a chip: compiled in its folder by the words of its README, linked with newlib-nano into the RAM
-# and flash that the table of targets says, and run on all inputs where there is an emulator.
+# and flash that the table of targets says, and run on all inputs where there is an emulator, with an eye on the stack.
 #
 #     CC=arm-none-eabi-gcc RUNNER=qemu-arm tests/support/chip.sh MODC WORK CHIP "INPUTS INPUT EXPECTED NAME" SPEC OPTIONS...
 set -euo pipefail
@@ -23,6 +23,8 @@ bytes() {
     "$modc" help targets | awk -v chip="$chip" -v column="$1" \
         '$1 == chip { print $column * ($(column + 1) == "MB" ? 1048576 : 1024) }'
 }
+stack=$(CC=$CC CFLAGS="$flags -Os" "$modc" summary "$@" --target "$chip" --measure |
+    awk -v entry="${model}_forward" '$1 == entry { gsub(",", "", $2); print $2 }')
 cat >"$work/data.S" <<END
     .section .test, "a"
     .global inputs, inputs_end, expected, expected_end
@@ -47,7 +49,8 @@ SECTIONS {
 }
 END
 $CC $flags -std=c99 -Wall -Wextra -Wpedantic -Werror -I"$work/folder" -DHEADER="\"$model.h\"" -DMODEL="$model" \
-    -DCAPITALS="${model^^}" -DINPUT="\"$input\"" -DEXPECT="\"$name\"" -c -o "$work/chip.o" tests/api/chip.c
+    -DCAPITALS="${model^^}" -DSTACK="$stack" -DINPUT="\"$input\"" \
+    -DEXPECT="\"$name\"" -c -o "$work/chip.o" tests/api/chip.c
 $CC $flags -c -o "$work/data.o" "$work/data.S"
 $CC $flags --specs=nano.specs -nostartfiles -Wl,--gc-sections -Wl,--no-warn-rwx-segments -T "$work/memory.ld" \
     -o "$work/image" "$work/chip.o" "$work/data.o" "$work"/folder/*.o -lm

@@ -30,6 +30,7 @@ SAYS = {
     "arg_fault": (4, "must be {}, found "),     # module.c
     "bad_value": (3, "^hint: {}$"),             # options.c
     "fault": (1, "cannot {} "),                 # base/text.c
+    "compiler_fault": (2, "^hint: {}$"),        # compiler.c
 }
 
 # Functions whose results others say, by file: their strings behind `return` and in calls of arena_format.
@@ -53,7 +54,7 @@ TABLES = [
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
     "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "error",
-    "expected", "problem_text(r)", "problem", "said->text", "line", 'line+strspn(line, "\\t")',
+    "expected", "hint", "problem_text(r)", "problem", "said->text", "line", 'line+strspn(line, "\\t")',
     "layer_repr(&build->eval, row_scope(build, module), row->checks[i].message)",
 }
 

@@ -148,8 +148,29 @@ function(modc_command_tests)
         get_filename_component(case ${transcript} NAME_WLE)
         modc_test(commands_${case} commands ${commands} $<TARGET_FILE:modc> ${transcript})
     endforeach()
-    add_custom_target(update-commands VERBATIM COMMAND ${commands} --update $<TARGET_FILE:modc> ${transcripts})
+    add_custom_target(update-commands VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                      COMMAND ${commands} --update $<TARGET_FILE:modc> ${transcripts}
+                      COMMAND sh -c "\"$1\" schema >specs/modc.schema.json" sh $<TARGET_FILE:modc>)
     add_dependencies(update-commands modc)
+    modc_find_python(MODC_SCHEMA_PYTHON jsonschema yaml)
+    if(MODC_SCHEMA_PYTHON)
+        modc_test(commands_schema commands ${MODC_SCHEMA_PYTHON} tests/support/schema.py $<TARGET_FILE:modc>)
+    endif()
+endfunction()
+
+# modc_find_python(VARIABLE MODULES...): a Python that has them; else a warning and an empty variable.
+function(modc_find_python variable)
+    if(NOT ${variable})
+        list(JOIN ARGN ", " modules)
+        foreach(python ${MODC_PYTHON} python3 /usr/bin/python3)
+            execute_process(COMMAND ${python} -c "import ${modules}" RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
+            if(NOT missing)
+                set(${variable} ${python} CACHE STRING "Python with ${modules}")
+                return()
+            endif()
+        endforeach()
+        message(WARNING "no python3 has ${modules}: some tests are missing")
+    endif()
 endfunction()
 
 # tests/vectors/cases.txt: inputs and outputs of PyTorch through `modc run`; once more with sanitizers.

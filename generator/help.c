@@ -24,6 +24,10 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                       "The exit status is 0 whether or not they differ."},
     [COMMAND_LAYERS] = {"layers", "[NAME]", "the layers and functions that a spec can name, or all about one",
                         "With -o, writes a page in Markdown for each layer, NAME.md, and one that lists them."},
+    [COMMAND_SCHEMA] = {"schema", NULL, "a JSON Schema of specs, for editors",
+                        "specs/modc.schema.json is what it prints. An editor with a YAML language server takes it by\n"
+                        "the first line of a spec:\n"
+                        "  # yaml-language-server: $schema=modc.schema.json"},
     [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
     [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
 };
@@ -35,8 +39,9 @@ enum {
     SUMMARY = 1 << COMMAND_SUMMARY,
     DIFF = 1 << COMMAND_DIFF,
     LAYERS = 1 << COMMAND_LAYERS,
+    SCHEMA = 1 << COMMAND_SCHEMA,
     ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
-    ALL = ON_SPEC | LAYERS | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
+    ALL = ON_SPEC | LAYERS | SCHEMA | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
 };
 
 #define FIELD(name) offsetof(struct options, name)

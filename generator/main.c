@@ -18,6 +18,7 @@
 #include "pass.h"
 #include "plan.h"
 #include "run.h"
+#include "schema.h"
 #include "settings.h"
 #include "summary.h"
 #include "target.h"
@@ -269,6 +270,9 @@ static int run_command(struct cx *cx, struct text *out)
         return EXIT_DONE;
     case COMMAND_LAYERS:
         return print_layers(cx, out);
+    case COMMAND_SCHEMA:
+        schema_print(cx, out);
+        return EXIT_DONE;
     case COMMAND_DIFF:
         return compare(cx, out);
     default:

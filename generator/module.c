@@ -380,32 +380,34 @@ static bool init_std(struct build *build, const struct scope *args, const struct
     return true;
 }
 
+const char *const module_inits[] = {
+    "zeros_()",
+    "ones_()",
+    "constant_(val)",
+    "uniform_(a=0.0, b=1.0)",
+    "normal_(mean=0.0, std=1.0)",
+    "kaiming_uniform_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
+    "kaiming_normal_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
+    "xavier_uniform_(gain=1.0)",
+    "xavier_normal_(gain=1.0)",
+    NULL,
+};
+
 /* The row of an initialisation; `zeros` and `zeros_` mean the same. NULL after a fault. */
 static const struct signature *init_signature(struct build *build, const struct expr *init)
 {
-    static const char *const rows[] = {
-        "zeros_()",
-        "ones_()",
-        "constant_(val)",
-        "uniform_(a=0.0, b=1.0)",
-        "normal_(mean=0.0, std=1.0)",
-        "kaiming_uniform_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
-        "kaiming_normal_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
-        "xavier_uniform_(gain=1.0)",
-        "xavier_normal_(gain=1.0)",
-    };
-    enum { count = sizeof rows / sizeof *rows };
+    enum { count = sizeof module_inits / sizeof *module_inits - 1 };
     const struct expr *callee = init->kind == EXPR_CALL ? init->a : init;
     const char *text = callee->text ? callee->text : "", *known[count];
     size_t length = strlen(text);
     const char *name = length > 0 && text[length - 1] == '_' ? text : arena_format(&build->cx->arena, "%s_", text);
 
     for (int i = 0; i < count; i++) {
-        size_t end = strcspn(rows[i], "(");
+        size_t end = strcspn(module_inits[i], "(");
 
-        if (strlen(name) == end && memcmp(rows[i], name, end) == 0)
-            return eval_signature(&build->eval, rows[i]);
-        known[i] = arena_copy(&build->cx->arena, rows[i], end);
+        if (strlen(name) == end && memcmp(module_inits[i], name, end) == 0)
+            return eval_signature(&build->eval, module_inits[i]);
+        known[i] = arena_copy(&build->cx->arena, module_inits[i], end);
     }
     if (pytorch_has(PYTORCH_INIT, name)) {
         diag_error(build->cx, callee->loc, "the initialisation %s is not supported yet by this version of modc", name);

@@ -102,6 +102,9 @@ struct module_tensor *module_find_tensor(const struct module *module, const char
 struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module);
 struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes);
 
+/* What `init` can be, without the tensor: "normal_(mean=0.0, std=1.0)". NULL ends. */
+extern const char *const module_inits[];
+
 int64_t module_tensor_count(const struct module_tensor *tensor);
 
 /* The tensor whose initial value this one has: the end of its ties, or itself. */

@@ -434,9 +434,16 @@ static void add_dtype(struct reader *r, const char *text, struct loc loc)
     ARENA_PUSH(&r->cx->arena, spec->dtypes, spec->dtype_count, dtype);
 }
 
+static const char *const devices[] = {"cpu", "cuda", "cpu:0", "cuda:0"};
+
+const char *const *spec_devices(int *count)
+{
+    *count = COUNT(devices);
+    return devices;
+}
+
 static void add_device(struct reader *r, const char *text, struct loc loc)
 {
-    static const char *const has[] = {"cpu", "cuda"};
     static const char *const others[] = {"xpu",    "ipu",   "mtia",   "mps",    "meta",   "xla",
                                          "hpu",    "ve",    "hip",    "vulkan", "opencl", "metal",
                                          "opengl", "ideep", "mkldnn", "lazy"};
@@ -462,7 +469,7 @@ static void add_device(struct reader *r, const char *text, struct loc loc)
             if (strcmp(text, "gpu") == 0)
                 diag_hint(r->cx, "did you mean 'cuda'?");
             else
-                diag_hint_nearest(r->cx, text, has, COUNT(has));
+                diag_hint_nearest(r->cx, text, devices, COUNT(devices));
         }
         return;
     }

@@ -207,6 +207,9 @@ const struct spec_key *spec_key(int index);
 /* The dtypes that a model computes in, or (false) that a tensor may have, with PyTorch's aliases. */
 const char *const *spec_dtypes(struct cx *cx, bool model, int *count);
 
+/* The devices that a model may be made for. */
+const char *const *spec_devices(int *count);
+
 /* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
 const char *spec_c_name(struct cx *cx, const char *name);
 

@@ -27,6 +27,8 @@ g++: g++ --version
 clang: clang --version
 libcmocka-dev: pkg-config --exists cmocka
 python3: python3 --version
+python3-jsonschema: schema_python
+python3-yaml: schema_python
 gcc-aarch64-linux-gnu: aarch64-linux-gnu-gcc --version
 libc6-dev-arm64-cross: echo "#include <stdlib.h>" | aarch64-linux-gnu-gcc -E -
 python3-venv: python3 -c "import ensurepip, venv"
@@ -55,6 +57,11 @@ oracle_python() {
         fi
     done
     return 1
+}
+
+# Whether a Python has what tests/support/schema.py needs.
+schema_python() {
+    python3 -c 'import jsonschema, yaml' || /usr/bin/python3 -c 'import jsonschema, yaml'
 }
 
 # Installs those packages of a list whose command fails.

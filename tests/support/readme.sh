@@ -29,6 +29,20 @@ block yaml 1 >"$work/spec"
 same specs/cartpole/policy.yaml "$work/spec" specs/cartpole/policy.yaml
 block c 1 >"$work/program"
 same examples/balance/balance.c "$work/program" examples/balance/balance.c
+block cmake 1 >"$work/project"
+same examples/digits/CMakeLists.txt "$work/project" examples/digits/CMakeLists.txt
+
+# What README.md shows of a longer file stands there so.
+part() {
+    block "$1" 1 | while IFS= read -r line; do
+        if ! grep -qxF -e "$line" "$2"; then
+            printf 'README.md: this is not in %s: %s\n' "$2" "$line" >&2
+            exit 1
+        fi
+    done
+}
+part meson examples/activations/meson.build
+part make examples/balance/Makefile
 
 # What is printed is shown in the block right behind the command's.
 awk '!inside && /^```/ { inside = 1; shown = $0 == "```" && last == NR - 1; if ($0 == "```sh") n++; if (shown) print n; next }

@@ -1397,7 +1397,11 @@ static const char *source_text(struct emit *e)
     print_tables(e, &tables);
 
     text_printf(&out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
-                      "#include \"%s.h\"\n\n#include <string.h>\n\n#include \"modc_simd.h\"\n\n", e->m, spec_name(e), e->m);
+                      "#include \"%s.h\"\n\n#include <string.h>\n\n", e->m, spec_name(e), e->m);
+    if (e->cx->options->isa)
+        text_printf(&out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
+                    e->cx->options->isa_widths, e->cx->options->isa);
+    text_add(&out, "#include \"modc_simd.h\"\n\n");
     if (e->plan->align < HOSTED_ALIGN)
         text_printf(&out, "#if MODC_ALIGN > %d\n#error \"%s lays its blocks out at multiples of %d; MODC_ALIGN may not be more\"\n"
                           "#endif\n\n", e->plan->align, e->m, e->plan->align);

@@ -82,6 +82,7 @@ const struct option_row option_rows[] = {
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
      "for this chip, if it fits; 'modc help targets' lists them"},
+    {"--isa", "LIST", ON_SPEC, OPTION_ISA, FIELD(isa), "leave out vectors but those of avx512,avx2,sse2,neon"},
     {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
     {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain),
      "print what was chosen for each module, and why"},
@@ -93,7 +94,6 @@ const struct option_row option_rows[] = {
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
     {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
-    {"--isa", "LIST", ON_SPEC, OPTION_LATER, 0, NULL},
     {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
     {"--threads", "N", RUN, OPTION_LATER, 0, NULL},
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},

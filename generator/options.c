@@ -198,6 +198,32 @@ static bool take_choice(struct reader *r, const struct option_row *row, const ch
     return wrong(r);
 }
 
+/* avx512,avx2: the vectors that emitted code may use; it is always right without any. */
+static bool take_isa(struct reader *r, const char *value)
+{
+    static const struct {
+        const char *name;
+        int width;
+    } sets[] = {{"avx512", 16}, {"avx2", 8}, {"sse2", 4}, {"neon", 4}, {"scalar", 0}};
+    enum { COUNT = sizeof sets / sizeof *sets };
+
+    r->options->isa = value;
+    r->options->isa_widths = 0;
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        int i = 0;
+
+        while (i < COUNT && (strlen(sets[i].name) != length || strncmp(sets[i].name, at, length) != 0))
+            i++;
+        if (i == COUNT)
+            return bad_value(r, "--isa", value, "it takes avx512, avx2, sse2, neon and scalar, with commas between them");
+        r->options->isa_widths |= sets[i].width;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
 static void hand_on(struct reader *r, const struct option_row *row, const char *value)
 {
     struct options *options = r->options;
@@ -234,6 +260,8 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
         return take_plan(r, value);
     case OPTION_DEVICE:
         return take_device(r, value);
+    case OPTION_ISA:
+        return take_isa(r, value);
     case OPTION_TARGET:
         r->options->target = target_parse(r->cx, value);
         return r->options->target || wrong(r);

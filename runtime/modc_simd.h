@@ -1,7 +1,8 @@
 /* modc_simd.h - vectors under one set of names at every width, their mathematics, and the arithmetic of kernels.
  *
  * MODC_LANES is the number of floats in a vector: 16 (AVX-512F), 8 (AVX2), 4 (SSE2, NEON of aarch64), 1 (everything
- * else, or as the user says with -DMODC_LANES=1); doubles have MODC_LANES64. Types are modc_f32 and modc_f64, plain
+ * else, or as the user says with -DMODC_LANES=1). MODC_WIDTHS leaves widths out: it is the sum of those over 1 that may be
+ * chosen (modc generate --isa). Doubles have MODC_LANES64. Types are modc_f32 and modc_f64, plain
  * float and double where there is one lane; masks modc_m32 and modc_m64 have all bits of a lane set or none, so that
  * & | ^ ~ work. + - * / are operators, everything else a function: modc_f32_exp(v). Its scalar twin is
  * modc_f32s_exp(x), with the same polynomial; float code never needs libm. modc_f64s_exp(x) is libm's exp.
@@ -28,15 +29,18 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef MODC_WIDTHS
+#define MODC_WIDTHS (16 + 8 + 4)
+#endif
 #if !defined __GNUC__
 #undef MODC_LANES
 #define MODC_LANES 1
 #elif !defined MODC_LANES
-#if defined __AVX512F__
+#if defined __AVX512F__ && (MODC_WIDTHS & 16)
 #define MODC_LANES 16
-#elif defined __AVX2__ /* AVX alone has no 256-bit integers */
+#elif defined __AVX2__ && (MODC_WIDTHS & 8) /* AVX alone has no 256-bit integers */
 #define MODC_LANES 8
-#elif defined __SSE2__ || (defined __aarch64__ && defined __ARM_NEON)
+#elif (defined __SSE2__ || (defined __aarch64__ && defined __ARM_NEON)) && (MODC_WIDTHS & 4)
 #define MODC_LANES 4
 #else
 #define MODC_LANES 1

@@ -89,6 +89,15 @@ static void test_options(void **state)
     assert_string_equal(l.options.dtype, "float64");
     arena_free(&l.cx.arena);
 
+    assert_true(parse(&l, "run a --isa sse2,avx512,neon")->good);
+    assert_string_equal(l.options.isa, "sse2,avx512,neon");
+    assert_int_equal(l.options.isa_widths, 20);
+    arena_free(&l.cx.arena);
+
+    assert_true(parse(&l, "run a --isa avx2 --isa scalar")->good); /* the last one counts */
+    assert_int_equal(l.options.isa_widths, 0);
+    arena_free(&l.cx.arena);
+
     assert_true(parse(&l, "summary --help")->good);
     assert_int_equal(l.options.command, COMMAND_HELP);
     assert_string_equal(l.options.argument, "summary");

@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "bundle.h"
 #include "catalogue.h"
+#include "depfile.h"
 #include "diff.h"
 #include "emit.h"
 #include "help.h"
@@ -78,9 +79,10 @@ static void dump_graph(void *data, const char *pass, struct program *program)
 
 /* ---- the compiler ----------------------------------------------------------------------------------------- */
 
-static int write_files(struct cx *cx, struct output_file *files, int count, const char *model)
+static int write_files(struct cx *cx, const struct plan *plan, struct output_file *files, int count)
 {
     const struct options *options = cx->options;
+    const struct output_file *depfile = NULL;
     const char *error = NULL;
 
     if (options->validate) {
@@ -95,8 +97,13 @@ static int write_files(struct cx *cx, struct output_file *files, int count, cons
         return EXIT_FILE;
     }
     if (options->bundle)
-        files = bundle_folder(cx, files, &count, model);
-    if (options->out_dir && !output_write(cx, options->out_dir, files, count, &error)) {
+        files = bundle_folder(cx, files, &count, plan->model);
+    if (options->depfile) {
+        depfile = depfile_make(cx, plan->program->tree->spec, files, count);
+        if (!depfile)
+            return EXIT_COMMAND_LINE;
+    }
+    if (options->out_dir && !output_write_beside(cx, options->out_dir, files, count, depfile, &error)) {
         diag_error(cx, nowhere, "%s", error);
         return EXIT_FILE;
     }
@@ -187,7 +194,7 @@ static int compile(struct cx *cx, struct text *out)
     files = emit_files(cx, plan, weights, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plan, files, count);
-    return write_files(cx, files, count, plan->model);
+    return write_files(cx, plan, files, count);
 }
 
 /* Two compilations, each with a cx of its own: faults of one do not stop the other. */

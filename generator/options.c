@@ -471,7 +471,8 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         diag_error(cx, nowhere, "standard input is one spec: only one of OLD and NEW can be '-'");
     else if (row->argument && row->argument[0] != '[' && !options->argument)
         diag_error(cx, nowhere, "modc %s needs a %s", row->name, row->argument);
-    else if (options->command == COMMAND_GENERATE && !options->out_dir && !options->dump && !options->explain)
+    else if (options->command == COMMAND_GENERATE && !options->out_dir &&
+             (options->depfile || (!options->dump && !options->explain)))
         diag_error(cx, nowhere, "modc generate needs -o DIR, where the files go");
     else
         return true;

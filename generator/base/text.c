@@ -433,34 +433,41 @@ static void undo(struct output *out)
         rmdir(out->folders[i]);
 }
 
-static bool write_all(struct output *out, const char *folder, const struct output_file *files, int count)
+/* Writes the new bytes under a temporary name, if the file at `path` has others. */
+static bool prepare(struct output *out, const char *path, const struct output_file *file)
 {
     struct arena *arena = &out->cx->arena;
+    struct pending pending = {.path = path};
+    const char *slash = strrchr(path, '/');
+    struct stat info;
+    bool exists;
 
+    if (slash > path && !make_folders(out, arena_copy(arena, path, (size_t)(slash - path))))
+        return false;
+    exists = stat(path, &info) == 0;
+    if (exists && S_ISDIR(info.st_mode)) {
+        *out->error = arena_format(arena, "cannot write '%s': it is a folder", path);
+        return false;
+    }
+    if (exists && holds(path, file->bytes, file->length))
+        return true;
+    ARENA_PUSH(arena, out->files, out->count, pending);
+    return write_temporary(out, &out->files[out->count - 1], file->bytes, file->length, exists ? info.st_mode & 0777 : 0);
+}
+
+static bool write_all(struct output *out, const char *folder, const struct output_file *files, int count,
+                      const struct output_file *beside)
+{
     if (!make_folders(out, folder))
         return false;
     for (int i = 0; i < count; i++) {
-        struct pending pending = {.path = arena_format(arena, "%s/%s", folder, files[i].path)};
-        const char *slash = strrchr(pending.path, '/');
-        struct stat info;
-        bool exists;
-
-        if (!make_folders(out, arena_copy(arena, pending.path, (size_t)(slash - pending.path))))
-            return false;
         for (int k = 0; k < i; k++)
             assert(strcmp(files[k].path, files[i].path) != 0);
-        exists = stat(pending.path, &info) == 0;
-        if (exists && S_ISDIR(info.st_mode)) {
-            *out->error = arena_format(arena, "cannot write '%s': it is a folder", pending.path);
-            return false;
-        }
-        if (exists && holds(pending.path, files[i].bytes, files[i].length))
-            continue;
-        ARENA_PUSH(arena, out->files, out->count, pending);
-        if (!write_temporary(out, &out->files[out->count - 1], files[i].bytes, files[i].length,
-                             exists ? info.st_mode & 0777 : 0))
+        if (!prepare(out, arena_format(&out->cx->arena, "%s/%s", folder, files[i].path), &files[i]))
             return false;
     }
+    if (beside && !prepare(out, beside->path, beside))
+        return false;
     for (int i = 0; i < out->count; i++) {
         if (!place(out, &out->files[i]))
             return false;
@@ -471,10 +478,16 @@ static bool write_all(struct output *out, const char *folder, const struct outpu
 bool output_write(struct cx *cx, const char *folder, const struct output_file *files, int count,
                   const char **error)
 {
+    return output_write_beside(cx, folder, files, count, NULL, error);
+}
+
+bool output_write_beside(struct cx *cx, const char *folder, const struct output_file *files, int count,
+                         const struct output_file *beside, const char **error)
+{
     struct output out = {.cx = cx, .error = error};
 
     assert(folder[0] != 0);
-    if (!write_all(&out, folder, files, count)) {
+    if (!write_all(&out, folder, files, count, beside)) {
         undo(&out);
         return false;
     }

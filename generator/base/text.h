@@ -63,4 +63,8 @@ struct output_file {
 bool output_write(struct cx *cx, const char *folder, const struct output_file *files, int count,
                   const char **error);
 
+/* The same with one file more, whose path is not below `folder`. */
+bool output_write_beside(struct cx *cx, const char *folder, const struct output_file *files, int count,
+                         const struct output_file *beside, const char **error);
+
 #endif

@@ -385,32 +385,34 @@ static void add_changes(struct text *name, const struct module *instance, const 
     }
 }
 
-/* Named by what its instances share: block_64_2. Where that is long, or another region has the name, the name ends in
- * what stands for all of it. */
+/* Named by what its instances share, block_64_2_norm_identity, as far as that is short; then by class, arguments and what
+ * stands for all of it. Another region's name is not taken. */
 static const char *region_name(struct eval *eval, const struct module *module)
 {
-    enum { longest = 48 };
+    enum { longest = 32 };
     const struct program *program = ((struct lower *)eval)->program;
-    struct text text = text_new(&eval->cx->arena);
+    struct arena *arena = &eval->cx->arena;
+    struct text name = text_new(arena);
+    const char *shorter;
     bool taken = false;
 
-    add_words(&text, module->class_name);
-
-    const char *class_words = arena_string(&eval->cx->arena, text.data);
-
+    add_words(&name, module->class_name);
+    shorter = arena_string(arena, name.data);
     for (int i = 0; i < module->arg_count; i++) {
         if (module->args[i].value.kind == EV_NONE)
             continue;
-        add_break(&text);
-        add_words(&text, ev_text(eval, &module->args[i].value));
+        add_break(&name);
+        add_words(&name, ev_text(eval, &module->args[i].value));
     }
-    add_changes(&text, module, module);
+    if (name.length <= longest)
+        shorter = arena_string(arena, name.data);
+    add_changes(&name, module, module);
     for (int i = 0; i < program->region_count; i++)
-        taken |= strcmp(program->regions[i]->name, text.data) == 0 &&
+        taken |= strcmp(program->regions[i]->name, name.data) == 0 &&
                  strcmp(program->regions[i]->signature, module->signature) != 0;
-    if (!taken && text.length <= longest)
-        return text.data;
-    return arena_format(&eval->cx->arena, "%s_%04x", text.length <= longest ? text.data : class_words,
+    if (!taken && name.length <= longest)
+        return name.data;
+    return arena_format(arena, "%s_%04x", shorter,
                         (unsigned)(text_hash(module->signature, strlen(module->signature)) & 0xffff));
 }
 

@@ -1463,7 +1463,7 @@ static void mark_array(const struct module *module)
 
 static const char *describe(struct build *build, const struct module *module);
 
-/* " with norm: Identity()" for each change below an instance of a class. */
+/* " with norm: Identity(), act: Tanh()" for the changes below an instance of a class, of which `module` is a part. */
 static void describe_changes(struct build *build, struct text *text, const struct module *instance,
                              const struct module *module)
 {
@@ -1473,7 +1473,8 @@ static void describe_changes(struct build *build, struct text *text, const struc
         const struct module *child = module->children[i];
 
         if (child->changed)
-            text_printf(text, " with %s: %s", child->path + skip, describe(build, child));
+            text_printf(text, "%s %s: %s", text->length > strlen(instance->signature) ? "," : " with", child->path + skip,
+                        describe(build, child));
         else
             describe_changes(build, text, instance, child);
     }

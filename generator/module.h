@@ -61,8 +61,8 @@ struct module {
     struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
     int tensor_count;
     const char *extra_repr;
-    const char *signature; /* spec classes: class, arguments, and what set and add changed below; equal for instances
-                            * that may share a region */
+    const char *signature; /* spec classes: class, arguments, and what set and add changed below:
+                            * "Block(4, 2) with norm: Identity()"; equal for instances that may share a region */
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
     int step;              /* which change of the spec (set, add) its words stem from; -1: none */

@@ -795,6 +795,8 @@ static const char *function_body(struct emit *e, const struct variant *variant)
         }
         if (step->op->call && until <= step->op->call->index)
             until = step->op->call->index + 1;
+        if (step->op->code == GRAPH_OP_CALL && until < graph->call_count) /* what follows an instance is not its own */
+            until = step->op->call->index + 1;
         if (step->op->code == GRAPH_OP_FENCE) {
             print_fence(e, &body, variant, step->op);
             continue;

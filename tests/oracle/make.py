@@ -200,6 +200,7 @@ def all_cases():
     yield from gathered()
     yield from shared()
     yield from in_eval()
+    yield from extended()
     yield from windows()
     yield from forced()
 
@@ -241,6 +242,24 @@ def in_eval():
     yield Case("fixed_6", fixed, "", "tests/vectors/fixed_train_6/inputs.safetensors", own, state=True)
     yield Case("fixed_train_hooks", fixed, "--train --hooks backbone.norm=scale:0.5 --pre-hooks blocks.2.norm=scale:2.0",
                "tests/vectors/fixed_train_6/inputs.safetensors", own, state=True)
+
+
+def extended():
+    """`extends`, `set` and `add`; with --seed, what is drawn for modules that were replaced and added."""
+    family, deep, wide = (f"tests/specs/family{name}.yaml" for name in ("", "_deep", "_wide"))
+    yield Case("family_6", family, "", {"x": draw(161, 6, 8)}, weights(13, family))
+    own = "tests/vectors/family_deep_6/weights.safetensors"
+    yield Case("family_deep_6", deep, "", "tests/vectors/family_6/inputs.safetensors", weights(14, deep), state=True)
+    yield Case("family_deep_1", deep, "", {"x": draw(162, 1, 8)}, own)
+    yield Case("family_deep_seed", deep, "--seed 5", "tests/vectors/family_6/inputs.safetensors", state=True)
+    own = "tests/vectors/family_wide_6/weights.safetensors"
+    yield Case("family_wide_6", wide, "", {"x": draw(163, 6, 12)}, weights(15, wide))
+    yield Case("family_wide_2", wide, "--entry probabilities", {"x": draw(164, 2, 12)}, own)
+    yield Case("family_wide_hidden", wide, "--entry hidden", "tests/vectors/family_wide_6/inputs.safetensors", own)
+    yield Case("family_wide_hooks", wide, "--hooks blocks.2.gate=scale:0.5 --pre-hooks head.0.1=scale:2.0 "
+               "--hooks head.last.inner=scale:-1.0 --hooks blocks=scale:1.5",
+               "tests/vectors/family_wide_6/inputs.safetensors", own)
+    yield Case("family_wide_seed", wide, "--seed 5", "tests/vectors/family_wide_6/inputs.safetensors", state=True)
 
 
 def windows():

@@ -14,10 +14,11 @@ import sys
 from collections import namedtuple
 
 import torch
+from torch import nn
 
 import safetensors_io
 import torch_run
-from spec_torch import Spec
+from spec_torch import List, Spec
 
 # The kinds of specs by seed: any twelve in a row have them all.
 KINDS = ["graph", "tensors", "images", "list", "graph", "stream", "images", "tensors", "graph", "list", "images",
@@ -898,6 +899,61 @@ class Draw:
         return "\n".join(lines) + "\n"
 
 
+# ---- the same in several files ------------------------------------------------------------------------------------
+
+def replacement(module, text, pick):
+    """A module that can stand in the place of another; None where none comes to mind."""
+    if isinstance(module, (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.LeakyReLU)):
+        return pick([*ACTIVATIONS, "[" + ", ".join(pick(ACTIVATIONS) for _ in range(2)) + "]"])
+    if isinstance(module, nn.Linear) and ".weight" not in text:
+        linear = f"Linear({module.in_features}, {module.out_features}, bias={pick([True, False])})"
+        return pick([linear, f"[{linear}, {pick(ACTIVATIONS)}]"])
+    return pick(["Identity()", *ACTIVATIONS]) if isinstance(module, (nn.LayerNorm, nn.Identity)) else None
+
+
+def draw_changes(draw, root, generator):
+    """[(set or add, path, module)], in the order in which they apply."""
+    changes, text = [], draw.yaml()
+    modules = list(root.named_modules())
+    for path, module in generator.sample(modules, len(modules)):
+        if len(changes) >= 4:
+            break
+        if any(path == other or other.startswith(path + ".") or path.startswith(other + ".") for _, other, _ in changes):
+            continue
+        found = replacement(module, text, generator.choice) if path else None
+        if found:
+            changes.append(("set", path, found))
+            if found.startswith("[") and generator.random() < 0.4:  # a change of what the change brought
+                changes.append(("set", f"{path}.1", generator.choice(ACTIVATIONS)))
+        if isinstance(module, List) or (not path and draw.statements is None):
+            changes.append(("add", f"{path}.{generator.choice(['extra', 'more', '99'])}".strip("."),
+                            generator.choice([*ACTIVATIONS, "Identity()"])))
+    return changes
+
+
+def extending(draw, root, generator):
+    """{file: text}: spec.yaml, which extends a drawn spec with changes, perhaps through another."""
+    changes, text, own = draw_changes(draw, root, generator), draw.yaml(), ""
+    at = text.find("\nentries:")
+    if at >= 0 and generator.random() < 0.5:
+        text, own = text[:at] + "\n", text[at:]
+    for name, value in draw.constants.items():  # another value there is overruled here
+        if generator.random() < 0.5:
+            text = text.replace(f"constants: {{{name}: {value}", f"constants: {{{name}: {value + 3}")
+            own = f"constants: {{{name}: {value}}}\n" + own
+    cut = generator.randrange(len(changes) + 1)
+    levels = [changes[:cut], changes[cut:]] if generator.random() < 0.4 else [changes]
+    files = {"base.yaml": text}
+    for i, level in enumerate(levels):
+        lines = [f"extends: {list(files)[-1]}"]
+        for kind in ("set", "add"):
+            lines += [f"{kind}:"] * any(change[0] == kind for change in level)
+            lines += [f"  {path}: {module}" for own_kind, path, module in level if own_kind == kind]
+        last = i == len(levels) - 1
+        files["spec.yaml" if last else "middle.yaml"] = "\n".join(lines) + "\n" + (own if last else "")
+    return files
+
+
 # ---- tensors and runs ---------------------------------------------------------------------------------------------
 
 def normal(generator, shape, dtype):
@@ -1047,9 +1103,13 @@ def write_once(seed, attempt, folder):
     draw = Draw(seed, attempt).make()
     generator = random.Random(f"{seed}.{attempt}.numbers")
     path = folder / "spec.yaml"
-    text = draw.yaml()
-    path.write_text(text)
-    path.write_text(text + draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections")))
+    path.write_text(draw.yaml())
+    composition = random.Random(f"{seed}.{attempt}.extends")
+    if composition.random() < 0.25:
+        for name, text in extending(draw, Spec(path).build(0), composition).items():
+            (folder / name).write_text(text)
+    sections = draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections"))
+    path.write_text(path.read_text() + sections)
     spec = Spec(path)
     root = spec.build(0)
     weights = draw_weights(spec, root, generator)

@@ -13,6 +13,7 @@ import builtins
 import contextlib
 import fnmatch
 import math
+import pathlib
 import re
 import warnings
 
@@ -25,8 +26,10 @@ DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128"
 # Keys that change how a model is emitted, never what it computes.
 NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "storage", "winograd", "threads", "backward", "update",
              "checkpoint"}
+# Mappings of names, which an extending spec joins name by name; any other key it replaces.
+JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
 KNOWN = NO_EFFECT | {"model", "dtype", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
-                     "buffers", "state", "forward", "entries", "set", "add", "tie", "freeze", "eval", "training"}
+                     "buffers", "state", "forward", "entries", "tie", "freeze", "eval", "training"}
 
 # What the text of a spec runs in: names are looked up in the spec's own scopes. (torch imports what it needs late, and
 # asks the running frame how.)
@@ -109,6 +112,27 @@ def read_yaml(text):
 
     text = text.lstrip("\ufeff")
     return convert(yaml.compose(text, Loader=yaml.SafeLoader))
+
+
+def merged(base, own):
+    """The names of both: `own` overrules at the place of the base's, what is new stands behind."""
+    places = {signature(key)[0]: key for key in base}
+    over = {places[name]: (key, value) for key, value in own.items() if (name := signature(key)[0]) in places}
+    both = dict(over.get(key, (key, value)) for key, value in base.items())
+    return {**both, **{key: value for key, value in own.items() if signature(key)[0] not in places}}
+
+
+def read_extended(path):
+    """A spec over what it extends, and its (set or add, path, module) in the order in which they apply."""
+    own = read_yaml(pathlib.Path(path).read_text(encoding="utf-8"))
+    base, changes = {}, []
+    if "extends" in own:
+        base, changes = read_extended(pathlib.Path(path).parent / own.pop("extends"))
+    for kind in [key for key in own if key in ("set", "add")]:
+        changes = changes + [(kind, place, module) for place, module in own.pop(kind).items()]
+    for key in JOINED & base.keys() & own.keys():
+        own[key] = merged(base[key], own[key])
+    return merged(base, own), changes
 
 
 def expression_text(value):
@@ -219,17 +243,18 @@ def compiled(text, mode):
 
 
 class ConstructorNames:
-    """Names where a constructor, a shape or a constant stands: arguments, constants, sizes if allowed, classes."""
+    """Names where a constructor, a shape or a constant stands: arguments, constants, sizes if allowed, classes. `path`
+    is that of the module whose constructor it is."""
 
-    def __init__(self, spec, args, sizes=None):
-        self.spec, self.args, self.sizes = spec, args, sizes or {}
+    def __init__(self, spec, args, sizes=None, path=""):
+        self.spec, self.args, self.sizes, self.path = spec, args, sizes or {}, path
 
     def __getitem__(self, name):
         for table in (self.args, self.spec.constants, self.sizes):
             if name in table:
                 return table[name]
         if name in self.spec.classes:
-            return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs)
+            return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
             return MultiStep
         found = getattr(nn, name, None)
@@ -244,7 +269,11 @@ class ConstructorNames:
         """These names and those of a comprehension's target (a name, or a tuple of such)."""
         found = {}
         assign_names(target, value, found)
-        return ConstructorNames(self.spec, {**self.args, **found}, self.sizes)
+        return ConstructorNames(self.spec, {**self.args, **found}, self.sizes, self.path)
+
+    def at(self, name):
+        """The same for a child."""
+        return ConstructorNames(self.spec, self.args, self.sizes, f"{self.path}.{name}".strip("."))
 
 
 class InitNames(ConstructorNames):
@@ -374,16 +403,19 @@ class SelfProxy:
 class SpecModule(nn.Module):
     """A class of the spec, or the spec's own top level."""
 
-    def __init__(self, spec, definition, args=(), kwargs=None):
+    def __init__(self, spec, definition, args=(), kwargs=None, path=""):
         super().__init__()
         self.modc_spec, self.modc_definition, self.modc_state = spec, definition, {}
         names = ConstructorNames(spec, {})
         self.modc_args = bind(definition.name, definition.arguments, args, kwargs or {}, names.evaluate)
-        names = ConstructorNames(spec, self.modc_args)
+        names = ConstructorNames(spec, self.modc_args, path=path)
+        if "modules" not in definition.sections:
+            add_children(self, names)
         for section, content in definition.sections.items():  # in the order of the text, in which values are drawn
             if section == "modules":
                 for name, child in self.children_of(content, names):
                     self.add_module(name, child)
+                add_children(self, names)
             else:
                 for name, description in content.items():
                     self.add_tensor(section, name, description)
@@ -391,7 +423,7 @@ class SpecModule(nn.Module):
     @staticmethod
     def children_of(content, names):
         if isinstance(content, dict):
-            return [(name, build_module(value, names)) for name, value in content.items()]
+            return [(name, build_module(value, names.at(name))) for name, value in content.items()]
         content = content if isinstance(content, list) else [content]
         return [(str(i), child) for i, child in enumerate(expand(content, names))]
 
@@ -478,9 +510,13 @@ class Definition:
 def expand(items, names):
     """The modules of a list: `N x Call` and `Call for NAMES in SEQUENCE` expand in place."""
     modules = []
+
+    def build(text, own=names):
+        modules.append(build_module(text, own.at(len(modules))))
+
     for item in items:
         if not isinstance(item, str):
-            modules.append(build_module(item, names))
+            build(item)
             continue
         loops = outside(item, "for")
         repeats = [i for i in outside(item, "x") if re.match(r"\sx\s+[\w.]+\s*\(", item[i:])]
@@ -490,21 +526,36 @@ def expand(items, names):
                 raise SpecError(f"{item}: one `for NAMES in SEQUENCE`")
             loop = comprehension.generators[0]
             for value in names.evaluate(ast.unparse(loop.iter)):
-                modules += expand([item[:loops[0]].strip()], names.with_names(loop.target, value))
+                build(item[:loops[0]].strip(), names.with_names(loop.target, value))
         elif repeats:
             for _ in range(names.evaluate(item[:repeats[-1]])):
-                modules.append(build_module(item[repeats[-1]:].split(None, 1)[1], names))
+                build(item[repeats[-1]:].split(None, 1)[1])
         else:
-            modules.append(build_module(item, names))
+            build(item)
     return modules
 
 
 def build_module(value, names):
-    """A module from a call, a list or a mapping of such."""
+    """A module from a call, a list or a mapping of such, or from what is set in its place."""
+    if names.path in names.spec.replaced:
+        value, names = names.spec.replaced[names.path], ConstructorNames(names.spec, {}, path=names.path)
+    module = build_as_written(value, names)
+    if not isinstance(module, SpecModule):
+        add_children(module, names)
+    return module
+
+
+def add_children(module, names):
+    """What is added behind the module's own children."""
+    for name, value in names.spec.added.get(names.path, ()):
+        module.add_module(name, build_module(value, ConstructorNames(names.spec, {}, path=names.path).at(name)))
+
+
+def build_as_written(value, names):
     if isinstance(value, dict):
         found = Dict()
         for name, child in value.items():
-            found.add_module(name, build_module(child, names))
+            found.add_module(name, build_module(child, names.at(name)))
         return found
     if isinstance(value, list):
         return List(*expand(value, names))
@@ -523,6 +574,20 @@ def build_module(value, names):
     return module
 
 
+def replace_module(root, path, module):
+    """set_submodule(path, module, strict=True), which older versions of torch have not."""
+    if hasattr(root, "set_submodule"):
+        root.set_submodule(path, module, strict=True)
+        return
+    root.get_submodule(path)  # it must exist
+    parent, _, name = path.rpartition(".")
+    setattr(root.get_submodule(parent), name, module)
+
+
+def within(path, outer):
+    return path == outer or path.startswith(outer + ".")
+
+
 # ---- the spec -----------------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
@@ -538,12 +603,12 @@ def default_dtype(dtype):
 class Spec:
     def __init__(self, path, overrides=None, dtype=None):
         """`overrides` are values for constants and maxima of sizes, as `--set` gives them; `dtype` is `--dtype`."""
-        with open(path, encoding="utf-8") as file:
-            content = read_yaml(file.read())
+        content, self.changes = read_extended(path)
         unknown = set(map(lambda key: signature(key)[0], content)) - KNOWN
         if unknown:
             raise SpecError(f"{path}: the oracle does not know {sorted(unknown)}")
         self.path, self.content = path, content
+        self.replaced, self.added = {}, {}  # by path, while draw_again builds
         self.constants, self.sizes, self.size_values, self.classes = {}, {}, {}, {}
         overrides = dict(overrides or {})
         for key, table in (("constants", self.constants), ("sizes", self.sizes)):
@@ -589,14 +654,9 @@ class Spec:
             torch.manual_seed(seed)
         with default_dtype(self.dtype):
             root = SpecModule(self, self.root)
-            names = ConstructorNames(self, {})
-            for key, strict in (("set", True), ("add", False)):
-                for path, value in self.content.get(key, {}).items():
-                    parent, _, name = path.rpartition(".")
-                    parent = root.get_submodule(parent)
-                    if (name in parent._modules) != strict:
-                        raise SpecError(f"{key}: {path} " + ("does not exist" if strict else "exists"))
-                    parent._modules[name] = build_module(value, names)
+            if self.changes:
+                self.change(root)
+                self.draw_again(root, seed)
             if self.dtype.is_complex:
                 root.to(self.dtype)
         for path in self.ties:
@@ -620,6 +680,37 @@ class Spec:
     def named_by(self, key, path):
         patterns = self.content.get(key, [])
         return any(fnmatch.fnmatchcase(path, p) for p in ([patterns] if isinstance(patterns, str) else patterns))
+
+    def change(self, root):
+        """`set` and `add`, as PyTorch does them."""
+        for kind, path, value in self.changes:
+            module = build_module(value, ConstructorNames(self, {}))
+            if kind == "set":
+                replace_module(root, path, module)
+                continue
+            parent, _, name = path.rpartition(".")
+            if name in root.get_submodule(parent)._modules:
+                raise SpecError(f"add: {path} exists")
+            root.get_submodule(parent).add_module(name, module)
+
+    def draw_again(self, root, seed):
+        """Initial values are drawn as if `set` and `add` had been written where they lead to: what is replaced draws
+        nothing. So the model is built once more, in that order, for its numbers."""
+        for kind, path, value in self.changes:
+            parent, _, name = path.rpartition(".")
+            if kind == "set":  # what was below it before is gone
+                self.replaced = {p: v for p, v in self.replaced.items() if not within(p, path)}
+                self.added = {p: v for p, v in self.added.items() if not within(p, path)}
+                self.replaced[path] = value
+            else:
+                self.added.setdefault(parent, []).append((name, value))
+        if seed is not None:
+            torch.manual_seed(seed)
+        drawn = SpecModule(self, self.root).state_dict()
+        self.replaced, self.added = {}, {}
+        if list(drawn) != list(root.state_dict()):
+            raise SpecError("set and add give other modules where they lead to")
+        root.load_state_dict(drawn)
 
     def load(self, root, tensors):
         """load_state_dict; a file may lack keys of a tie."""

@@ -52,7 +52,7 @@ stamps >"$work/after"
 cmp -s "$work/before" "$work/after" || fault "the second run touched its files"
 
 mkdir -p "$work/elsewhere/deep" "$work/temporary"
-cp "$spec" "$work/elsewhere/deep/"
+cp "$(dirname "$spec")"/*.yaml "$work/elsewhere/deep/" # the spec with those that it extends
 (cd "$work/elsewhere" && "$modc" generate "deep/$(basename "$spec")" -o out)
 same "from another folder, of a copy of the spec" "$work/elsewhere/out"
 (cd / && "$modc" generate "$spec" -o "$work/root")

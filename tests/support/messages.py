@@ -39,7 +39,7 @@ GIVES = {
     r"elementwise\.c": r"elementwise_refuses",
     r"spec_yaml\.c": r"meaning|problem_text",
     r"eval\.c": r"python_takes",
-    r"base/text\.c": r"source_read|make_folders|write_all",
+    r"base/text\.c": r"source_read|make_folders|prepare",
     r"process\.c": r"process_make_folder",
 }
 

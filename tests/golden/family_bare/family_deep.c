@@ -1,0 +1,1256 @@
+/* family_deep.c - written by modc from family_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "family_deep.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* Block(8, 2) */
+struct family_deep_block_8_2_packed {
+    MODC_ALIGNED float up_weight[128]; /* panels [1][8][16] */
+    MODC_ALIGNED float down_weight[256]; /* panels [1][16][16] */
+    MODC_ALIGNED float down_bias[16]; /* [8], zero padded */
+};
+
+/* What the kernels read */
+struct family_deep_packed {
+    MODC_ALIGNED float blocks_1_up_weight[128]; /* panels [1][8][16] */
+    MODC_ALIGNED float blocks_1_down_weight[256]; /* panels [1][16][16] */
+    MODC_ALIGNED float blocks_1_down_bias[16]; /* [8], zero padded */
+    MODC_ALIGNED float head_0_weight[128]; /* panels [1][8][16] */
+    MODC_ALIGNED float head_last_weight[80]; /* panels [1][5][16] */
+    struct family_deep_block_8_2_packed blocks_0;
+    struct family_deep_block_8_2_packed blocks_2;
+};
+
+typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY_DEEP_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias, int batch)
+{
+    const int four = 8 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 8 / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < batch; r++) {
+        const float *const row = x + r * 8;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 8; k++)
+            sum += row[k];
+        mean = sum / (float)8;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < 8; k++)
+            sum += (row[k] - mean) * (row[k] - mean);
+        scale = modc_f32s_rsqrt(sum / (float)8 + (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * 8 + k, value);
+        }
+        for (int k = full; k < 8; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * 8 + k] = value;
+        }
+    }
+}
+
+MODC_INLINE modc_f32 linear_batchx8_to_16_gelu_tail_v(modc_f32 x)
+{
+    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx8_to_16_gelu_tile(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int columns, const int sets,
+                                                const int row, const int column, const int share,
+                                                const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 8;
+    w += column / 16 * (8 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 8 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 8 + (turn * 8 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 8 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 8 / sets * sets; k < 8; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 8 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, linear_batchx8_to_16_gelu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 16 + c, linear_batchx8_to_16_gelu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx8_to_16_gelu_strip(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int row, const int tall,
+                                                 const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band,
+        rest = 16 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 8);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 8);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (16 * 8 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                               row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                               bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 16 * 8 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void linear_batchx8_to_16_gelu(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx8_to_16_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx16_to_8_add_tile(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               const int rows, const int columns, const int sets,
+                                               const int row, const int column, const int share,
+                                               const int turn, const float *restrict e0, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 16;
+    w += column / 16 * (16 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 16 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 16 + (turn * 16 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 16 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 16 / sets * sets; k < 16; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 16 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 8 + c, modc_f32_load(e0 + (r) * 8 + (c)) + sum[i]);
+            continue;
+        }
+        float part[MODC_LANES];
+
+        modc_f32_store(part, sum[i]);
+        for (int l = 0; l < MODC_LANES && l < rest; l++)
+            y[r * 8 + c + l] = e0[(r) * 8 + (c + l)] + part[l];
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx16_to_8_add_strip(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int row, const int tall,
+                                                const int flat, const float *restrict e0, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 8 / band, rest = 8 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 16);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 16);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (8 * 16 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                              n * band, 0, 0, e0, batch);
+            if (rest > 0)
+                linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                              row + t * (rows + 1), bands * band, 0, 0, e0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx16_to_8_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                              n * band, 0, 0, e0, batch);
+            if (rest > 0)
+                linear_batchx16_to_8_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                              bands * band, 0, 0, e0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 8 * 16 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                              n * band, share, t, e0, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx16_to_8_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                              n * band, share, tall + t, e0, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                          bands * band, 0, 0, e0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx16_to_8_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                          bands * band, 0, 0, e0, batch);
+    }
+}
+
+/* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void linear_batchx16_to_8_add(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const float *restrict e0, int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx16_to_8_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0,
+                                       batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx16_to_8_add_strip(y, x, w, bias, 8, row, 0, 1, e0, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx16_to_8_add_strip(y, x, w, bias, 4, row, 0, 1, e0, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx16_to_8_add_strip(y, x, w, bias, 2, row, 0, 1, e0, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx16_to_8_add_strip(y, x, w, bias, 1, row, 0, 1, e0, batch);
+#endif
+}
+
+MODC_INLINE modc_f32 linear_batchx8_to_16_leaky_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_gt(x, modc_f32_set(0.0f)), x, x * 0.100000001f);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx8_to_16_leaky_relu_tile(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias,
+                                                      const int rows, const int columns, const int sets,
+                                                      const int row, const int column, const int share,
+                                                      const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 8;
+    w += column / 16 * (8 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 8 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 8 + (turn * 8 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 8 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 8 / sets * sets; k < 8; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 8 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, linear_batchx8_to_16_leaky_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 16 + c, linear_batchx8_to_16_leaky_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx8_to_16_leaky_relu_strip(float *restrict y, const float *restrict x,
+                                                       const float *restrict w, const float *restrict bias,
+                                                       const int rows, const int row, const int tall,
+                                                       const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band,
+        rest = 16 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 8);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 8);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (16 * 8 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, band, sets,
+                                                     row + t * (rows + 1), n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                     row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                     n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, rest, rest_sets,
+                                                     flat_row + t * rows, bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 16 * 8 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, band, sets,
+                                                     row + t * (rows + 1), n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                     n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                 row + t * (rows + 1), bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                 bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
+ * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
+static MODC_KERNEL void linear_batchx8_to_16_leaky_relu(float *restrict y, const float *restrict x,
+                                                        const float *restrict w, const float *restrict bias,
+                                                        int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS,
+                                              batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx16_to_5_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 16 / MODC_LANES * MODC_LANES;
+
+    x += row * 16;
+    w += column * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 16 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 16 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 16) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 5 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx16_to_5_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 5 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx16_to_5_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (5 > full)
+        linear_batchx16_to_5_tile(y, x, w, bias, rows, 5 - full, row, full, batch);
+}
+
+/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
+static MODC_KERNEL void linear_batchx16_to_5(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx16_to_5_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx16_to_5_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void matmul_batchx5_to_5_tile(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int columns, const int sets, const int row,
+                                          const int column, const int share, const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 5;
+    w += column / 16 * (5 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 5 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 5 + (turn * 5 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (5 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 5 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 5 / sets * sets; k < 5; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (5 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 5 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 5 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 5 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void matmul_batchx5_to_5_strip(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, const int tall, const int flat,
+                                           int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 5 / band, rest = 5 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 5);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 5);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (5 * 5 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                         n * band, 0, 0, batch);
+            if (rest > 0)
+                matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                         bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx5_to_5_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
+                                         0, batch);
+            if (rest > 0)
+                matmul_batchx5_to_5_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                         bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 5 * 5 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                         n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                matmul_batchx5_to_5_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                         share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                     bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            matmul_batchx5_to_5_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                     bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
+static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias, int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        matmul_batchx5_to_5_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        matmul_batchx5_to_5_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        matmul_batchx5_to_5_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        matmul_batchx5_to_5_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        matmul_batchx5_to_5_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* y (batch, 1) = max of x0 */
+static MODC_KERNEL void max_batchx5_over_1(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float largest = -modc_f32_inf();
+
+        for (int j = 0; j < 5; j++)
+            largest = modc_f32s_max(largest, x0[i * 5 + j]);
+        y[i] = largest;
+    }
+}
+
+/* y (batch, 5) = exp(x0 - x1) */
+static MODC_KERNEL void sub_exp_batchx5(float *y, const float *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 5; j++)
+            y[i * 5 + j] = modc_f32s_exp(x0[i * 5 + j] - x1[i]);
+    }
+}
+
+/* y (batch, 1) = sum of x0 */
+static MODC_KERNEL void sum_batchx5_over_1(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 5; j++)
+            sum += x0[i * 5 + j];
+        y[i] = sum;
+    }
+}
+
+/* y (batch, 5) = x0 / x1 */
+static MODC_KERNEL void div_batchx5(float *y, const float *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 5; j++)
+            y[i * 5 + j] = x0[i * 5 + j] / x1[i];
+    }
+}
+
+/* y in panels [1][8][16] = x0 */
+static MODC_KERNEL void pack_panels_16x8(float *y, const float *x0)
+{
+    for (int i = 0; i < 8; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 8];
+    }
+}
+
+/* y in panels [1][16][16] = x0 */
+static MODC_KERNEL void pack_panels_8x16(float *y, const float *x0)
+{
+    for (int i = 0; i < 16; i++) {
+        for (int j = 0; j < 8; j++)
+            y[i * 16 + j] = x0[i + j * 16];
+    }
+}
+
+/* y in [8], zero padded = x0 */
+static MODC_KERNEL void pack_vector_8x1(float *y, const float *x0)
+{
+    memcpy(y, x0, 8 * sizeof *y);
+}
+
+/* y in panels [1][5][16] = x0 */
+static MODC_KERNEL void pack_panels_5x5(float *y, const float *x0)
+{
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 5; j++)
+            y[i * 16 + j] = x0[i + j * 5];
+    }
+}
+
+MODC_KERNELS_END
+
+static void pack_block_8_2(const struct family_deep_block_8_2 *p, struct family_deep_block_8_2_packed *k)
+{
+    pack_panels_16x8(k->up_weight, p->up.weight);
+    memset(k->down_weight, 0, sizeof k->down_weight);
+    pack_panels_8x16(k->down_weight, p->down.weight);
+    memset(k->down_bias, 0, sizeof k->down_bias);
+    pack_vector_8x1(k->down_bias, p->down.bias);
+}
+
+static enum modc_status family_deep_pack_all(struct modc_params *params)
+{
+    const struct family_deep_params *p = (const struct family_deep_params *)(const void *)params;
+    struct family_deep_packed *k = params->packed;
+
+    pack_panels_16x8(k->blocks_1_up_weight, p->blocks._1.up.weight);
+    memset(k->blocks_1_down_weight, 0, sizeof k->blocks_1_down_weight);
+    pack_panels_8x16(k->blocks_1_down_weight, p->blocks._1.down.weight);
+    memset(k->blocks_1_down_bias, 0, sizeof k->blocks_1_down_bias);
+    pack_vector_8x1(k->blocks_1_down_bias, p->blocks._1.down.bias);
+    pack_panels_16x8(k->head_0_weight, p->head._0.weight);
+    memset(k->head_last_weight, 0, sizeof k->head_last_weight);
+    pack_panels_5x5(k->head_last_weight, p->head.last.weight);
+    pack_block_8_2(&p->blocks._0, &k->blocks_0);
+    pack_block_8_2(&p->blocks._2, &k->blocks_2);
+    return MODC_OK;
+}
+
+/* Block(8, 2): (batch, 8) from (batch, 8) */
+static void block_8_2_eval(const struct family_deep_block_8_2 *p,
+                           const struct family_deep_block_8_2_packed *k, struct family_deep *net, char *ws,
+                           int batch, const float *x, float *y)
+{
+    (void)net;
+    float *const norm = (float *)(void *)(ws + 384); /* (batch, 8) */
+    float *const up = (float *)(void *)(ws + 0); /* (batch, 16) */
+
+    /* norm: LayerNorm(dim) */
+    layer_norm_batchx8(norm, x, p->norm.weight, p->norm.bias, batch);
+
+    /* up: Linear(dim, expand * dim)
+     * act: GELU() */
+    linear_batchx8_to_16_gelu(up, norm, k->up_weight, p->up.bias, batch);
+
+    /* down: Linear(expand * dim, dim) */
+    linear_batchx16_to_8_add(y, up, k->down_weight, k->down_bias, x, batch);
+}
+
+static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x, float *output)
+{
+    const struct family_deep_params *p = (const struct family_deep_params *)(const void *)net->base.params;
+    const struct family_deep_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const blocks_0 = (float *)(void *)(ws + 576); /* (batch, 8) */
+    float *const blocks_1_up = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const blocks_1_down = (float *)(void *)(ws + 768); /* (batch, 8) */
+    float *const blocks_2 = (float *)(void *)(ws + 576); /* (batch, 8) */
+    float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
+
+    block_8_2_eval(&p->blocks._0, &k->blocks_0, net, ws + 0, batch, x, blocks_0);
+
+    /* blocks.1.norm: Identity()
+     * blocks.1.up: Linear(dim, expand * dim)
+     * blocks.1.act: GELU() */
+    linear_batchx8_to_16_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+
+    /* blocks.1.down: Linear(expand * dim, dim) */
+    linear_batchx16_to_8_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias,
+                             blocks_0, batch);
+    block_8_2_eval(&p->blocks._2, &k->blocks_2, net, ws + 0, batch, blocks_1_down, blocks_2);
+
+    /* head.0: Linear(dim, 2 * dim)
+     * head.1: LeakyReLU(0.1) */
+    linear_batchx8_to_16_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
+
+    /* head.2: Linear(2 * dim, classes) */
+    linear_batchx16_to_5(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
+
+    /* head.last: Linear(classes, classes, bias=False) */
+    matmul_batchx5_to_5(output, head_2, k->head_last_weight, NULL, batch);
+}
+
+static void family_deep_probabilities_eval(struct family_deep *net, int batch, const float *x,
+                                           float *output)
+{
+    const struct family_deep_params *p = (const struct family_deep_params *)(const void *)net->base.params;
+    const struct family_deep_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const blocks_0 = (float *)(void *)(ws + 576); /* (batch, 8) */
+    float *const blocks_1_up = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const blocks_1_down = (float *)(void *)(ws + 768); /* (batch, 8) */
+    float *const blocks_2 = (float *)(void *)(ws + 576); /* (batch, 8) */
+    float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
+    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 5) */
+    float *const max = (float *)(void *)(ws + 128); /* (batch, 1) */
+    float *const e = (float *)(void *)(ws + 0); /* (batch, 5) */
+    float *const sum = (float *)(void *)(ws + 128); /* (batch, 1) */
+
+    block_8_2_eval(&p->blocks._0, &k->blocks_0, net, ws + 0, batch, x, blocks_0);
+
+    /* blocks.1.norm: Identity()
+     * blocks.1.up: Linear(dim, expand * dim)
+     * blocks.1.act: GELU() */
+    linear_batchx8_to_16_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+
+    /* blocks.1.down: Linear(expand * dim, dim) */
+    linear_batchx16_to_8_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias,
+                             blocks_0, batch);
+    block_8_2_eval(&p->blocks._2, &k->blocks_2, net, ws + 0, batch, blocks_1_down, blocks_2);
+
+    /* head.0: Linear(dim, 2 * dim)
+     * head.1: LeakyReLU(0.1) */
+    linear_batchx8_to_16_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
+
+    /* head.2: Linear(2 * dim, classes) */
+    linear_batchx16_to_5(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
+
+    /* head.last: Linear(classes, classes, bias=False) */
+    matmul_batchx5_to_5(x_b, head_2, k->head_last_weight, NULL, batch);
+    max_batchx5_over_1(max, x_b, batch);
+    sub_exp_batchx5(e, x_b, max, batch);
+    sum_batchx5_over_1(sum, e, batch);
+    div_batchx5(output, e, sum, batch);
+}
+
+enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 6)
+        return MODC_SIZE;
+    status = modc_check(&net->base, FAMILY_DEEP_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    family_deep_forward_eval(net, batch, x, output);
+    return status;
+}
+
+enum modc_status family_deep_probabilities(struct family_deep *net, int batch, const float *x,
+                                           float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (batch < 0 || batch > 6)
+        return MODC_SIZE;
+    status = modc_check(&net->base, FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    family_deep_probabilities_eval(net, batch, x, output);
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 6}};
+
+static const struct modc_key keys_table[] = {
+    {"blocks.0.norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_0_NORM,
+     offsetof(struct family_deep_params, blocks._0.norm.weight), 0, 0, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
+    {"blocks.0.norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_0_NORM,
+     offsetof(struct family_deep_params, blocks._0.norm.bias), 64, 1, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"blocks.0.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_0_UP,
+     offsetof(struct family_deep_params, blocks._0.up.weight), 128, 2, MODC_INIT_UNIFORM,
+         -0.3535533905932737, 0.3535533905932737, NULL},
+    {"blocks.0.up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_0_UP,
+     offsetof(struct family_deep_params, blocks._0.up.bias), 640, 3, MODC_INIT_UNIFORM,
+         -0.35355339059327373, 0.35355339059327373, NULL},
+    {"blocks.0.down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_0_DOWN,
+     offsetof(struct family_deep_params, blocks._0.down.weight), 704, 4, MODC_INIT_UNIFORM,
+         -0.24999999999999997, 0.24999999999999997, NULL},
+    {"blocks.0.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_0_DOWN,
+     offsetof(struct family_deep_params, blocks._0.down.bias), 1216, 5, MODC_INIT_UNIFORM, -0.25, 0.25,
+         NULL},
+    {"blocks.1.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_1_UP,
+     offsetof(struct family_deep_params, blocks._1.up.weight), 1280, 6, MODC_INIT_UNIFORM,
+         -0.3535533905932737, 0.3535533905932737, NULL},
+    {"blocks.1.up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_1_UP,
+     offsetof(struct family_deep_params, blocks._1.up.bias), 1792, 7, MODC_INIT_UNIFORM,
+         -0.35355339059327373, 0.35355339059327373, NULL},
+    {"blocks.1.down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_1_DOWN,
+     offsetof(struct family_deep_params, blocks._1.down.weight), 1856, 8, MODC_INIT_UNIFORM,
+         -0.24999999999999997, 0.24999999999999997, NULL},
+    {"blocks.1.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_1_DOWN,
+     offsetof(struct family_deep_params, blocks._1.down.bias), 2368, 9, MODC_INIT_UNIFORM, -0.25, 0.25,
+         NULL},
+    {"blocks.2.norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_2_NORM,
+     offsetof(struct family_deep_params, blocks._2.norm.weight), 2432, 10, MODC_INIT_CONSTANT, 1.0, 0.0,
+         NULL},
+    {"blocks.2.norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_2_NORM,
+     offsetof(struct family_deep_params, blocks._2.norm.bias), 2496, 11, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
+    {"blocks.2.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_2_UP,
+     offsetof(struct family_deep_params, blocks._2.up.weight), 2560, 12, MODC_INIT_UNIFORM,
+         -0.3535533905932737, 0.3535533905932737, NULL},
+    {"blocks.2.up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_2_UP,
+     offsetof(struct family_deep_params, blocks._2.up.bias), 3072, 13, MODC_INIT_UNIFORM,
+         -0.35355339059327373, 0.35355339059327373, NULL},
+    {"blocks.2.down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_2_DOWN,
+     offsetof(struct family_deep_params, blocks._2.down.weight), 3136, 14, MODC_INIT_UNIFORM,
+         -0.24999999999999997, 0.24999999999999997, NULL},
+    {"blocks.2.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_BLOCKS_2_DOWN,
+     offsetof(struct family_deep_params, blocks._2.down.bias), 3648, 15, MODC_INIT_UNIFORM, -0.25, 0.25,
+         NULL},
+    {"head.0.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_HEAD_0,
+     offsetof(struct family_deep_params, head._0.weight), 3712, 16, MODC_INIT_UNIFORM, -0.3535533905932737,
+         0.3535533905932737, NULL},
+    {"head.0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FAMILY_DEEP_HEAD_0,
+     offsetof(struct family_deep_params, head._0.bias), 4224, 17, MODC_INIT_UNIFORM, -0.35355339059327373,
+         0.35355339059327373, NULL},
+    {"head.2.weight", MODC_FLOAT32, 2, {5, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_HEAD_2,
+     offsetof(struct family_deep_params, head._2.weight), 4288, 18, MODC_INIT_UNIFORM, -0.24999999999999997,
+         0.24999999999999997, NULL},
+    {"head.2.bias", MODC_FLOAT32, 1, {5}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FAMILY_DEEP_HEAD_2,
+     offsetof(struct family_deep_params, head._2.bias), 4608, 19, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+    {"head.last.weight", MODC_FLOAT32, 2, {5, 5}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_HEAD_LAST,
+     offsetof(struct family_deep_params, head.last.weight), 4672, 20, MODC_INIT_UNIFORM,
+         -0.44721359549995787, 0.44721359549995787, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {2, MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737}, /* blocks.0.up.weight */
+    {3, MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373}, /* blocks.0.up.bias */
+    {4, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* blocks.0.down.weight */
+    {5, MODC_INIT_UNIFORM, -0.25, 0.25}, /* blocks.0.down.bias */
+    {6, MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737}, /* blocks.1.up.weight */
+    {7, MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373}, /* blocks.1.up.bias */
+    {8, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* blocks.1.down.weight */
+    {9, MODC_INIT_UNIFORM, -0.25, 0.25}, /* blocks.1.down.bias */
+    {12, MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737}, /* blocks.2.up.weight */
+    {13, MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373}, /* blocks.2.up.bias */
+    {14, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* blocks.2.down.weight */
+    {15, MODC_INIT_UNIFORM, -0.25, 0.25}, /* blocks.2.down.bias */
+    {16, MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737}, /* head.0.weight */
+    {17, MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373}, /* head.0.bias */
+    {18, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* head.2.weight */
+    {19, MODC_INIT_UNIFORM, -0.25, 0.25}, /* head.2.bias */
+    {20, MODC_INIT_UNIFORM, -0.44721359549995787, 0.44721359549995787}, /* head.last.weight */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "family_deep", "", -1, 21, false},
+    {"blocks", "blocks", "Sequential", "", 0, 15, false},
+    {"blocks.0", "0", "Block", "", 1, 4, false},
+    {"blocks.0.norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", 2, 0,
+     false},
+    {"blocks.0.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 2, 0, false},
+    {"blocks.0.act", "act", "GELU", "approximate='none'", 2, 0, false},
+    {"blocks.0.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 2, 0, false},
+    {"blocks.1", "1", "Block", "", 1, 4, false},
+    {"blocks.1.norm", "norm", "Identity", "", 7, 0, false},
+    {"blocks.1.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 7, 0, false},
+    {"blocks.1.act", "act", "GELU", "approximate='none'", 7, 0, false},
+    {"blocks.1.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 7, 0, false},
+    {"blocks.2", "2", "Block", "", 1, 4, false},
+    {"blocks.2.norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", 12, 0,
+     false},
+    {"blocks.2.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 12, 0, false},
+    {"blocks.2.act", "act", "GELU", "approximate='none'", 12, 0, false},
+    {"blocks.2.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 12, 0, false},
+    {"head", "head", "Sequential", "", 0, 4, false},
+    {"head.0", "0", "Linear", "in_features=8, out_features=16, bias=True", 17, 0, false},
+    {"head.1", "1", "LeakyReLU", "negative_slope=0.1", 17, 0, false},
+    {"head.2", "2", "Linear", "in_features=16, out_features=5, bias=True", 17, 0, false},
+    {"head.last", "last", "Linear", "in_features=5, out_features=5, bias=False", 17, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {6};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 8;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 5;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return family_deep_forward((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_io probabilities_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}},
+};
+
+static const struct modc_io probabilities_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}},
+};
+
+static const int probabilities_max_sizes[] = {6};
+
+static void probabilities_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 8;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 5;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status probabilities_call(struct modc_context *net, const int *sizes,
+                                           const void *const *inputs,
+                                           void *const *outputs)
+{
+    return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {FAMILY_DEEP_WORKSPACE_BYTES, FAMILY_DEEP_TRAIN_WORKSPACE_BYTES}, {0, 0}, 6006.0, forward_shape,
+         forward_call},
+    {"probabilities", 1, 1, probabilities_inputs, probabilities_outputs, probabilities_max_sizes,
+     {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES}, {0, 0},
+         6066.0, probabilities_shape, probabilities_call},
+};
+
+const struct modc_model family_deep_model = {
+    .abi = MODC_ABI,
+    .name = "family_deep",
+    .schema = 0xda0d95ba0d9df390u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct family_deep_params),
+    .context_bytes = sizeof(struct family_deep),
+    .param_block = FAMILY_DEEP_PARAM_BYTES,
+    .packed_block = FAMILY_DEEP_PACKED_BYTES,
+    .pack = family_deep_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 21,
+    .keys = keys_table,
+    .draw_count = 17,
+    .draws = draws_table,
+    .module_count = FAMILY_DEEP_MODULES,
+    .modules = modules_table,
+    .entry_count = 2,
+    .entries = entries_table,
+};

@@ -50,6 +50,15 @@ struct value *build_const(struct eval *eval, struct loc loc, const struct tensor
     return value;
 }
 
+bool build_is_full(struct eval *eval, struct loc loc)
+{
+    if (!eval->full && eval->graph && eval->graph->op_count > GRAPH_MAX_OPS) {
+        diag_error(eval->cx, loc, "%s has more than %d operations", eval->graph->name, GRAPH_MAX_OPS);
+        eval->full = true;
+    }
+    return eval->full;
+}
+
 void build_need(struct eval *eval, const struct dim *dim)
 {
     if (eval->graph)
@@ -90,7 +99,8 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
             return build_const(eval, loc, result);
     }
     if (!eval->graph) {
-        diag_error(eval->cx, loc, "this must be known while generating");
+        diag_error(eval->cx, loc, constant ? "this is too much to be computed while generating"
+                                           : "this must be known while generating");
         return NULL;
     }
     need_lengths(eval, op);

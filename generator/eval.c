@@ -13,7 +13,7 @@
 #include "pytorch.h"
 
 #define EVAL_MAX_DEPTH 64
-#define EVAL_MAX_CALLS 100000
+#define EVAL_MAX_CALLS 20000
 
 /* ---- making values ---------------------------------------------------------------------------------------- */
 
@@ -67,14 +67,25 @@ struct ev ev_module(struct loc loc, struct module *module)
     return (struct ev){.kind = EV_MODULE, .loc = loc, .module = module};
 }
 
+/* Doubling a tuple takes a word; everybody who looks at one walks all of it. */
+static bool fits_items(struct eval *eval, struct loc loc, int64_t count)
+{
+    if (count <= EVAL_MAX_ITEMS)
+        return true;
+    diag_error(eval->cx, loc, "a tuple or list has more than %d items", EVAL_MAX_ITEMS);
+    return false;
+}
+
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count)
 {
     struct ev tuple = {.kind = EV_TUPLE, .loc = loc, .count = count};
 
     tuple.items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
+    tuple.total = count;
     for (int i = 0; i < count; i++) {
         tuple.items[i] = items[i];
-        if (items[i].kind == EV_BAD)
+        tuple.total += items[i].kind == EV_TUPLE ? items[i].total : 0;
+        if (items[i].kind == EV_BAD || !fits_items(eval, loc, tuple.total))
             return ev_bad(loc);
     }
     return tuple;
@@ -606,6 +617,9 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
     if (op == OP_EQ || op == OP_NE)
         return ev_bool(loc, ev_equal(a, b) == (op == OP_EQ));
     if (op == OP_ADD && a->kind == EV_TUPLE && b->kind == EV_TUPLE) {
+        if (!fits_items(eval, loc, (int64_t)a->count + b->count))
+            return ev_bad(loc);
+
         struct ev *items = ARENA_ARRAY(&eval->cx->arena, a->count + b->count + 1, struct ev);
 
         memcpy(items, a->items, (size_t)a->count * sizeof *items);
@@ -615,7 +629,10 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
     if (op == OP_MUL && a->kind == EV_TUPLE && b_int) {
         int64_t times;
 
-        if (ev_get_int(b, &times) && (a->count == 0 || times <= 4096 / a->count)) {
+        if (ev_get_int(b, &times)) {
+            if (a->count > 0 && !fits_items(eval, loc, times > EVAL_MAX_ITEMS ? times : times * a->count))
+                return ev_bad(loc);
+
             int count = times < 0 || a->count == 0 ? 0 : (int)times * a->count;
             struct ev *items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
 
@@ -624,7 +641,8 @@ static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr
             return ev_tuple(eval, loc, items, count);
         }
     }
-    if (op == OP_ADD && a->kind == EV_STRING && b->kind == EV_STRING)
+    if (op == OP_ADD && a->kind == EV_STRING && b->kind == EV_STRING &&
+        strlen(a->text) + strlen(b->text) <= EVAL_MAX_ITEMS)
         return ev_string(loc, arena_format(&eval->cx->arena, "%s%s", a->text, b->text));
     return operand_fault(eval, loc, op, a, b);
 }
@@ -1575,6 +1593,8 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
     struct arena *arena = &eval->cx->arena;
     struct ev a, b, out;
 
+    if (build_is_full(eval, expr->loc))
+        return ev_bad(expr->loc);
     switch (expr->kind) {
     case EXPR_NONE:
         return ev_none(expr->loc);

@@ -37,6 +37,8 @@ struct function_row;
 struct eval;
 struct frame;
 
+#define EVAL_MAX_ITEMS 65536 /* in a tuple with all that it holds; characters of a string that is made of others */
+
 struct ev {
     enum ev_kind kind;
     struct loc loc;
@@ -49,6 +51,7 @@ struct ev {
     struct ev *items;
     const char *const *fields;
     int count;
+    int total; /* TUPLE: of items, and of theirs */
     struct module *module;
     struct value *tensor;
     const struct function_row *function;         /* FUNCTION: one of the three */
@@ -93,6 +96,7 @@ struct eval {
     int depth;                /* of nested calls */
     const char *within;       /* the function whose body in the tables runs: messages name it, not what it is made of */
     int calls;                /* of functions of the spec, so far */
+    bool full;                /* the graph has more ops than it may have, which was said */
     const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
     bool partial;             /* as spec.h's */
     struct loc at;            /* the user's call, for faults inside bodies of the tables */
@@ -161,6 +165,9 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
                        const struct ev *b);
 struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
                             int count);
+/* The graph has more ops than it may have, which is said at `loc` the first time. Asked before each expression, none of
+ * which builds many of its own. */
+bool build_is_full(struct eval *eval, struct loc loc);
 /* A call needs `dim` >= 0; elsewhere nothing happens. */
 void build_need(struct eval *eval, const struct dim *dim);
 struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm);

@@ -527,10 +527,23 @@ static struct parser parser_new(struct cx *cx, const struct source *source, size
 
 /* Trees -------------------------------------------------------------------------------------------------- */
 
+static void count_node(struct parser *p, struct loc loc)
+{
+    int *room = &p->cx->spec_room;
+
+    if (*room == 1) /* it was said */
+        p->quiet = true;
+    if (*room > 1)
+        --*room;
+    if (*room == 1)
+        fail(p, loc, "the spec has more than %d expressions", EXPR_MAX_COUNT);
+}
+
 static struct expr *node(struct parser *p, enum expr_kind kind, struct loc loc)
 {
     struct expr *expr = ARENA_NEW(&p->cx->arena, struct expr);
 
+    count_node(p, loc);
     expr->kind = p->failed ? EXPR_BAD : kind;
     expr->loc = loc;
     expr->end = p->last.end;

@@ -59,6 +59,7 @@ struct expr {
 };
 
 #define EXPR_MAX_DEPTH 200
+#define EXPR_MAX_COUNT 2000000 /* in a spec, with all that they are made of: half a gigabyte */
 
 enum stmt_kind { STMT_ASSIGN, STMT_AUGMENT, STMT_RETURN, STMT_EXPR };
 

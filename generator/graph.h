@@ -15,6 +15,8 @@ struct module_call {
     struct ev result; /* what the module returned, as the spec's statements see it */
 };
 
+#define GRAPH_MAX_OPS 10000 /* passes look at all ops for each, so that more would take minutes */
+
 struct graph {
     struct cx *cx;
     struct program *program;

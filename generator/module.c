@@ -11,7 +11,7 @@
 #include "pytorch.h"
 
 #define MODULE_MAX_DEPTH 64
-#define MODULE_MAX_COUNT 100000
+#define MODULE_MAX_COUNT 16384
 
 /* note [set and add]: both are heeded while the tree is built, from the root down, so that what is replaced is never
  * built, never faulty, and draws no initial values: the module that replaces it draws at its place, and one that is

@@ -323,6 +323,7 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
 /* ---- all ops ------------------------------------------------------------------------------------------------- */
 
 #define INTERPRET_BYTES (1 << 20)
+#define INTERPRET_WORK (1 << 28) /* bytes and multiply-adds of one compilation: a second or two */
 
 /* A dag that reads run-time sizes has no value now. */
 static bool has_sizes(const struct dag *dag)
@@ -356,6 +357,7 @@ struct tensor *op_interpret(struct cx *cx, const struct op *op)
     struct tensor *output;
     const struct tensor **inputs;
     int64_t count = 1;
+    double work;
 
     if (!is_known(op))
         return NULL;
@@ -370,6 +372,10 @@ struct tensor *op_interpret(struct cx *cx, const struct op *op)
     }
     if (count > INTERPRET_BYTES / dtype_rows[output->dtype].bytes)
         return NULL;
+    work = cx->evaluated + (double)count * sizeof *output->data + op_macs(op);
+    if (work > INTERPRET_WORK)
+        return NULL;
+    cx->evaluated = work;
     output->data = ARENA_ARRAY(&cx->arena, count, union scalar);
     inputs = ARENA_ARRAY(&cx->arena, op->input_count + 1, const struct tensor *);
     for (int i = 0; i < op->input_count; i++)

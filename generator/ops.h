@@ -165,7 +165,8 @@ const char *shape_text(struct arena *arena, int ndim, const struct dim *const *d
 /* Broadcast `dims` of `ndim` axes with those of `value`, PyTorch's rule. False where they do not fit. */
 bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const struct value *value);
 
-/* Runs an op over constant inputs; NULL if it has no interpreter or the result would be over 1 MiB. */
+/* Runs an op over constant inputs; NULL if it has no interpreter, the result would be over 1 MiB, or the compilation
+ * has computed so much already that it would take too long. */
 struct tensor *op_interpret(struct cx *cx, const struct op *op);
 
 /* Multiply-adds (contract, conv), comparisons and additions (pool, reduce) of one run at the sizes' maxima. */

@@ -1593,6 +1593,9 @@ static void check_whole(struct reader *r)
 struct spec *spec_read(struct cx *cx, const struct source *source)
 {
     struct spec *spec = ARENA_NEW(&cx->arena, struct spec);
+
+    cx->spec_room = EXPR_MAX_COUNT + 1;
+
     struct extended extended = spec_extend(cx, source);
     struct reader reader = {.cx = cx, .spec = spec, .complete = extended.complete}, *r = &reader;
     const struct node *root = extended.root;
@@ -1624,5 +1627,6 @@ struct spec *spec_read(struct cx *cx, const struct source *source)
     }
     spec->root.name = spec->model;
     spec->root.loc = spec->model_loc;
+    cx->spec_room = 0;
     return spec;
 }

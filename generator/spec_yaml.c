@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "spec.h"
 
-enum { mark_step = 256, max_rounds = 30 };
+enum { mark_step = 256, max_rounds = 30, max_nodes = 1000000 };
 
 struct range {
     size_t begin, end;
@@ -35,6 +35,7 @@ struct reader {
     struct range *masked;
     int masked_count;
     bool complete, fatal;
+    int node_count;
     yaml_parser_t parser;
 };
 
@@ -618,6 +619,10 @@ static struct node *node_new(struct reader *r, enum node_kind kind, size_t begin
     node->length = end - begin;
     node->loc = place(r, begin, end);
     node->value = "";
+    if (++r->node_count > max_nodes && !r->fatal) {
+        diag_error(r->cx, node->loc, "the spec has more than %d keys, values and items", (int)max_nodes);
+        r->fatal = true;
+    }
     return node;
 }
 
@@ -820,7 +825,7 @@ static struct node *split_flow(struct reader *r, size_t begin, size_t end, int d
         diag_error(r->cx, node->loc, "the spec nests more than %d levels deep", SPEC_MAX_NESTING);
         return bad_node(r, begin, end);
     }
-    while ((at = skip_blanks(text, at, stop)) < stop) {
+    while ((at = skip_blanks(text, at, stop)) < stop && !r->fatal) {
         size_t last, open, comma = walk(text, at, stop, ",", &last, &open);
 
         if (last > at && node->kind == NODE_LIST) {
@@ -898,7 +903,7 @@ static struct node *build_block(struct reader *r, enum node_kind kind, size_t be
 {
     struct node *node = node_new(r, kind, begin, begin + 1);
 
-    for (;;) {
+    while (!r->fatal) {
         yaml_event_t event;
         struct node *key = NULL;
 
@@ -966,7 +971,7 @@ static struct node *build_document(struct reader *r)
     bool more = true, said = false;
 
     open_parser(r);
-    while (more) {
+    while (more && !r->fatal) {
         yaml_event_t event;
 
         next_event(r, &event);
@@ -1018,8 +1023,8 @@ struct node *node_read(struct cx *cx, const struct source *source, bool *complet
 
     struct node *root = build_document(r);
 
-    *complete = r->complete;
-    return root;
+    *complete = r->complete && !r->fatal;
+    return r->fatal ? NULL : root;
 }
 
 struct node *node_read_mapping(struct cx *cx, const struct source *source, bool *complete)

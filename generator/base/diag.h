@@ -43,6 +43,8 @@ struct cx {
     int hidden_count;
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
+    int spec_room;    /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
+    double evaluated; /* what computing constants has cost so far; see op_interpret */
     struct {
         const struct source *source;
         const char *text; /* of the source: its memory may be used again for another */

@@ -16,7 +16,8 @@
  *
  * note [overflow]
  * A factor that overflows makes the whole dim the constant INT64_MAX or INT64_MIN, and every dim made of such a one is
- * one too (except 0 * it). Whoever looks at dim_upper or dim_lower sees it. */
+ * one too (except 0 * it). Whoever looks at dim_upper or dim_lower sees it. So it is with a dim that would print more
+ * than MAX_WEIGHT atoms: a few statements can square a sum again and again. */
 #include "dim.h"
 
 #include <assert.h>
@@ -57,8 +58,10 @@ struct range {
 struct dim {
     struct poly poly;
     struct range range;
+    int weight; /* atoms that are printed */
 };
 
+#define MAX_WEIGHT 500
 #define EFFORT 3 /* how many atoms deep bounds are refined; the work doubles with each */
 
 static const struct dim *finish(struct arena *arena, struct poly poly, int effort);
@@ -765,6 +768,21 @@ static struct range refined_range(struct arena *arena, struct poly poly, int eff
     return range;
 }
 
+/* Of each dim at most MAX_WEIGHT, so the sum fits. */
+static int poly_weight(struct poly poly)
+{
+    int weight = 0;
+
+    for (int i = 0; i < poly.count && weight <= MAX_WEIGHT; i++) {
+        for (int j = 0; j < poly.terms[i].degree && weight <= MAX_WEIGHT; j++) {
+            const struct atom *atom = poly.terms[i].atoms[j];
+
+            weight += 1 + (atom->a ? atom->a->weight : 0) + (atom->b ? atom->b->weight : 0);
+        }
+    }
+    return weight;
+}
+
 /* The dim of a polynomial: the one place where a struct dim is made. */
 static const struct dim *finish(struct arena *arena, struct poly poly, int effort)
 {
@@ -773,6 +791,11 @@ static const struct dim *finish(struct arena *arena, struct poly poly, int effor
     for (int i = 0; i < poly.count; i++)
         if (is_saturated(poly.terms[i].factor))
             poly = poly_const(arena, poly.terms[i].factor);
+    dim->weight = poly_weight(poly);
+    if (dim->weight > MAX_WEIGHT) {
+        poly = poly_const(arena, INT64_MAX);
+        dim->weight = 0;
+    }
     dim->poly = poly;
     dim->range = refined_range(arena, poly, effort);
     return dim;
@@ -820,6 +843,7 @@ static const struct dim *narrowed(struct arena *arena, const struct dim *dim, st
     struct dim *copy = ARENA_NEW(arena, struct dim);
 
     copy->poly = dim->poly;
+    copy->weight = dim->weight;
     copy->range = range_intersect(dim->range, range);
     return copy->range.lower == copy->range.upper ? dim_const(arena, copy->range.lower) : copy;
 }

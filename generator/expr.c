@@ -1581,7 +1581,10 @@ void expr_print(struct text *text, const struct expr *expr)
         text_add(text, ")");
         break;
     case EXPR_ATTR:
-        print_operand(text, expr->a);
+        if (expr->a->kind == EXPR_INT) /* 2.T is no number */
+            text_printf(text, "(%lld)", (long long)expr->a->integer);
+        else
+            print_operand(text, expr->a);
         text_printf(text, ".%s", expr->text);
         break;
     case EXPR_INDEX:

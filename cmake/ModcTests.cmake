@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
-# Labels: unit, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with --plan), variants,
-# aarch64, sanitize, compile, api, docs, package, examples or long.
+# Labels: unit, fuzz, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with --plan),
+# variants, aarch64, sanitize, compile, api, docs, package, examples or long.
 
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -208,6 +208,35 @@ function(modc_planner_tests)
     foreach(spec specs/cartpole/policy.yaml tests/specs/blocks_bare.yaml tests/specs/stream.yaml)
         modc_test(planner_faults_${spec} planner
                   ${MODC_PYTHON} tests/support/bound.py --faults $<TARGET_FILE:modc> ${spec})
+    endforeach()
+endfunction()
+
+# What fuzzing has known or found, once more: the corpus of a target of tests/fuzz, and tests/regression/*/*.TARGET.
+function(modc_replay_test target)
+    file(GLOB inputs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+         ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}/* ${PROJECT_SOURCE_DIR}/tests/regression/*/*.${target})
+    modc_test(replay_${target} unit replay_${target} ${inputs})
+endfunction()
+
+# A minute of each target of tests/fuzz with clang's libFuzzer, where it is there.
+function(modc_fuzz_tests)
+    if(NOT MODC_CLANG)
+        return()
+    endif()
+    set(CMAKE_REQUIRED_QUIET ON)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/libfuzzer.c
+         "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const char *d, size_t n) { return (void)d, (void)n, 0; }\n")
+    execute_process(COMMAND ${MODC_CLANG} -fsanitize=fuzzer,address,undefined libfuzzer.c -o libfuzzer
+                    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(failed)
+        message(WARNING "clang has no libFuzzer: no fuzzing")
+        return()
+    endif()
+    modc_test(fuzz_build fuzz tests/support/fuzz.sh build)
+    set_tests_properties(fuzz_build PROPERTIES FIXTURES_SETUP fuzz_targets PROCESSORS 2)
+    foreach(target spec expr compile safetensors)
+        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 60)
+        set_tests_properties(fuzz_${target} PROPERTIES FIXTURES_REQUIRED fuzz_targets)
     endforeach()
 endfunction()
 

@@ -83,8 +83,7 @@ const char *bundle_cmake(struct cx *cx, const char *model, bool weights)
     if (bundle)
         print_runtime(cx, &text);
     if (weights)
-        text_printf(&text, "enable_language(ASM)\nset_source_files_properties(%s/%s_weights.S PROPERTIES\n"
-                           "    OBJECT_DEPENDS %s/%s_weights.bin)\n", folder_cmake, model, folder_cmake, model);
+        text_add(&text, "enable_language(ASM)\n");
     text_printf(&text, "add_library(%s STATIC %s/%s.c", model, folder_cmake, model);
     if (weights)
         text_printf(&text, " %s/%s_weights.S", folder_cmake, model);

@@ -28,7 +28,7 @@ warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
     [ ! -e modc_main.c ]
 )
 
-cp examples/balance.c "$work/balance.c" 2>/dev/null || cp examples/balance/balance.c "$work/balance.c"
+cp examples/balance/balance.c "$work/balance.c"
 cat >"$work/models.c" <<END
 #include "firmware.h"
 #include "mlp.h"
@@ -63,12 +63,5 @@ END
 {
     cmake -S "$work" -B "$work/build" -DCMAKE_C_COMPILER="${CC:-cc}" -DCMAKE_C_FLAGS=-O0
     cmake --build "$work/build"
-    # The weights alone change: what takes them in is assembled again.
-    touch "$work/nets/policy_weights.bin"
-    cmake --build "$work/build" --target policy --verbose
 } >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
-if ! tail -n 20 "$work/said" | grep -q 'policy_weights.S'; then
-    echo "new weights are not taken in" >&2
-    exit 1
-fi
 (cd "$work/build" && ctest --output-on-failure)

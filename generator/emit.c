@@ -68,12 +68,10 @@ static const char *tensor_shape_text(struct cx *cx, const struct module_tensor *
     return shape_text(&cx->arena, tensor->ndim, tensor->shape);
 }
 
-/* A path as an enum constant: POLICY_TRUNK_0; the root is POLICY_ROOT. */
+/* POLICY_TRUNK_0; the root is POLICY_ROOT. */
 static const char *module_constant(struct emit *e, const struct module *module)
 {
-    const char *flat = c_flat(e->cx, module->path[0] ? module->path : "root");
-
-    return arena_format(&e->cx->arena, "%s_%s", e->M, upper_case(e->cx, flat[0] == '_' ? flat + 1 : flat));
+    return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_module(e->cx, module->path));
 }
 
 /* ---- struct NAME_params ----------------------------------------------------------------------------------- */
@@ -203,10 +201,7 @@ static const struct variant *entry_variant(const struct emit *e, const struct en
 /* POLICY_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES */
 static const char *workspace_constant(struct emit *e, const struct entry *entry, int training, int fenced)
 {
-    bool forward = strcmp(entry->name, "forward") == 0;
-
-    return arena_format(&e->cx->arena, "%s_%s%s%s%sWORKSPACE_BYTES", e->M, forward ? "" : upper_case(e->cx, entry->name),
-                        forward ? "" : "_", training ? "TRAIN_" : "", fenced ? "FENCED_" : "");
+    return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_workspace(e->cx, entry->name, training, fenced));
 }
 
 static int64_t at_least_one(const struct emit *e, int64_t bytes)
@@ -226,14 +221,15 @@ static void print_header_constants(struct emit *e, struct text *out)
     const struct module_tree *tree = e->tree;
 
     for (int i = 0; i < tree->size_count; i++)
-        text_printf(out, "#define %s_MAX_%s %lld\n", e->M, upper_case(e->cx, tree->sizes[i].name), (long long)tree->sizes[i].max);
+        text_printf(out, "#define %s_%s %lld\n", e->M, emitted_max(e->cx, NULL, tree->sizes[i].name),
+                    (long long)tree->sizes[i].max);
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         const struct entry *entry = &e->plan->program->entries[i];
 
         for (int s = 0; s < tree->size_count; s++)
             if (entry->sizes[s].max != tree->sizes[s].max)
-                text_printf(out, "#define %s_%s_MAX_%s %lld\n", e->M, upper_case(e->cx, entry->name),
-                            upper_case(e->cx, tree->sizes[s].name), (long long)entry->sizes[s].max);
+                text_printf(out, "#define %s_%s %lld\n", e->M, emitted_max(e->cx, entry->name, tree->sizes[s].name),
+                            (long long)entry->sizes[s].max);
     }
     text_printf(out, "\n/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
     text_printf(out, "#define %s_PARAM_BYTES %lld /* parameters and buffers in PyTorch's layout */\n", e->M,
@@ -374,7 +370,7 @@ static void print_header(struct emit *e, struct text *out)
         pass_arguments(e, &call, entry_graph(entry));
         text_printf(out, " *     %s_%s(&net%s);\n", m, entry->name, call.data);
     }
-    text_printf(out, " */\n#ifndef %s_H\n#define %s_H\n\n", M, M);
+    text_printf(out, " */\n#ifndef MODC_MODEL_%s_H\n#define MODC_MODEL_%s_H\n\n", M, M);
     if (target_sets_align(e->target))
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
     text_printf(out, "#include \"modc.h\"\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
@@ -491,7 +487,7 @@ static void print_packed_structs(struct emit *e, struct text *out)
             const struct module_tensor *tensor = e->tree->states[i];
 
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[tensor->dtype].c,
-                        c_flat(e->cx, tensor->path), (long long)whole_lines(e, module_tensor_count(tensor), tensor->dtype),
+                        emitted_flat(e->cx, tensor->path), (long long)whole_lines(e, module_tensor_count(tensor), tensor->dtype),
                         tensor_shape_text(e->cx, tensor));
         }
         text_add(out, "};\n\n");
@@ -574,7 +570,7 @@ static void print_calls(struct emit *e, struct text *out, const struct graph *gr
 static const char *call_variable(struct emit *e, const struct variant *variant, const struct op *op)
 {
     const struct module *module = op->fence.module;
-    const char *flat = module->path[0] ? c_flat(e->cx, module->path) : "root";
+    const char *flat = module->path[0] ? emitted_flat(e->cx, module->path) : "root";
     int before = 0;
 
     if (flat[0] == '_')
@@ -723,7 +719,7 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
         const struct module_tensor *tensor = variant->shadows[i];
 
         text_printf(out, "    %s *const %s_shadow = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
-                    dtype_rows[tensor->dtype].c, c_flat(e->cx, tensor->path), dtype_rows[tensor->dtype].c,
+                    dtype_rows[tensor->dtype].c, emitted_flat(e->cx, tensor->path), dtype_rows[tensor->dtype].c,
                     (long long)variant->shadow_offsets[i]);
     }
     for (int s = 0; s < variant->step_count; s++) {
@@ -758,7 +754,7 @@ static bool uses_word(const char *text, const char *word)
 static const char *shadow_source(struct emit *e, const struct module_tensor *tensor)
 {
     if (tensor->kind == MODULE_STATE)
-        return arena_format(&e->cx->arena, "s->%s", c_flat(e->cx, tensor->path));
+        return arena_format(&e->cx->arena, "s->%s", emitted_flat(e->cx, tensor->path));
     return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, e->tree->root, tensor));
 }
 
@@ -766,7 +762,7 @@ static void print_shadows(struct emit *e, struct text *out, const struct variant
 {
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
-        const char *shadow = arena_format(&e->cx->arena, "%s_shadow", c_flat(e->cx, tensor->path));
+        const char *shadow = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
         const char *source = shadow_source(e, tensor);
 
         text_printf(out, "    memcpy(%s, %s, %lld);\n", commit ? source : shadow, commit ? shadow : source,
@@ -1059,7 +1055,7 @@ static void print_c_string(struct emit *e, struct text *out, const char *text)
 /* The array of a tensor's initial value. */
 static const char *init_value_name(struct emit *e, const struct module_tensor *tensor)
 {
-    return arena_format(&e->cx->arena, "%s_value", c_flat(e->cx, tensor->path));
+    return arena_format(&e->cx->arena, "%s_value", emitted_flat(e->cx, tensor->path));
 }
 
 static void print_key(struct emit *e, struct text *out, struct module_tensor *tensor, int index)

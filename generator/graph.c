@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "emitted.h"
 
 /* ---- editing ---------------------------------------------------------------------------------------------- */
 
@@ -394,7 +395,7 @@ static const char *region_name(struct eval *eval, const struct module *module)
     struct arena *arena = &eval->cx->arena;
     struct text name = text_new(arena);
     const char *shorter;
-    bool taken = false;
+    bool taken;
 
     add_words(&name, module->class_name);
     shorter = arena_string(arena, name.data);
@@ -407,6 +408,7 @@ static const char *region_name(struct eval *eval, const struct module *module)
     if (name.length <= longest)
         shorter = arena_string(arena, name.data);
     add_changes(&name, module, module);
+    taken = emitted_struct(name.data);
     for (int i = 0; i < program->region_count; i++)
         taken |= strcmp(program->regions[i]->name, name.data) == 0 &&
                  strcmp(program->regions[i]->signature, module->signature) != 0;
@@ -871,6 +873,8 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     else
         result = call_children(eval, tree->root, &call);
     if (result.kind == EV_NONE || (result.kind == EV_TUPLE && result.count == 0)) {
+        if (tree->spec->partial)
+            return NULL; /* its end may be what could not be read */
         diag_error(program->cx, call.loc, "'%s' returns nothing", entry->name);
         diag_hint(program->cx, "end it with '- return NAME'");
         return NULL;

@@ -64,9 +64,9 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
     case PLACE_TENSOR:
     case PLACE_STATE:
         if (is_shadowed(variant, place->tensor))
-            return arena_format(&cx->arena, "%s_shadow", c_flat(cx, place->tensor->path));
+            return arena_format(&cx->arena, "%s_shadow", emitted_flat(cx, place->tensor->path));
         if (place->kind == PLACE_STATE)
-            return arena_format(&cx->arena, "s->%s", c_flat(cx, place->tensor->path));
+            return arena_format(&cx->arena, "s->%s", emitted_flat(cx, place->tensor->path));
         return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PACKED:
         return arena_format(&cx->arena, "k->%s%s", place->inside, place->packed->name);

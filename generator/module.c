@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "emitted.h"
 #include "module_paths.h"
 #include "pytorch.h"
 
@@ -209,12 +210,30 @@ struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, b
     return global_scope(eval, tree, sizes ? find_global_name : find_fixed_name);
 }
 
+/* `- fc: Linear(4, 4)` in a list: the list numbers its items, and each is a mapping of one name. */
+static bool explain_numbered(struct eval *eval, struct scope *scope, const char *name, struct loc loc)
+{
+    const struct module *module = scope->self;
+
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *item = module->children[i];
+
+        if (item->name[0] < '0' || item->name[0] > '9' || !module_child(item, name))
+            continue;
+        diag_error(eval->cx, loc, "'%s' is not known here: in a list it is '%s.%s'", name, item->name, name);
+        diag_hint(eval->cx, "a list numbers its modules; leave out the '- ' before names");
+        return true;
+    }
+    return false;
+}
+
 struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module)
 {
     struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
 
     scope->find = find_module_name;
     scope->names = module_names;
+    scope->explain = explain_numbered;
     scope->data = tree;
     scope->self = module;
     if (module->spec_class) /* bodies of the tables see functions of PyTorch alone */
@@ -222,17 +241,14 @@ struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct m
     return scope;
 }
 
-/* Names that only statements may use. */
-static const char *explain_own_name(struct eval *eval, struct scope *scope, const char *name)
+/* What a class declares under a name, or NULL. */
+static const char *declared_kind(const struct module_tree *tree, const struct module *module, const char *name)
 {
     static const char *const kinds[] = {
         [SPEC_PARAMETER] = "a parameter", [SPEC_BUFFER] = "a buffer", [SPEC_STATE] = "a state"};
-    const struct module *module = scope->data;
     const struct spec_class *class = module->spec_class;
     const struct spec_module *modules = class->modules;
-    const struct module_tree *tree = scope->outer->data;
 
-    (void)eval;
     for (int i = 0; i < class->tensor_count; i++)
         if (strcmp(class->tensors[i]->name, name) == 0)
             return kinds[class->tensors[i]->kind];
@@ -243,6 +259,18 @@ static const char *explain_own_name(struct eval *eval, struct scope *scope, cons
         if (strcmp(tree->spec->inputs[i].name, name) == 0)
             return "an input";
     return NULL;
+}
+
+/* Names that only statements may use. */
+static bool explain_own_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc)
+{
+    const char *kind = declared_kind(scope->outer->data, scope->data, name);
+
+    if (!kind)
+        return false;
+    diag_error(eval->cx, loc, "'%s' is %s, which is not known while generating", name, kind);
+    diag_hint(eval->cx, "constructors, shapes and values know constants, and the arguments of their class");
+    return true;
 }
 
 /* Where a class writes constructors and shapes: its arguments over the model's constants. */
@@ -785,7 +813,7 @@ static struct module *new_module(struct build *build, struct module *parent, con
     module->parent = parent;
     module->name = name;
     module->path = !parent ? "" : parent->path[0] ? arena_format(&build->cx->arena, "%s.%s", parent->path, name) : name;
-    module->loc = loc;
+    module->loc = module->name_loc = loc;
     module->class_name = "?";
     module->text = "";
     module->step = build->step;
@@ -1076,7 +1104,7 @@ static struct module *build_call(struct build *build, struct module *parent, con
     const char *class_name;
     struct call call;
 
-    (void)spec;
+    module->name_loc = spec->loc;
     module->faulty = true; /* until it is built */
     expr = choose_call(build, scope, expr);
     if (!expr || expr->kind == EXPR_BAD)
@@ -1541,6 +1569,56 @@ static void number_modules(struct build *build, struct module *module)
     complete_signature(build, module);
 }
 
+static bool are_siblings(const char *a, const char *b)
+{
+    const char *last_a = strrchr(a, '.'), *last_b = strrchr(b, '.');
+    size_t length_a = last_a ? (size_t)(last_a - a) : 0, length_b = last_b ? (size_t)(last_b - b) : 0;
+
+    return length_a == length_b && strncmp(a, b, length_a) == 0;
+}
+
+static void check_constant(struct build *build, struct names *names, const char *constant, const char *path, struct loc loc)
+{
+    const struct name_entry *first = names_add(&build->cx->arena, names, constant, path, loc);
+    const char *prefix = spec_upper_c_name(build->cx, build->tree->spec->model);
+
+    if (first && !first->loc.source) {
+        diag_error(build->cx, loc, "the module '%s' would have the name of a constant of every model, %s_%s", path, prefix,
+                   constant);
+    } else if (first && !are_siblings(first->name, path)) { /* spec.c looks at siblings */
+        diag_error(build->cx, loc, "'%s' and '%s' give one name in C, %s_%s", first->name, path, prefix, constant);
+        diag_note(build->cx, first->loc, "'%s' is defined here", first->name);
+    }
+}
+
+/* Each module has a constant in C, named by its path. */
+static void check_constants(struct build *build)
+{
+    const struct spec *spec = build->tree->spec;
+    struct arena *arena = &build->cx->arena;
+    struct loc nowhere = {0};
+    struct names names = {0};
+
+    for (int i = 0; emitted_constants[i]; i++)
+        names_add(arena, &names, emitted_constants[i], "", nowhere);
+    for (int e = -1; e < spec->entry_count; e++) {
+        const char *entry = e < 0 ? "forward" : spec->entries[e]->name;
+
+        for (int i = 0; i < spec->size_count; i++) {
+            names_add(arena, &names, emitted_max(build->cx, entry, spec->sizes[i].name), "", nowhere);
+            names_add(arena, &names, emitted_max(build->cx, NULL, spec->sizes[i].name), "", nowhere);
+        }
+        for (int v = 0; v < 4; v++)
+            names_add(arena, &names, emitted_workspace(build->cx, entry, v & 1, v >> 1), "", nowhere);
+    }
+    names_add(arena, &names, emitted_module(build->cx, ""), "", nowhere);
+    for (int i = 1; i < build->tree->module_count; i++) {
+        const struct module *module = build->tree->modules[i];
+
+        check_constant(build, &names, emitted_module(build->cx, module->path), module->path, module->name_loc);
+    }
+}
+
 /* As __init__ would: a class makes its modules, then its own parameters; a layer its parameters. */
 static void order_draws(struct build *build, const struct module *module)
 {
@@ -1628,6 +1706,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
             tree->partial |= tree->modules[i]->tensors[j]->faulty;
     }
     order_draws(&build, tree->root);
+    check_constants(&build);
     module_apply_paths(cx, tree);
     return tree;
 }

@@ -43,7 +43,7 @@ struct module {
     struct module *parent;
     const char *name, *path;
     const char *class_name;
-    struct loc loc;
+    struct loc loc, name_loc; /* of the constructor; of the name where it has one */
     const char *text; /* the spec's own words: "Conv2d(1, 16, 3, padding=1)" */
     int index;        /* pre-order */
     int subtree;      /* number of descendants */

@@ -34,17 +34,6 @@ const char *c_path(struct cx *cx, const char *path)
     return text.data;
 }
 
-const char *c_flat(struct cx *cx, const char *path)
-{
-    struct text text = text_new(&cx->arena);
-
-    if (isdigit((unsigned char)path[0]))
-        text_add(&text, "_");
-    for (; *path; path++)
-        text_printf(&text, "%c", *path == '.' ? '_' : *path);
-    return spec_c_name(cx, text.data);
-}
-
 const char *c_argument(struct cx *cx, const char *name)
 {
     static const char *const locals[] = {"p", "k", "s", "ws", "net", "status", "i", "in", "out", "buffers", "sizes", "dims",
@@ -108,10 +97,17 @@ static int64_t value_bytes(const struct value *value)
     return bytes;
 }
 
+/* What is made of a value that is too large is not said as well. */
 static bool check_size(struct cx *cx, const struct value *value)
 {
+    bool follows = false;
+
     if (value_bytes(value) / dtype_rows[value->dtype].bytes <= INT32_MAX)
         return true;
+    for (int i = 0; i < value->op->input_count; i++)
+        follows |= value_bytes(value->op->inputs[i]) / dtype_rows[value->op->inputs[i]->dtype].bytes > INT32_MAX;
+    if (follows)
+        return false;
     diag_error(cx, value->loc, "a value of shape %s has more than 2**31 elements at the maxima of its sizes",
                shape_text(&cx->arena, value->ndim, value->dims));
     return false;
@@ -608,8 +604,8 @@ static const char *local_name(struct planner *planner, const struct value *value
     struct cx *cx = planner->cx;
     const char *path = value->op->call ? relative_path(variant->graph->root, value->op->call->module->path) : "";
     const char *stem = value->name ? c_argument(cx, value->name)
-                       : path[0]   ? (isdigit((unsigned char)path[0]) ? arena_format(&cx->arena, "y%s", c_flat(cx, path))
-                                                                      : c_flat(cx, path))
+                       : path[0]   ? (isdigit((unsigned char)path[0]) ? arena_format(&cx->arena, "y%s", emitted_flat(cx, path))
+                                                                      : emitted_flat(cx, path))
                                    : (value->op->label ? value->op->label : "value");
     const char *name = stem;
 
@@ -745,11 +741,11 @@ static void add_child_group(struct planner *planner, const struct op *op, struct
     if (instance->array) {
         const struct module *list = instance->parent;
 
-        member = c_flat(planner->cx, relative_path(own->root, list->path));
+        member = emitted_flat(planner->cx, relative_path(own->root, list->path));
         first = list->children[0];
         count = list->child_count;
     } else {
-        member = c_flat(planner->cx, relative_path(own->root, instance->path));
+        member = emitted_flat(planner->cx, relative_path(own->root, instance->path));
     }
     for (int i = 0; i < own->child_count; i++)
         if (strcmp(own->children[i].member, member) == 0)

@@ -3,6 +3,7 @@
 #ifndef MODC_PLAN_H
 #define MODC_PLAN_H
 
+#include "emitted.h"
 #include "graph.h"
 #include "nest.h"
 
@@ -169,8 +170,6 @@ const struct variant *plan_variant(const struct plan *plan, const struct graph *
 
 /* The name of a tensor, module or packed entry as C path members: "trunk.0.weight" -> "trunk._0.weight". */
 const char *c_path(struct cx *cx, const char *path);
-/* One identifier: "trunk.0" -> "trunk_0". */
-const char *c_flat(struct cx *cx, const char *path);
 
 /* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
 const char *c_argument(struct cx *cx, const char *name);

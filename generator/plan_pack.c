@@ -161,7 +161,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
             biggest = operand;
     }
     if (biggest)
-        name = c_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
+        name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
     if (!dag_is_identity(entry->dag))
         suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
     for (int round = 0; taken; round++) {

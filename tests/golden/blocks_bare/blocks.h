@@ -8,8 +8,8 @@
  *     blocks_init(&net, &params, workspace, sizeof workspace);
  *     blocks_forward(&net, tokens, x, output);
  */
-#ifndef BLOCKS_H
-#define BLOCKS_H
+#ifndef MODC_MODEL_BLOCKS_H
+#define MODC_MODEL_BLOCKS_H
 
 #include "modc.h"
 

@@ -8,8 +8,8 @@
  *     cnn_init(&net, &params, workspace, sizeof workspace);
  *     cnn_forward(&net, batch, image, output);
  */
-#ifndef CNN_H
-#define CNN_H
+#ifndef MODC_MODEL_CNN_H
+#define MODC_MODEL_CNN_H
 
 #include "modc.h"
 

@@ -8,8 +8,8 @@
  *     cnn64_init(&net, &params, workspace, sizeof workspace);
  *     cnn64_forward(&net, batch, image, output);
  */
-#ifndef CNN64_H
-#define CNN64_H
+#ifndef MODC_MODEL_CNN64_H
+#define MODC_MODEL_CNN64_H
 
 #include "modc.h"
 

@@ -8,8 +8,8 @@
  *     family_deep_init(&net, &params, workspace, sizeof workspace);
  *     family_deep_forward(&net, batch, x, output);
  */
-#ifndef FAMILY_DEEP_H
-#define FAMILY_DEEP_H
+#ifndef MODC_MODEL_FAMILY_DEEP_H
+#define MODC_MODEL_FAMILY_DEEP_H
 
 #include "modc.h"
 

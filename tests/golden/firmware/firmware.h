@@ -10,8 +10,8 @@
  *     firmware_init(&net, &params, workspace, sizeof workspace);
  *     firmware_forward(&net, image, output);
  */
-#ifndef FIRMWARE_H
-#define FIRMWARE_H
+#ifndef MODC_MODEL_FIRMWARE_H
+#define MODC_MODEL_FIRMWARE_H
 
 #ifndef MODC_ALIGN
 #define MODC_ALIGN 8

@@ -8,8 +8,8 @@
  *     mlp_init(&net, &params, workspace, sizeof workspace);
  *     mlp_forward(&net, batch, image, output);
  */
-#ifndef MLP_H
-#define MLP_H
+#ifndef MODC_MODEL_MLP_H
+#define MODC_MODEL_MLP_H
 
 #include "modc.h"
 

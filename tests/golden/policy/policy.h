@@ -8,8 +8,8 @@
  *     policy_init(&net, &params, workspace, sizeof workspace);
  *     policy_forward(&net, batch, observation, logits, value);
  */
-#ifndef POLICY_H
-#define POLICY_H
+#ifndef MODC_MODEL_POLICY_H
+#define MODC_MODEL_POLICY_H
 
 #include "modc.h"
 

@@ -8,8 +8,8 @@
  *     stream_init(&net, &params, workspace, sizeof workspace);
  *     stream_forward(&net, sample, output_0, steps);
  */
-#ifndef STREAM_H
-#define STREAM_H
+#ifndef MODC_MODEL_STREAM_H
+#define MODC_MODEL_STREAM_H
 
 #include "modc.h"
 

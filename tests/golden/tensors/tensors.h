@@ -8,8 +8,8 @@
  *     tensors_init(&net, &params, workspace, sizeof workspace);
  *     tensors_forward(&net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak, spread, parity);
  */
-#ifndef TENSORS_H
-#define TENSORS_H
+#ifndef MODC_MODEL_TENSORS_H
+#define MODC_MODEL_TENSORS_H
 
 #include "modc.h"
 

@@ -8,8 +8,8 @@
  *     text_init(&net, &params, workspace, sizeof workspace);
  *     text_forward(&net, batch, length, tokens, mask, logits, best);
  */
-#ifndef TEXT_H
-#define TEXT_H
+#ifndef MODC_MODEL_TEXT_H
+#define MODC_MODEL_TEXT_H
 
 #include "modc.h"
 

@@ -8,8 +8,8 @@
  *     tied_init(&net, &params, workspace, sizeof workspace);
  *     tied_forward(&net, batch, x, output);
  */
-#ifndef TIED_H
-#define TIED_H
+#ifndef MODC_MODEL_TIED_H
+#define MODC_MODEL_TIED_H
 
 #include "modc.h"
 

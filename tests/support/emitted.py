@@ -1,0 +1,52 @@
+"""Checks that generator/emitted.c knows every name that emitted code gives to what each model has, so that no name of a
+spec can meet one.
+
+    python3 tests/support/emitted.py MODC      from the root of the repository
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+CASES = [["specs/cartpole/policy.yaml", "--weights", "specs/cartpole/weights.safetensors"],
+         ["specs/cartpole/policy.yaml"], ["specs/digits/cnn.yaml"], ["tests/specs/stream.yaml"], ["tests/specs/blocks.yaml"]]
+
+
+def listed(source, name):
+    """The strings of an array of emitted.c."""
+    body = re.search(rf"{name}\[\d*\] = \{{(.*?)\}};", source, re.S)[1]
+    return set(re.findall(r'"(\w+)"', body))
+
+
+def check(folder, source):
+    functions, constants, variants = (listed(source, name) for name in ("functions", "emitted_constants", "emitted_variants"))
+    header, code = next(folder.glob("*.h")), next(folder.glob("*.c"))
+    model = header.stem
+    text = header.read_text() + code.read_text()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    own = set(re.findall(rf"^enum modc_status {model}_(\w+)\(struct {model} \*net", text, re.M))  # entries
+    entries = own | {entry + variant for entry in own for variant in variants}
+    for name in sorted(set(re.findall(rf"^[a-z][\w ]*[ *]{model}_(\w+)(?:\(|\[| MODC| =|;)", text, re.M))):
+        if name not in functions | entries:
+            yield f"{model}_{name} is not in `functions`"
+    for name in sorted(set(re.findall(rf"^#define {model.upper()}_(\w+)", text, re.M))):
+        if name not in constants and not re.fullmatch(r"(\w+_)?(MAX_\w+|WORKSPACE_BYTES)", name):
+            yield f"{model.upper()}_{name} is not in `emitted_constants`"
+    for name in sorted(set(re.findall(rf"struct {model}_(\w+) \{{", text))):
+        if name not in ("params", "packed", "state") and not re.search(r"_\d|_packed$", name):
+            yield f"struct {model}_{name}: see emitted_struct"
+
+
+def main(modc):
+    source, faults = pathlib.Path("generator/emitted.c").read_text(), []
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([modc, "generate", *case, "-o", folder], check=True, stdout=subprocess.DEVNULL)
+            faults += check(pathlib.Path(folder), source)
+    print("\n".join(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

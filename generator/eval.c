@@ -282,12 +282,11 @@ static void module_as_value(struct eval *eval, struct loc loc, const char *name)
 
 static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
-    const char **known = NULL, *what = NULL;
+    const char **known = NULL;
     bool partial = eval->partial;
     int known_count = 0, count;
 
     for (struct scope *s = scope; s; s = s->outer) {
-        what = what || !s->explain ? what : s->explain(eval, s, expr->text);
         partial |= s->partial;
         for (int i = 0; i < s->count; i++)
             ARENA_PUSH(&eval->cx->arena, known, known_count, s->items[i].name);
@@ -295,16 +294,16 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
             s->names(eval, s, &known, &known_count);
     }
     partial &= !diag_nearest(expr->text, known, known_count);
-    if (what) {
-        diag_error(eval->cx, expr->loc, "'%s' is %s, which is not known while generating", expr->text, what);
-        diag_hint(eval->cx, "constructors, shapes and values know constants, and the arguments of their class");
-        return;
-    }
+    for (struct scope *s = scope; s; s = s->outer)
+        if (s->explain && s->explain(eval, s, expr->text, expr->loc))
+            return;
 
     const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
+    if (partial)
+        return; /* it may be a name of what could not be read */
     if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH | PYTORCH_DTYPE, expr->text)) {
         diag_error(eval->cx, expr->loc, "%s is not supported yet by this version of modc", expr->text);
         return;
@@ -313,8 +312,6 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         module_as_value(eval, expr->loc, expr->text);
         return;
     }
-    if (partial)
-        return; /* it may be a name of what could not be read */
     diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
     if (is_like_bool(expr->text))
         diag_hint(eval->cx, "a bool is written true or false");

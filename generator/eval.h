@@ -80,8 +80,8 @@ struct scope {
     int count;
     bool (*find)(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out);
     void (*names)(struct eval *eval, struct scope *scope, const char ***names, int *count); /* of find, for hints */
-    const char *(*explain)(struct eval *eval, struct scope *scope, const char *name); /* what a name is that has no value here,
-                                                                                         as "a module"; NULL: not known */
+    bool (*explain)(struct eval *eval, struct scope *scope, const char *name, struct loc loc); /* says why a name that is
+                                                                                                  somewhere is not known */
     const void *data; /* for find, names and explain */
     bool partial; /* a statement could not be read: a name that is not known may be one of its */
     struct module *self; /* whose statements run; NULL in functions of the spec */

@@ -149,6 +149,16 @@ static bool is_foreign_sign(const char *s, size_t length, unsigned *code)
            (*code >= 0x3000 && *code < 0x3040) || (*code > 0xff00 && *code < 0xff5f);
 }
 
+static const char *instead_of(unsigned code)
+{
+    bool hidden = code == 0xad || (code >= 0x200b && code < 0x2010) || (code >= 0x2060 && code < 0x2070);
+    bool space = code == 0xa0 || (code >= 0x2000 && code < 0x200b) || code == 0x202f || code == 0x205f || code == 0x3000;
+
+    return hidden ? "it cannot be seen: write the text anew"
+           : space ? "write a plain space"
+                   : "write the plain sign of the keyboard";
+}
+
 static bool at_foreign_sign(const struct parser *p)
 {
     unsigned code;
@@ -169,8 +179,7 @@ static void lex_name(struct parser *p)
 
             if (fail(p, here(p, p->at, p->at + bytes), "the character '%.*s' (U+%04X) has no meaning here",
                      (int)bytes, p->source->text + p->at, code))
-                diag_hint(p->cx,
-                          code == 0xa0 ? "write a plain space" : "write the plain sign of the keyboard");
+                diag_hint(p->cx, "%s", instead_of(code));
             return;
         }
         p->at++;
@@ -708,8 +717,8 @@ static struct expr *parse_name(struct parser *p)
             fail(p, loc, "there is no 'lambda'");
         else if (strcmp(name, "not") == 0)
             fail(p, loc, "'not' needs parentheses here");
-        else
-            fail(p, loc, "expected an expression, found the word '%s'", name);
+        else if (fail(p, loc, "expected an expression, found the word '%s'", name) && strcmp(name, "return") == 0)
+            diag_hint(p->cx, "it begins a statement; YAML wants a blank behind the '-' of an item");
         return bad(p, loc);
     }
     next(p);

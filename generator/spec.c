@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "emitted.h"
 #include "spec_extends.h"
 #include "spec_yaml.h"
 
@@ -152,10 +153,13 @@ static void wrong_kind(struct reader *r, const struct node *key, const struct no
     r->spec->partial = true;
     if (node->kind == NODE_BAD || (node_is_empty(node) && !r->complete))
         return;
-    if (node_is_empty(node))
+    if (node_is_empty(node)) {
         diag_error(r->cx, key->loc, "'%s' has no value: expected %s", key->value, what);
-    else
-        diag_error(r->cx, node->loc, "expected %s, found %s", what, node_kind_text(node));
+        return;
+    }
+    diag_error(r->cx, node->loc, "expected %s, found %s", what, node_kind_text(node));
+    if (node->kind == NODE_LIST && !node->flow && strstr(what, "mapping"))
+        diag_hint(r->cx, "leave out the '- ' of every line");
 }
 
 /* A mapping in lines is often an expression in which YAML saw ': '. */
@@ -247,7 +251,11 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
         const struct node *item = many ? node->items[i] : node;
 
         if (item->kind == NODE_BAD) {
-            ARENA_PUSH(&r->cx->arena, list, *count, read_refused(r, item, true));
+            struct stmt *stmt = read_refused(r, item, true);
+
+            if (stmt->kind == STMT_EXPR) /* what it does is not known */
+                stmt->value->kind = EXPR_BAD;
+            ARENA_PUSH(&r->cx->arena, list, *count, stmt);
         } else if (item->kind == NODE_SCALAR && item->style == NODE_LITERAL) {
             int more;
             struct stmt **block = stmt_parse_block(r->cx, item->source, item->offset, item->length, &more);
@@ -260,6 +268,10 @@ static struct stmt **read_statements(struct reader *r, const struct node *key, c
             ARENA_PUSH(&r->cx->arena, list, *count, stmt);
         } else if (node_is_empty(item)) {
             diag_error(r->cx, item->loc, "expected a statement, found nothing");
+        } else if (item->kind == NODE_LIST && !item->flow) {
+            diag_error(r->cx, item->loc, "expected a statement, found a list");
+            diag_hint(r->cx, "one '- ' begins a statement");
+            r->spec->partial = true;
         } else {
             struct stmt *stmt = read_refused(r, item, true);
 
@@ -512,13 +524,14 @@ static void read_version(struct reader *r, const struct node *key, const struct 
 bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc)
 {
     struct reader r = {.cx = cx};
+    const char *upper = spec_upper_c_name(cx, name);
 
     if (is_listed(cx, c_words, name))
         diag_error(cx, loc, "the model's name is the prefix of everything in C, where '%s' is a keyword", name);
     else if (!check_identifier(&r, name, loc))
         return false;
-    else if (strcmp(spec_upper_c_name(cx, name), "MODC") == 0)
-        diag_error(cx, loc, "the prefix '%s' belongs to the runtime", name);
+    else if (strncmp(upper, "MODC", 4) == 0 && (upper[4] == 0 || upper[4] == '_'))
+        diag_error(cx, loc, "the prefix '%.4s' belongs to the runtime", name);
     else if (name[0] == '_')
         diag_error(cx, loc, "the model's name is a prefix in C, where names with '_' first are reserved");
     else
@@ -588,6 +601,10 @@ static void read_tie(struct reader *r, const struct node *key, const struct node
 
 static enum spec_toggle read_toggle(struct reader *r, const struct node *key, const struct node *node)
 {
+    static const struct {
+        const char *text, *toggle;
+    } others[] = {{"off", "none"}, {"false", "none"}, {"False", "none"}, {"no", "none"},
+                  {"true", "on"},  {"True", "on"},    {"yes", "on"}};
     const char *text = read_text(r, key, node, "none or on");
 
     if (!text)
@@ -597,6 +614,9 @@ static enum spec_toggle read_toggle(struct reader *r, const struct node *key, co
     if (strcmp(text, "on") == 0)
         return SPEC_ON;
     diag_error(r->cx, node->loc, "'%s' is none or on, found '%s'", key->value, text);
+    for (int i = 0; i < COUNT(others); i++)
+        if (strcmp(others[i].text, text) == 0)
+            diag_hint(r->cx, "write %s", others[i].toggle);
     return SPEC_DEFAULT;
 }
 
@@ -676,8 +696,13 @@ static void read_sizes(struct reader *r, const struct node *key, const struct no
 
 static struct expr *read_shape(struct reader *r, const struct node *key, const struct node *node)
 {
-    struct expr *shape = read_expr(r, key, node);
+    struct expr *shape;
 
+    if (node_is_empty(node)) {
+        wrong_kind(r, key, node, "a shape, which is a list of dimensions");
+        return bad_expr(r, node);
+    }
+    shape = read_expr(r, key, node);
     if (shape->kind == EXPR_LIST || shape->kind == EXPR_TUPLE || shape->kind == EXPR_BAD)
         return shape;
     diag_error(r->cx, node->loc, "expected a shape, which is a list of dimensions");
@@ -686,9 +711,10 @@ static struct expr *read_shape(struct reader *r, const struct node *key, const s
 }
 
 /* `where`: one bit of those in spec.h. */
-static void unknown_key(struct reader *r, const struct node *key, const char *what, unsigned where)
+/* Returns what was meant, or "" where nothing is near. */
+static const char *unknown_key(struct reader *r, const struct node *key, const char *what, unsigned where)
 {
-    const char **known = NULL;
+    const char **known = NULL, *nearest;
     int count = 0;
 
     for (int i = 0; spec_key(i); i++)
@@ -696,6 +722,8 @@ static void unknown_key(struct reader *r, const struct node *key, const char *wh
             ARENA_PUSH(&r->cx->arena, known, count, spec_key(i)->name);
     diag_error(r->cx, key->loc, "%s has no key '%s'", what, key->value);
     diag_hint_nearest(r->cx, key->value, known, count);
+    nearest = diag_nearest(key->value, known, count);
+    return nearest ? nearest : "";
 }
 
 static struct spec_input read_input(struct reader *r, const struct node *key, const struct node *node)
@@ -815,6 +843,8 @@ static void check_module_expr(struct reader *r, const struct spec_class *owner, 
         diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found %s", expr_kind_text(expr));
         if (expr->kind == EXPR_BINARY && expr->op == OP_MUL)
             diag_hint(r->cx, "a list of equal modules is written '12 x Linear(4, 4)'");
+        else if (expr_source(r->cx, expr)[0] == '-')
+            diag_hint(r->cx, "YAML wants a blank behind the '-' of an item");
         expr->kind = EXPR_BAD;
         return;
     }
@@ -934,8 +964,10 @@ static void read_class_modules(struct reader *r, struct spec_class *owner, struc
         struct spec_module *module = read_module(r, owner, key, node, false);
 
         if (module->kind == SPEC_MODULE_CALL) {
-            if (module->call->kind != EXPR_BAD)
-                diag_error(r->cx, node->loc, "'modules' is a list, or a mapping of names to modules");
+            if (module->call->kind != EXPR_BAD) {
+                diag_error(r->cx, node->loc, "expected a list, or a mapping of names to modules, found one module");
+                diag_hint(r->cx, "a list of one is written [%s]", module->text);
+            }
             r->spec->partial = true;
             return;
         }
@@ -1199,7 +1231,11 @@ static void read_class(struct reader *r, const struct signature *signature, cons
     class->args = signature->args;
     class->arg_count = signature->count;
     ARENA_PUSH(&r->cx->arena, r->spec->classes, r->spec->class_count, class);
-    if (!is_mapping(r, key, node, "'modules', 'forward' and the like"))
+    if (node->kind == NODE_LIST) {
+        diag_error(r->cx, node->loc, "expected 'modules', 'forward' and the like, found a list");
+        diag_hint(r->cx, "a class that is a list of modules has it under 'modules:'");
+    }
+    if (node->kind == NODE_LIST || !is_mapping(r, key, node, "'modules', 'forward' and the like"))
         return;
     for (int i = 0; i < node->count; i++)
         read_class_key(r, class, &names, node->keys[i], node->items[i]);
@@ -1290,14 +1326,6 @@ static void read_entry(struct reader *r, const struct signature *signature, cons
         diag_error(r->cx, signature->loc, "the entry '%s' has no 'statements'", entry->name);
 }
 
-/* Functions that are emitted for every model, behind its prefix. */
-static const char emitted[] =
-    " apply attach backward buffers children compile cpu cuda deinit double eval extra_repr float "
-    "free get_buffer get_parameter get_submodule half init init_params init_parameters load "
-    "load_state_dict modules named_buffers named_children named_modules named_parameters pack "
-    "parameters print register_forward_hook requires_grad requires_grad_ reset_state rollout save "
-    "share state state_dict step to train type unpack update workspace zero_grad ";
-
 static void read_entries(struct reader *r, const struct node *key, const struct node *node)
 {
     struct names names = {0};
@@ -1314,7 +1342,7 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
             diag_hint(r->cx, "move it out of 'entries'");
             continue;
         }
-        if (is_listed(r->cx, emitted, signature.name)) {
+        if (emitted_function(signature.name)) {
             diag_error(r->cx, signature.loc,
                        "the entry '%s' would have the name of a function of every model, %s_%s",
                        signature.name, r->spec->model, signature.name);
@@ -1469,8 +1497,12 @@ static void read_key(struct reader *r, const struct node *key, const struct node
     if (is_forward(key)) {
         read_forward(r, key, node);
     } else {
-        unknown_key(r, key, "a spec", SPEC_IN_MODEL);
-        r->spec->partial |= node->kind != NODE_SCALAR; /* a misspelt section of names */
+        const char *meant = unknown_key(r, key, "a spec", SPEC_IN_MODEL);
+
+        r->has_version |= strcmp(meant, "modc") == 0;
+        r->has_model |= strcmp(meant, "model") == 0;
+        r->has_inputs |= strcmp(meant, "inputs") == 0;
+        r->spec->partial |= meant[0] || node->kind != NODE_SCALAR; /* a misspelt section of names */
     }
 }
 
@@ -1498,7 +1530,7 @@ static void check_sizes(struct reader *r)
     for (int i = 0; i < spec->input_count; i++)
         add_used(r, &used, spec->inputs[i].shape);
     for (int i = 0; i < spec->size_count; i++) {
-        if (!names_find(&used, spec->sizes[i].name))
+        if (spec->sizes[i].max->kind != EXPR_BAD && !names_find(&used, spec->sizes[i].name))
             diag_error(r->cx, spec->sizes[i].loc,
                        "no input has the size '%s' in its shape, so it would have no value",
                        spec->sizes[i].name);
@@ -1541,6 +1573,17 @@ static void check_entry(struct reader *r, const struct spec_function *entry, con
     }
 }
 
+/* Each variant of an entry has a function of its own: act_eval, act_train_fenced. */
+static void check_variants(struct reader *r, const struct spec_function *entry, const char *other)
+{
+    size_t length = strlen(other);
+
+    for (int i = 0; i < COUNT(emitted_variants); i++)
+        if (strncmp(entry->name, other, length) == 0 && strcmp(entry->name + length, emitted_variants[i]) == 0)
+            diag_error(r->cx, entry->loc, "the entry '%s' would have the name of a function of the entry '%s', %s_%s",
+                       entry->name, other, r->spec->model, entry->name);
+}
+
 static void check_forward(struct reader *r)
 {
     const struct spec *spec = r->spec;
@@ -1548,10 +1591,13 @@ static void check_forward(struct reader *r)
 
     if (spec->root.forward || spec->partial)
         return;
-    if (!modules || modules->kind == SPEC_MODULE_MAP) {
+    if (!modules) {
+        diag_error(r->cx, r->modules_loc, "the spec has neither 'modules' nor 'forward'");
+        diag_hint(r->cx, "write a list of modules, or statements: 'forward: return x'");
+    } else if (modules->kind == SPEC_MODULE_MAP) {
         diag_error(r->cx, r->modules_loc, "the spec has no 'forward'");
         diag_hint(r->cx, "only a model whose 'modules' is a list needs none");
-    } else if (r->inputs_good && spec->input_count != 1) {
+    } else if (r->inputs_good && spec->input_count > 1) {
         diag_error(r->cx, r->inputs_loc, "the spec has %d inputs, but no 'forward'", spec->input_count);
         diag_hint(r->cx, "a list of modules takes one input; with more of them write 'forward'");
     }
@@ -1586,8 +1632,12 @@ static void check_whole(struct reader *r)
         add_known(r, &sizes, spec->sizes[i].name, spec->sizes[i].loc);
     if (spec->root.forward)
         check_entry(r, spec->root.forward, &inputs, &sizes);
-    for (int i = 0; i < spec->entry_count; i++)
+    for (int i = 0; i < spec->entry_count; i++) {
         check_entry(r, spec->entries[i], &inputs, &sizes);
+        check_variants(r, spec->entries[i], "forward");
+        for (int j = 0; j < spec->entry_count; j++)
+            check_variants(r, spec->entries[i], spec->entries[j]->name);
+    }
 }
 
 struct spec *spec_read(struct cx *cx, const struct source *source)

@@ -217,6 +217,15 @@ static bool is_printable(const char *s, int length)
     return true;
 }
 
+static unsigned character(const char *s, int length)
+{
+    unsigned code = (unsigned char)s[0] & (length == 1 ? 0x7fu : 0xffu >> (length + 1));
+
+    for (int i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)s[i] & 0x3fu);
+    return code;
+}
+
 static bool check_bytes(struct reader *r)
 {
     const char *text = r->source->text;
@@ -236,8 +245,8 @@ static bool check_bytes(struct reader *r)
             return false;
         }
         if (!is_printable(text + at, length)) {
-            diag_error(r->cx, place(r, at, at + 1), "a control character (byte 0x%02x) in the text",
-                       (unsigned)(unsigned char)text[at]);
+            diag_error(r->cx, place(r, at, at + 1), "a control character (U+%04X) in the text", character(text + at, length));
+            diag_hint(r->cx, text[at] ? "leave it out" : "is this a text file? a spec is UTF-8");
             return false;
         }
         at += (size_t)length;
@@ -398,6 +407,48 @@ static const char *meaning(char c)
     }
 }
 
+/* What to do about text at [at, end) that begins with a sign of YAML's own. */
+static void hint_sign(struct reader *r, size_t at, size_t end)
+{
+    const char *text = r->source->text;
+    bool whole = end > at + 1 && text[end - 1] == text[at]; /* quotes around all of it */
+
+    switch (text[at]) {
+    case '*':
+    case '&':
+        diag_hint(r->cx, "what is used twice stands under 'constants:', 'functions:' or 'classes:'");
+        break;
+    case '!':
+        diag_hint(r->cx, "leave it out: the key says of which kind its value is");
+        break;
+    case '|':
+    case '>':
+        diag_hint(r->cx, "block text begins in the line below; anything else is quoted: %s",
+                  node_quoted(r->cx, text + at, end - at));
+        break;
+    case ']':
+    case '}':
+    case ',':
+        break;
+    case '"':
+    case '\'':
+        at += whole;
+        end -= whole;
+        /* fall through */
+    default:
+        diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
+    }
+}
+
+/* The last character of a line that is neither blank nor comment, and one on. */
+static size_t content_end(const char *text, size_t at)
+{
+    size_t last, open;
+
+    walk(text, at, line_end(text, at), "", &last, &open);
+    return last;
+}
+
 /* A fault inside brackets. */
 static void explain_flow(struct reader *r, size_t flow, size_t fault)
 {
@@ -416,23 +467,35 @@ static void explain_flow(struct reader *r, size_t flow, size_t fault)
         return;
     }
 
-    size_t begin = flow + 1, end = flow + 1;
+    size_t begin, end, inner = flow, inner_close = close, shown, colon;
 
-    while (end < close) { /* the item that holds the fault */
-        begin = skip_blanks(text, end, close);
-        end = walk(text, begin, close, ",", &last, &open);
-        if (end >= fault || end >= close)
-            break;
-        end++;
-    }
-    size_t shown = line_end(text, begin) < last ? line_end(text, begin) : last, colon = begin;
+    do { /* the item that holds the fault, in the innermost collection */
+        list = text[inner] == '[';
+        begin = end = inner + 1;
+        while (end < inner_close) {
+            begin = skip_blanks(text, end, inner_close);
+            end = walk(text, begin, inner_close, ",", &last, &open);
+            if (end >= fault || end >= inner_close)
+                break;
+            end++;
+        }
+        shown = line_end(text, begin) < last ? line_end(text, begin) : last;
+        for (colon = begin; colon < shown && text[colon] != ':';)
+            colon++;
+        inner = list || colon == shown ? begin : skip_blanks(text, colon + 1, inner_close);
+        if (inner < shown && strchr("[{", text[inner]))
+            inner_close = find_close(text, inner, inner_close, &open);
+        else
+            inner = shown;
+    } while (inner < fault && fault <= inner_close && inner < shown);
 
-    while (colon < shown && text[colon] != ':')
-        colon++;
-    if (strchr("*&!@`%|>", text[begin])) {
+    if (begin >= last) {
+        diag_error(r->cx, place(r, begin, begin + 1), "expected %s, found '%c'", list ? "an item" : "'key: value'",
+                   text[begin]);
+    } else if (strchr("*&!@`%|>", text[begin])) {
         diag_error(r->cx, place(r, begin, begin + 1), "YAML takes '%c' at the start for %s", text[begin],
                    meaning(text[begin]));
-        diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + begin, shown - begin));
+        hint_sign(r, begin, shown);
     } else {
         diag_error(
             r->cx, place(r, begin, last),
@@ -447,8 +510,8 @@ static void explain_flow(struct reader *r, size_t flow, size_t fault)
         cut(r, line_begin(text, flow));
 }
 
-/* A fault that no known habit explains: in words of ours where libyaml's are its own. */
-static const char *problem_text(struct reader *r)
+/* A fault that no known habit explains: in words of ours where libyaml's are its own. `first` begins the line. */
+static const char *problem_text(struct reader *r, char first)
 {
     static const struct {
         const char *problem, *text;
@@ -459,10 +522,17 @@ static const char *problem_text(struct reader *r)
         {"did not find expected key", "this does not fit the indentation of the lines above"},
         {"did not find expected '-' indicator", "expected '- item', as in the lines above"},
         {"block sequence entries are not allowed in this context", "'- ' begins a line of its own"},
+        {"found unknown escape character", "YAML's double quotes do not know this escape"},
+        {"did not find expected hexdecimal number", "YAML's double quotes do not know this escape"},
+        {"found invalid Unicode character escape code", "YAML's double quotes do not know this escape"},
         {"mapping keys are not allowed in this context", "'? ' has a meaning of its own in YAML"},
     };
     const char *problem = r->parser.problem ? r->parser.problem : "the text cannot be read";
 
+    if (strcmp(problem, "did not find expected key") == 0 && first == '-')
+        return "expected 'key: value' as in the lines above, found '- '";
+    if (first == ':')
+        return "there is no key before this ':'";
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].problem, problem) == 0)
             return known[i].text;
@@ -484,6 +554,64 @@ static bool next_line_is_deeper(const struct reader *r, size_t at)
             return first - at > indent;
     }
     return false;
+}
+
+/* A value in a line above the one at `content` that begins with the same quote and does not end in its line, so that the
+ * quote at `content` closes it. Else `content`. */
+static size_t open_quote_above(const struct reader *r, size_t content)
+{
+    const char *text = r->source->text;
+
+    for (size_t line = line_begin(text, content); line > r->begin; line = line_begin(text, line - 1)) {
+        size_t at = line_content(text, line - 1), end = line_end(text, line - 1);
+
+        if (at < end && text[at] == text[content] && !is_masked(r, at))
+            return skip_quoted(text, at, end, false) < end || (text[end - 1] == text[at] && end - at > 1) ? content : at;
+    }
+    return content;
+}
+
+/* The first ': ' of the line of `colon`, in brackets that close before `colon`: `f(x: int):`. Else `colon`. */
+static size_t key_colon(const struct reader *r, size_t colon)
+{
+    const char *text = r->source->text;
+    size_t begin = skip_spaces(text, line_begin(text, colon)), last, open, at = begin;
+
+    if (walk(text, begin, line_end(text, colon), ":", &last, &open) != colon)
+        return colon;
+    while (at < colon && !(text[at] == ':' && is_blank(text[at + 1])))
+        at++;
+    return at;
+}
+
+/* Directives, and what stands between documents. */
+static bool explain_document(struct reader *r, size_t fault, const char *context)
+{
+    const char *text = r->source->text;
+
+    fault -= fault >= r->end && fault > r->begin;
+
+    size_t line = line_begin(text, fault), end = line_end(text, line);
+    bool alone = strcmp(r->parser.problem, "did not find expected <document start>") == 0;
+
+    if (!alone && (strstr(context, "directive") || strstr(r->parser.problem, "directive") ||
+                   strcmp(r->parser.problem, "found incompatible YAML document") == 0)) {
+        diag_error(r->cx, place(r, line, end), "YAML does not know this directive");
+        diag_hint(r->cx, "leave it out: a spec needs none");
+        memset(r->yaml + line, ' ', end - line);
+        return true;
+    }
+    if (!alone)
+        return false;
+    if (text[skip_blanks(text, r->begin, r->end)] == '%') {
+        diag_error(r->cx, place(r, line, end), "expected '---' behind the directives");
+        diag_hint(r->cx, "leave them out: a spec needs none");
+        r->fatal = true;
+    } else {
+        diag_error(r->cx, place(r, line, end), "a second document: a spec is one");
+        cut(r, line);
+    }
+    return true;
 }
 
 /* Says the fault of the parser; then masks it or cuts the text. `done` is where the last event ended,
@@ -513,6 +641,8 @@ static void explain(struct reader *r, size_t done, size_t flow)
         explain_flow(r, flow, fault);
         return;
     }
+    if (explain_document(r, fault, context))
+        return;
     if (strcmp(context, "while scanning a quoted scalar") == 0 ||
         strcmp(context, "while scanning a simple key") == 0)
         fault = offset_of(r, r->parser.context_mark);
@@ -520,19 +650,33 @@ static void explain(struct reader *r, size_t done, size_t flow)
         fault--;
 
     size_t content = line_content(text, fault), end = line_end(text, fault);
+
+    if (content < end && (text[content] == '"' || text[content] == '\'')) {
+        size_t open = open_quote_above(r, content);
+
+        if (open < content) {
+            diag_error(r->cx, place(r, open, open + 1), "this quote is never closed");
+            mask(r, open, line_end(text, open));
+            return;
+        }
+    }
+
     const char *taken = content < end ? meaning(text[content]) : NULL;
 
     if (is_masked(r, content)) {
-        diag_error(r->cx, place(r, content, end), "%s", problem_text(r));
+        diag_error(r->cx, place(r, content, end), "%s", problem_text(r, text[content]));
         cut(r, line_begin(text, fault));
-    } else if (strcmp(context, "while scanning a quoted scalar") == 0 && strstr(problem, "end of stream")) {
+    } else if (strcmp(context, "while scanning a quoted scalar") == 0 &&
+               (strstr(problem, "end of stream") || strstr(problem, "document indicator"))) {
         diag_error(r->cx, place(r, fault, fault + 1), "this quote is never closed");
+        if (strstr(problem, "document indicator"))
+            cut(r, offset_of(r, r->parser.problem_mark));
         if (!mask(r, content, end))
             cut(r, line_begin(text, fault));
     } else if (strcmp(context, "while scanning a quoted scalar") == 0 ||
                strcmp(context, "while parsing a quoted scalar") == 0) {
         fault = offset_of(r, r->parser.problem_mark);
-        diag_error(r->cx, place(r, fault, fault + 1), "%s", problem_text(r));
+        diag_error(r->cx, place(r, fault, fault + 1), "%s", problem_text(r, 0));
         diag_hint(r->cx, "in single quotes a backslash is a plain letter");
         fault = offset_of(r, r->parser.context_mark);
         if (!mask(r, fault, skip_quoted(text, fault, r->end, false)))
@@ -540,16 +684,26 @@ static void explain(struct reader *r, size_t done, size_t flow)
     } else if (taken && fault >= content) {
         diag_error(r->cx, place(r, content, content + 1), "YAML takes '%c' at the start for %s",
                    text[content], taken);
-        diag_hint(r->cx, "quote it: %s", quoted_line(r->cx, text, content));
+        hint_sign(r, content, content_end(text, content));
         mask(r, content, end);
+    } else if (strcmp(problem, "mapping values are not allowed in this context") == 0 && key_colon(r, fault) < fault) {
+        size_t colon = key_colon(r, fault), begin = skip_spaces(text, line_begin(text, fault));
+
+        diag_error(r->cx, place(r, colon, colon + 1), "YAML takes ': ' for the end of a key");
+        diag_hint(r->cx, "quote the key: %s", node_quoted(r->cx, text + begin, fault - begin));
+        mask(r, begin, fault);
     } else if (strcmp(problem, "mapping values are not allowed in this context") == 0 && fault > content) {
         diag_error(r->cx, place(r, fault, fault + 1), "YAML takes ': ' for the end of a key");
         diag_hint(r->cx, "quote it: %s", quoted_line(r->cx, text, content));
         mask(r, content, end);
+    } else if (strcmp(problem, "block sequence entries are not allowed in this context") == 0) {
+        diag_error(r->cx, place(r, fault, fault + 1), "%s", problem_text(r, 0));
+        diag_hint(r->cx, "write it in the next line, deeper than its key; a negative number has no blank behind its sign");
+        mask(r, fault, end);
     } else {
         size_t line = line_begin(text, fault), first = skip_spaces(text, line);
 
-        diag_error(r->cx, place(r, first, end), "%s", problem_text(r));
+        diag_error(r->cx, place(r, first, end), "%s", problem_text(r, text[first]));
         if (next_line_is_deeper(r, fault) || first == end) {
             cut(r, line);
         } else { /* the line goes, and what follows is read */
@@ -725,7 +879,7 @@ static struct node *refuse(struct reader *r, size_t at)
     end = last > at ? last : at + 1;
     diag_error(r->cx, place(r, at, at + 1), "YAML takes '%c' at the start for %s, and a spec has none",
                text[at], meaning(text[at]) ? meaning(text[at]) : "something else");
-    diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
+    hint_sign(r, at, end);
     return bad_node(r, at, end);
 }
 

@@ -39,6 +39,7 @@ GIVES = {
     r"elementwise\.c": r"elementwise_refuses",
     r"spec_yaml\.c": r"meaning|problem_text",
     r"eval\.c": r"python_takes",
+    r"expr\.c": r"instead_of",
     r"base/text\.c": r"source_read|make_folders|prepare",
     r"process\.c": r"process_make_folder",
 }
@@ -54,7 +55,8 @@ TABLES = [
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
     "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "error",
-    "expected", "hint", "problem_text(r)", "problem", "said->text", "line", 'line+strspn(line, "\\t")',
+    "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
+    "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',
     "layer_repr(&build->eval, row_scope(build, module), row->checks[i].message)",
 }
 
@@ -195,8 +197,10 @@ def find_messages(path, name):
                 if tokens[at].text == "arena_format":
                     for string in outer_strings(read_list(tokens, at + 1)[0][1]):
                         yield string.value(), "{}", tokens[at].line
-                elif tokens[at].text == "return" and tokens[at + 1].kind == "string":
-                    yield tokens[at + 1].value(), "{}", tokens[at].line
+                elif tokens[at].text == "return":
+                    last = next(k for k in range(at, end) if tokens[k].text == ";")
+                    for string in outer_strings(tokens[at:last]):
+                        yield string.value(), "{}", string.line
 
 
 def main():

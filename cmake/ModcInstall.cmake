@@ -38,6 +38,7 @@ endfunction()
 modc_pkgconfig()
 install(FILES ${PROJECT_BINARY_DIR}/modc.pc DESTINATION ${modc_pkgconfig})
 
+install(FILES specs/modc.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/modc)
 install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc
         PATTERN "*.py" EXCLUDE PATTERN build EXCLUDE)

@@ -35,6 +35,11 @@ def pkgconfig_dir():
     return prefix() / "lib" / "pkgconfig"
 
 
+def schema():
+    """The JSON Schema of specs, for editors."""
+    return prefix() / "share" / "modc" / "modc.schema.json"
+
+
 def main():
     """Becomes the command, with the arguments of this process."""
     sys.stdout.flush()

@@ -38,6 +38,7 @@ fi
 [ "$(PKG_CONFIG_PATH=$(path pkgconfig_dir) pkg-config --variable=modc modc)" -ef "$(path executable)" ] ||
     fail "pkg-config does not find it"
 [ -e "$(path prefix)/share/cmake/modc/modcConfig.cmake" ] || fail "CMake does not find it"
+modc schema | cmp - "$(path schema)"
 
 modc generate specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors -o "$work/policy"
 "${CC:-cc}" -O1 -I"$(path include_dir)" -I"$work/policy" examples/balance/balance.c "$work"/policy/*.[cS] \

@@ -93,9 +93,9 @@ function(modc_add_model name)
     cmake_path(RELATIVE_PATH arg_SPEC BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE shown)
     add_custom_command(
         OUTPUT ${stamp} BYPRODUCTS ${files} VERBATIM
-        COMMAND modc::modc generate ${options}
+        COMMAND modc::modc generate ${options} --depfile ${stamp}.d --deptarget ${stamp}
         COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-        DEPENDS modc::modc ${out}/options.txt ${arg_SPEC} ${arg_WEIGHTS}
+        DEPENDS modc::modc ${out}/options.txt ${arg_SPEC} ${arg_WEIGHTS} DEPFILE ${stamp}.d
         COMMENT "Compiling ${shown} to C: ${arg_MODEL}")
     add_custom_target(${name}_modc DEPENDS ${stamp})
 

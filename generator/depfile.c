@@ -53,9 +53,13 @@ const struct output_file *depfile_make(struct cx *cx, const struct spec *spec, c
         const char *path = arena_format(&cx->arena, "%s/%s", options->out_dir, files[i].path);
 
         taken |= is_file(cx, options->depfile, path);
+        if (options->deptarget)
+            continue;
         text_add(&text, i > 0 ? " \\\n" : "");
         add_path(&text, path);
     }
+    if (options->deptarget)
+        add_path(&text, options->deptarget);
     text_add(&text, ":");
     for (int i = 0; i < spec->source_count; i++) {
         const char *name = spec->sources[i]->name;

@@ -54,6 +54,7 @@ const struct option_row option_rows[] = {
     {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers), "let comments say where in the spec a module stands"},
     {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
     {"--depfile", "FILE", GENERATE, OPTION_TEXT, FIELD(depfile), "write, for make, which files the emitted ones depend on"},
+    {"--deptarget", "FILE", GENERATE, OPTION_TEXT, FIELD(deptarget), "in --depfile, let this file depend on them instead"},
 
     {"--weights", "FILE", RUN, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
     {"--inputs", "FILE", RUN, OPTION_RUN_READ, 0, "one tensor for each input; else random ones"},

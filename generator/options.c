@@ -474,6 +474,8 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
     else if (options->command == COMMAND_GENERATE && !options->out_dir &&
              (options->depfile || (!options->dump && !options->explain)))
         diag_error(cx, nowhere, "modc generate needs -o DIR, where the files go");
+    else if (options->deptarget && !options->depfile)
+        diag_error(cx, nowhere, "--deptarget is said in the file of --depfile, which is not asked for");
     else
         return true;
     hint_help(&r);

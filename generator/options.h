@@ -34,7 +34,7 @@ struct options {
     const char *second;   /* NEW of diff */
     const char *out_dir;  /* -o */
     const char *weights;  /* generate, check, summary: to be embedded */
-    const char *depfile;  /* generate: for make */
+    const char *depfile, *deptarget; /* generate: for make */
     const char *dump;     /* room, with .json */
     bool explain, validate, bundle, line_numbers, measure;
     enum diag_style diagnostics;

@@ -66,6 +66,10 @@ made 0 narrow net wide
 built
 made 0
 
+later sed -i 's/batch: 2/batch: 2 /' base.yaml # which net.yaml extends
+built
+made 0 narrow net wide
+
 later sed -i 's/Tanh/ReLU/' net.yaml
 built
 made 3 narrow net wide
@@ -90,7 +94,7 @@ later sed -i 's/ReLU/RelU/' net.yaml
 if "$cmake" --build build >said 2>&1; then
     fail "it builds with a wrong spec"
 fi
-grep -q "^$work/.*\.yaml:12:5: error: modc does not know the module 'RelU'" said || fail "the message of modc is missing"
+grep -q "^$work/.*\.yaml:7:5: error: modc does not know the module 'RelU'" said || fail "the message of modc is missing"
 grep -qF "hint: did you mean 'ReLU'?" said || fail "the hint is missing"
 later sed -i 's/RelU/ReLU/' net.yaml
 built

@@ -151,8 +151,8 @@ static void put_changes(struct dump *d, const struct spec *spec)
     begin(d, "changes", "[");
     for (int i = 0; i < spec->change_count; i++) {
         begin(d, NULL, "{");
-        put_module(d, spec->changes[i].kind == SPEC_SET ? "set" : "add", spec->changes[i].module);
         put(d, "path", spec->changes[i].path);
+        put_module(d, spec->changes[i].kind == SPEC_SET ? "set" : "add", spec->changes[i].module);
         end(d, "}");
     }
     end(d, "]");

@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/diag.h"
 #include "base/text.h"
@@ -753,6 +755,78 @@ static void any_bytes_are_survived(void **state)
     }
 }
 
+/* Names stay at the base's places, new ones stand behind; what `set` and `add` say is kept in the order in which it
+ * applies. */
+static void specs_are_laid_over_each_other(void **state)
+{
+    static const char base[] = "modc: 1\nmodel: base\ndtype: float64\nhooks: none\nthreads: 2\n"
+                               "constants: {a: 1, b: 2, c: 3}\nsizes: {n: 8}\ninputs: {x: [n, a], y: [n]}\n"
+                               "functions:\n  f(x): return x\n  g(x): return x + b\n"
+                               "classes:\n  Block(dim): {modules: ['Linear(dim, dim)']}\n  Other(): {modules: [Tanh()]}\n"
+                               "modules: {fc: 'Linear(1, 1)', old: Tanh()}\n"
+                               "parameters: {p: {shape: [1]}}\nstate: {s: {shape: [1]}}\n"
+                               "set: {fc: Tanh(), old: ReLU()}\nadd: {more: Tanh()}\n"
+                               "freeze: [p]\nforward(x): return fc(x)\nentries:\n  act(x): return x\n  look(y): return y\n";
+    static const char middle[] = "extends: ../base.yaml\nconstants: {b: 20, d: 4}\n"
+                                 "add: {more.deep: ReLU()}\nset: {fc: GELU()}\n";
+    static const char own[] = "hooks: on\nextends: sub/middle.yaml\nmodc: 1\nmodel: own\nconstants: {d: 40, a: 10}\n"
+                              "inputs:\n  y: [n, d]\nclasses:\n  'Block(dim, more=1)': {modules: [Tanh()]}\n"
+                              "functions:\n  f(x, y):\n    - return x + y\n  h(x): return x\n"
+                              "modules: {other: Tanh()}\nparameters: {q: {shape: [2]}}\n"
+                              "forward(x, y): return other(x)\nset: {fc: SiLU()}\nentries: {act(y): return y}\n";
+    static const char expected[] =
+        "model: own\ndtypes:\n  - float64\ndevices:\n  - cpu\n"
+        "constants:\n  a: 10\n  b: 20\n  c: 3\n  d: 40\nsizes:\n  n: 8\n"
+        "inputs:\n  x:\n    shape: [n, a]\n  y:\n    shape: [n, d]\n"
+        "functions:\n  f:\n    args:\n      - x\n      - y\n    statements:\n      - return x + y\n"
+        "  g:\n    args:\n      - x\n    statements:\n      - return x + b\n"
+        "  h:\n    args:\n      - x\n    statements:\n      - return x\n"
+        "classes:\n  Block:\n    args:\n      - dim\n      - more=1\n    modules:\n      - Tanh()\n"
+        "  Other:\n    args:\n    modules:\n      - Tanh()\n"
+        "modules:\n  other: Tanh()\n"
+        "tensors:\n  p:\n    kind: parameter\n    shape: [1]\n    requires_grad: true\n"
+        "  q:\n    kind: parameter\n    shape: [2]\n    requires_grad: true\n  s:\n    kind: state\n    shape: [1]\n"
+        "forward:\n  args:\n    - x\n    - y\n  statements:\n    - return other(x)\n"
+        "changes:\n  -\n    path: fc\n    set: Tanh()\n  -\n    path: old\n    set: ReLU()\n"
+        "  -\n    path: more\n    add: Tanh()\n  -\n    path: more.deep\n    add: ReLU()\n"
+        "  -\n    path: fc\n    set: GELU()\n  -\n    path: fc\n    set: SiLU()\n"
+        "entries:\n  act:\n    args:\n      - y\n    statements:\n      - return y\n"
+        "  look:\n    args:\n      - y\n    statements:\n      - return y\n"
+        "freeze:\n  - p\nhooks: on\nthreads: 2\n";
+    char folder[] = "/tmp/modc-spec-XXXXXX", name[64], path[64];
+    const struct output_file files[] = {{"base.yaml", base, strlen(base)}, {"sub/middle.yaml", middle, strlen(middle)}};
+    struct cx cx = {0};
+    struct source source = {.name = name, .text = own, .length = strlen(own)};
+    const char *error = NULL;
+    struct text text = text_new(&cx.arena);
+    struct spec *spec;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof name, "%s/own.yaml", folder); /* which need not be there: its text is */
+    assert_true(output_write(&cx, folder, files, 2, &error));
+    spec = spec_read(&cx, &source);
+    if (cx.item_count > 0)
+        diag_print(&cx, stderr, DIAG_PLAIN);
+    assert_int_equal(cx.item_count, 0);
+    spec_dump(&text, spec, false);
+    assert_string_equal(text.data, expected);
+    assert_int_equal(spec->source_count, 3);
+    assert_ptr_equal(spec->sources[0], &source);
+    assert_string_equal(strrchr(spec->sources[2]->name, '/'), "/base.yaml");
+    assert_ptr_equal(spec->constants[0].loc.source, &source);
+    assert_string_equal(strrchr(spec->constants[1].loc.source->name, '/'), "/middle.yaml");
+    assert_ptr_equal(spec->constants[2].loc.source, spec->sources[2]);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i].path);
+        remove(path);
+    }
+    snprintf(path, sizeof path, "%s/sub", folder);
+    rmdir(path);
+    rmdir(folder);
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -765,6 +839,7 @@ int main(void)
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(names_in_c),
         cmocka_unit_test(dump_shows_the_spec),
+        cmocka_unit_test(specs_are_laid_over_each_other),
         cmocka_unit_test(faults_of_yaml),
         cmocka_unit_test(faults_of_keys),
         cmocka_unit_test(faults_of_modules),

@@ -1,0 +1,225 @@
+/* test_module.c - the tree that comes of a spec: what set and add make of it, in which order initial values are drawn, and
+ * what may share a function or lie in an array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "module.h"
+#include "options.h"
+
+/* Three equal instances of a class, and a list of two layers. */
+#define MODEL                                                                                                         \
+    "modc: 1\nmodel: m\nconstants: {dim: 4}\ninputs: {x: [4]}\n"                                                       \
+    "classes:\n"                                                                                                       \
+    "  Block(dim, wide=2):\n"                                                                                          \
+    "    modules:\n"                                                                                                   \
+    "      norm: LayerNorm(dim)\n"                                                                                     \
+    "      mlp:\n"                                                                                                     \
+    "        - Linear(dim, wide * dim)\n"                                                                              \
+    "        - Linear(wide * dim, dim)\n"                                                                              \
+    "    forward(x):\n"                                                                                                \
+    "      - return mlp(norm(x))\n"                                                                                    \
+    "modules:\n"                                                                                                       \
+    "  blocks: 3 x Block(dim)\n"                                                                                       \
+    "  head: [Linear(dim, 2), ReLU()]\n"                                                                               \
+    "parameters:\n"                                                                                                    \
+    "  scale: {shape: [2], init: normal_()}\n"                                                                         \
+    "forward:\n"                                                                                                       \
+    "  - return head(blocks(x)) * scale\n"
+
+struct tree {
+    struct cx cx;
+    struct options options;
+    struct source source;
+    struct module_tree *tree;
+};
+
+static struct tree *read_tree(const char *text)
+{
+    struct tree *t = calloc(1, sizeof *t);
+
+    assert_non_null(t);
+    t->cx.options = &t->options;
+    t->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
+    t->tree = module_build(&t->cx, spec_read(&t->cx, &t->source));
+    if (t->cx.item_count > 0)
+        diag_print(&t->cx, stderr, DIAG_PLAIN);
+    assert_int_equal(t->cx.item_count, 0);
+    return t;
+}
+
+static void done(struct tree *t)
+{
+    arena_free(&t->cx.arena);
+    free(t);
+}
+
+static struct module *at(const struct tree *t, const char *path)
+{
+    for (int i = 0; i < t->tree->module_count; i++)
+        if (strcmp(t->tree->modules[i]->path, path) == 0)
+            return t->tree->modules[i];
+    fail_msg("there is no module '%s'", path);
+    return NULL;
+}
+
+/* "0 1 extra": the names of the children. */
+static const char *children(struct tree *t, const char *path)
+{
+    const struct module *module = at(t, path);
+    struct text text = text_new(&t->cx.arena);
+
+    for (int i = 0; i < module->child_count; i++)
+        text_printf(&text, "%s%s", i ? " " : "", module->children[i]->name);
+    return text.data;
+}
+
+static const char *draws(struct tree *t)
+{
+    struct text text = text_new(&t->cx.arena);
+
+    for (int i = 0; i < t->tree->draw_count; i++)
+        if (strstr(t->tree->draws[i]->path, "weight") || !strchr(t->tree->draws[i]->path, '.'))
+            text_printf(&text, "%s%s", i ? " " : "", t->tree->draws[i]->path);
+    return text.data;
+}
+
+static void changes_apply_one_after_the_other(void **state)
+{
+    struct tree *t = read_tree(MODEL "set:\n"
+                                     "  head: [Linear(dim, 8), Tanh(), Linear(8, 2)]\n"
+                                     "  head.1: {a: Sigmoid(), b: GELU()}\n"
+                                     "  head.1.b: ReLU()\n"
+                                     "add:\n"
+                                     "  head.1.c: [Tanh()]\n"
+                                     "  head.1.c.1: Tanh()\n"
+                                     "  blocks.2.mlp.2: Dropout(0.5)\n"
+                                     "  tail: 2 x Linear(2, 2)\n");
+
+    (void)state;
+    assert_string_equal(children(t, ""), "blocks head tail");
+    assert_string_equal(children(t, "head"), "0 1 2");
+    assert_string_equal(children(t, "head.1"), "a b c");
+    assert_string_equal(at(t, "head.1.a")->class_name, "Sigmoid");
+    assert_string_equal(at(t, "head.1.b")->class_name, "ReLU");
+    assert_string_equal(children(t, "head.1.c"), "0 1");
+    assert_string_equal(children(t, "blocks.2.mlp"), "0 1 2");
+    assert_string_equal(children(t, "blocks.1.mlp"), "0 1");
+    assert_string_equal(children(t, "tail"), "0 1");
+    assert_string_equal(at(t, "tail.0")->text, "Linear(2, 2)");
+    assert_int_equal(at(t, "head.1.b")->loc.line, 24);
+    done(t);
+}
+
+/* What is added may be changed in turn, and what replaces something may be added to. */
+static void the_order_is_that_of_the_text(void **state)
+{
+    struct tree *t = read_tree(MODEL "add:\n"
+                                     "  head.more: [Tanh(), Tanh()]\n"
+                                     "set:\n"
+                                     "  head.more.1: ReLU()\n"
+                                     "  blocks.0.mlp.1: [Linear(8, 4)]\n");
+
+    (void)state;
+    assert_string_equal(children(t, "head"), "0 1 more");
+    assert_string_equal(at(t, "head.more.0")->class_name, "Tanh");
+    assert_string_equal(at(t, "head.more.1")->class_name, "ReLU");
+    assert_string_equal(children(t, "blocks.0.mlp.1"), "0");
+    done(t);
+}
+
+static void values_are_drawn_in_their_places(void **state)
+{
+    struct tree *t = read_tree(MODEL "set:\n"
+                                     "  head.0: [Linear(dim, 3), Linear(3, 2)]\n"
+                                     "  blocks.1.mlp.0: Linear(dim, 8, bias=False)\n"
+                                     "  blocks.2: Identity()\n"
+                                     "add:\n"
+                                     "  blocks.0.mlp.last: Linear(4, 4)\n"
+                                     "  tail: Linear(2, 2)\n");
+
+    (void)state;
+    assert_string_equal(draws(t), "blocks.0.norm.weight blocks.0.mlp.0.weight blocks.0.mlp.1.weight "
+                                  "blocks.0.mlp.last.weight blocks.1.norm.weight blocks.1.mlp.0.weight "
+                                  "blocks.1.mlp.1.weight head.0.0.weight head.0.1.weight tail.weight scale");
+    done(t);
+}
+
+static void arrays_are_lists_left_alone(void **state)
+{
+    static const char *const changed[] = {
+        MODEL "set: {blocks.1: Block(dim)}\n",
+        MODEL "set: {blocks.1.norm: Identity()}\n",
+        MODEL "set: {blocks.2.mlp.0: 'Linear(dim, 8)'}\n",
+        MODEL "add: {blocks.0.mlp.9: Dropout(0.1)}\n",
+        MODEL "add: {blocks.3: Block(dim)}\n",
+    };
+    struct tree *t = read_tree(MODEL);
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_true(at(t, "blocks")->children[i]->array);
+    done(t);
+    for (size_t k = 0; k < sizeof changed / sizeof *changed; k++) {
+        t = read_tree(changed[k]);
+        for (int i = 0; i < at(t, "blocks")->child_count; i++)
+            assert_false(at(t, "blocks")->children[i]->array);
+        done(t);
+    }
+}
+
+static void equal_changes_share(void **state)
+{
+    struct tree *t = read_tree(MODEL "set:\n"
+                                     "  blocks.0.norm: LayerNorm(dim, eps=0.1)\n"
+                                     "  blocks.2.norm: LayerNorm(2 + 2, 0.1)\n"
+                                     "add:\n"
+                                     "  blocks.3: Block(4)\n"
+                                     "  blocks.4: Block(4, wide=3)\n"
+                                     "  blocks.5: Block(4)\n"
+                                     "  blocks.5.mlp.2: [Tanh(), Dropout(0.5)]\n"
+                                     "  blocks.6: Block(4)\n"
+                                     "  blocks.6.mlp.2: [Tanh(), Dropout(0.25)]\n");
+
+    (void)state;
+    assert_string_equal(at(t, "blocks.1")->signature, "Block(4, 2)");
+    assert_string_equal(at(t, "blocks.0")->signature, "Block(4, 2) with norm: LayerNorm((4,), 0.1, True, True)");
+    assert_string_equal(at(t, "blocks.0")->signature, at(t, "blocks.2")->signature);
+    assert_string_equal(at(t, "blocks.1")->signature, at(t, "blocks.3")->signature);
+    assert_string_not_equal(at(t, "blocks.3")->signature, at(t, "blocks.4")->signature);
+    assert_string_equal(at(t, "blocks.5")->signature, "Block(4, 2) with mlp.2: Sequential(0: Tanh(), 1: Dropout(0.5, False))");
+    assert_string_not_equal(at(t, "blocks.5")->signature, at(t, "blocks.6")->signature);
+    done(t);
+}
+
+/* The words of a change are the model's own, so a class may stand in an instance of itself. */
+static void a_class_inside_its_own_instance(void **state)
+{
+    struct tree *t = read_tree(MODEL "set:\n"
+                                     "  blocks.1.mlp.1: [Linear(8, dim), Block(dim)]\n"
+                                     "  blocks.1.mlp.1.1.norm: Block(dim, 3)\n");
+
+    (void)state;
+    assert_string_equal(at(t, "blocks.1.mlp.1.1")->signature, "Block(4, 2) with norm: Block(4, 3)");
+    assert_string_equal(at(t, "blocks.1")->signature,
+                        "Block(4, 2) with mlp.1: Sequential(0: Linear(8, 4, True), 1: Block(4, 2) with norm: Block(4, 3))");
+    done(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_apply_one_after_the_other), cmocka_unit_test(the_order_is_that_of_the_text),
+        cmocka_unit_test(values_are_drawn_in_their_places),  cmocka_unit_test(arrays_are_lists_left_alone),
+        cmocka_unit_test(equal_changes_share),               cmocka_unit_test(a_class_inside_its_own_instance),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -546,6 +546,17 @@ static void print_pack_functions(struct emit *e, struct text *out)
 
 /* ---- functions of variants -------------------------------------------------------------------------------- */
 
+/* A line of the spec computes something: a layer, whatever `add` put below it, but no container. */
+static bool is_line(const struct module *module)
+{
+    for (int i = 0; i < module->child_count; i++)
+        if (!module->children[i]->changed)
+            return false;
+    if (module->child_count > 0)
+        return module->elementwise || (module->layer && module->layer->container == LAYER_PLAIN);
+    return !module->spec_class || module->text[0];
+}
+
 /* The spec's words of the leaf modules whose calls have numbers from *next to before `until`. */
 static void print_calls(struct emit *e, struct text *out, const struct graph *graph, int *next, int until)
 {
@@ -556,7 +567,7 @@ static void print_calls(struct emit *e, struct text *out, const struct graph *gr
         const struct module *module = graph->calls[*next]->module;
         const char *path = relative_path(graph->root, module->path);
 
-        if (module->child_count > 0 || (module->spec_class && module->child_count == 0 && !module->text[0]))
+        if (!is_line(module))
             continue;
         text_printf(&lines, "%s%s: %s%s", count ? "\n     * " : "", path, module->text, spec_line(e, module));
         count++;

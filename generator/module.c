@@ -1375,10 +1375,15 @@ static void build_added(struct build *build, struct module *module)
         build->applied[changes[i]] = true;
         if (!take_name(build, module, &taken, change))
             continue;
+
+        int child = module->child_count;
+
         build->step = changes[i];
         if (!build_set(build, module, change->module->name))
             build_change(build, module, changes[i]);
         build->step = step;
+        if (child < module->child_count)
+            module->children[child]->added = true;
     }
 }
 
@@ -1619,16 +1624,22 @@ static void check_constants(struct build *build)
     }
 }
 
-/* As __init__ would: a class makes its modules, then its own parameters; a layer its parameters. */
+/* As __init__ would: a class makes its modules, added ones too, then its own parameters; a layer its parameters, and
+ * what is added to it comes later. */
 static void order_draws(struct build *build, const struct module *module)
 {
     struct module_tree *tree = build->tree;
+    int first_later = module->child_count;
 
-    for (int i = 0; i < module->child_count; i++)
+    while (!module->spec_class && first_later > 0 && module->children[first_later - 1]->added)
+        first_later--;
+    for (int i = 0; i < first_later; i++)
         order_draws(build, module->children[i]);
     for (int i = 0; i < module->tensor_count; i++)
         if (!module->tensors[i]->none && module->tensors[i]->key >= 0 && module->tensors[i]->kind != MODULE_STATE)
             ARENA_PUSH(&build->cx->arena, tree->draws, tree->draw_count, module->tensors[i]);
+    for (int i = first_later; i < module->child_count; i++)
+        order_draws(build, module->children[i]);
 }
 
 static void read_sizes(struct build *build)

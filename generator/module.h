@@ -66,6 +66,7 @@ struct module {
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
     int step;              /* which change of the spec (set, add) its words stem from; -1: none */
+    bool added;            /* `add` put it behind the children that its parent made */
     bool changed;          /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval;      /* eval: [...] fixes it and all below in evaluation mode */
     int calls;             /* how often the entries call it, counted while lowering; 0: warned about */

@@ -143,11 +143,12 @@ static void values_are_drawn_in_their_places(void **state)
                                      "  blocks.2: Identity()\n"
                                      "add:\n"
                                      "  blocks.0.mlp.last: Linear(4, 4)\n"
+                                     "  blocks.0.mlp.1.more: Linear(1, 1)\n"
                                      "  tail: Linear(2, 2)\n");
 
     (void)state;
     assert_string_equal(draws(t), "blocks.0.norm.weight blocks.0.mlp.0.weight blocks.0.mlp.1.weight "
-                                  "blocks.0.mlp.last.weight blocks.1.norm.weight blocks.1.mlp.0.weight "
+                                  "blocks.0.mlp.1.more.weight blocks.0.mlp.last.weight blocks.1.norm.weight blocks.1.mlp.0.weight "
                                   "blocks.1.mlp.1.weight head.0.0.weight head.0.1.weight tail.weight scale");
     done(t);
 }

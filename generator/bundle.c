@@ -17,16 +17,18 @@ static const char *runtime_name(const struct embedded_file *file, bool hosted, b
 {
     const char *name = file->name + strlen(runtime_folder);
 
-    if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 || (!driver && strcmp(name, "modc_main.c") == 0) ||
-        (!hosted && strcmp(name, "modc_host.c") == 0))
+    if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 ||
+        (!driver && strcmp(name, "modc_main.c") == 0) || (!hosted && strcmp(name, "modc_host.c") == 0))
         return NULL;
     return name;
 }
 
-static struct output_file *add_runtime(struct cx *cx, const struct output_file *files, int *count, bool hosted, bool driver)
+static struct output_file *add_runtime(struct cx *cx, const struct output_file *files, int *count,
+                                       bool hosted, bool driver)
 {
     enum { OTHERS = 4 }; /* of bundle_folder */
-    struct output_file *all = ARENA_ARRAY(&cx->arena, *count + embedded_file_count + OTHERS, struct output_file);
+    struct output_file *all = ARENA_ARRAY(&cx->arena, *count + embedded_file_count + OTHERS,
+                                          struct output_file);
     int given = *count;
 
     if (given > 0)
@@ -63,9 +65,12 @@ static void print_runtime(struct cx *cx, struct text *text)
         if (name && text_ends_with(name, ".c"))
             text_printf(text, "\n        %s/%s", folder_cmake, name);
     }
-    text_printf(text, ")\n    add_library(modc::runtime ALIAS modc_runtime)\n"
-                      "    target_include_directories(modc_runtime PUBLIC %s)\n"
-                      "    target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>)\nendif()\n", folder_cmake);
+    text_printf(
+        text,
+        ")\n    add_library(modc::runtime ALIAS modc_runtime)\n"
+        "    target_include_directories(modc_runtime PUBLIC %s)\n"
+        "    target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>)\nendif()\n",
+        folder_cmake);
 }
 
 const char *bundle_cmake(struct cx *cx, const char *model, bool weights)
@@ -74,12 +79,17 @@ const char *bundle_cmake(struct cx *cx, const char *model, bool weights)
     bool bundle = cx->options->bundle;
 
     if (bundle)
-        text_printf(&text, "# %s.cmake - written by modc: the library %s and its runtime. include() it, or add_subdirectory() "
-                           "its folder.\n", model, model);
+        text_printf(
+            &text,
+            "# %s.cmake - written by modc: the library %s and its runtime. include() it, or add_subdirectory() "
+            "its folder.\n",
+            model, model);
     else
-        text_printf(&text, "# %s.cmake - written by modc: the library %s. include() it behind find_package(modc), or with "
-                           "MODC_RUNTIME set to\n# the folder of modc.h: whoever links the library then compiles the runtime.\n",
-                    model, model);
+        text_printf(
+            &text,
+            "# %s.cmake - written by modc: the library %s. include() it behind find_package(modc), or with "
+            "MODC_RUNTIME set to\n# the folder of modc.h: whoever links the library then compiles the runtime.\n",
+            model, model);
     if (bundle)
         print_runtime(cx, &text);
     if (weights)
@@ -91,8 +101,10 @@ const char *bundle_cmake(struct cx *cx, const char *model, bool weights)
     if (bundle)
         text_printf(&text, "target_link_libraries(%s PUBLIC modc::runtime)\n", model);
     else
-        text_printf(&text, "if(TARGET modc::runtime)\n    target_link_libraries(%s PUBLIC modc::runtime)\nelse()\n"
-                           "    target_include_directories(%s PUBLIC ${MODC_RUNTIME})\nendif()\n", model, model);
+        text_printf(&text,
+                    "if(TARGET modc::runtime)\n    target_link_libraries(%s PUBLIC modc::runtime)\nelse()\n"
+                    "    target_include_directories(%s PUBLIC ${MODC_RUNTIME})\nendif()\n",
+                    model, model);
     return text.data;
 }
 
@@ -104,31 +116,44 @@ static const char *page(struct cx *cx, const char *model, bool weights)
     const char *sources = weights ? "*.c *.S" : "*.c";
     struct text text = text_new(&cx->arena);
 
-    text_printf(&text, "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n", model);
-    text_printf(&text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os", target->flags[0] ? " " : "",
-                target->flags, sources);
-    text_printf(&text, "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n"
-                       "A program includes %s.h, whose first comment shows the calls, and links all the objects, with\n"
-                       "-lm %s.\n", model, target->hosted ? "behind them" : "where a function of it is missing");
+    text_printf(&text,
+                "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n",
+                model);
+    text_printf(&text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
+                target->flags[0] ? " " : "", target->flags, sources);
+    text_printf(
+        &text,
+        "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n"
+        "A program includes %s.h, whose first comment shows the calls, and links all the objects, with\n"
+        "-lm %s.\n",
+        model, target->hosted ? "behind them" : "where a function of it is missing");
     if (target->hosted)
-        text_add(&text, "Optimise for the machine that runs it, -march=native or the like: the code has vectors for several.\n");
+        text_add(
+            &text,
+            "Optimise for the machine that runs it, -march=native or the like: the code has vectors for several.\n");
     text_printf(&text, "\nWith CMake, add_subdirectory() of this folder makes the library %s.\n\n", model);
     if (weights)
-        text_printf(&text, "%s_weights.S takes in %s_weights.bin, which the assembler finds where it runs, or through -I.\n\n",
-                    model, model);
-    text_printf(&text, "%s.h, %s.c and what else is named so are yours, under any terms. The files modc* are those of modc,\n"
-                       "under the Apache License 2.0: see modc_LICENSE.txt and modc_NOTICE.txt.\n", model, model);
+        text_printf(
+            &text,
+            "%s_weights.S takes in %s_weights.bin, which the assembler finds where it runs, or through -I.\n\n",
+            model, model);
+    text_printf(
+        &text,
+        "%s.h, %s.c and what else is named so are yours, under any terms. The files modc* are those of modc,\n"
+        "under the Apache License 2.0: see modc_LICENSE.txt and modc_NOTICE.txt.\n",
+        model, model);
     return text.data;
 }
 
 /* The models of the folder, however many were bundled into it. */
 static const char *lists(struct cx *cx)
 {
-    return arena_format(&cx->arena,
-                        "%s (generate --bundle): the models of this folder, for add_subdirectory().\n"
-                        "cmake_minimum_required(VERSION 3.13)\nproject(modc_models LANGUAGES C)\n"
-                        "file(GLOB models %s/*.cmake)\nforeach(model ${models})\n    include(${model})\nendforeach()\n",
-                        cmake_lists_head, folder_cmake);
+    return arena_format(
+        &cx->arena,
+        "%s (generate --bundle): the models of this folder, for add_subdirectory().\n"
+        "cmake_minimum_required(VERSION 3.13)\nproject(modc_models LANGUAGES C)\n"
+        "file(GLOB models %s/*.cmake)\nforeach(model ${models})\n    include(${model})\nendforeach()\n",
+        cmake_lists_head, folder_cmake);
 }
 
 static struct output_file text_file(const char *name, const char *text)
@@ -136,7 +161,8 @@ static struct output_file text_file(const char *name, const char *text)
     return (struct output_file){name, text, strlen(text)};
 }
 
-struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count, const char *model)
+struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
+                                  const char *model)
 {
     struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, false);
     static const char *const own[] = {"LICENSE", "NOTICE"};

@@ -13,7 +13,8 @@ const char *bundle_cmake(struct cx *cx, const char *model, bool weights);
 
 /* generate --bundle: with those files of the runtime that the target can compile, the licence that they are under, a
  * CMakeLists.txt and a page that says how to compile the folder. */
-struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count, const char *model);
+struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
+                                  const char *model);
 
 /* Whether the folder has a CMakeLists.txt that is not modc's, which a bundle would take the place of. */
 bool bundle_would_replace(struct cx *cx, const char *folder);

@@ -53,7 +53,8 @@ struct measure {
     int node_count;
     const char **elsewhere; /* symbols that no unit defines */
     int elsewhere_count;
-    bool sections, stacks, recursive; /* the compiler has sections of functions; says frames; a path has no end */
+    bool sections, stacks,
+        recursive; /* the compiler has sections of functions; says frames; a path has no end */
 };
 
 /* ---- compiling -------------------------------------------------------------------------------------------- */
@@ -61,7 +62,8 @@ struct measure {
 static const char sections_words[] = "-ffunction-sections -fdata-sections -fno-lto";
 static const char stack_word[] = "-fstack-usage";
 
-static struct process compilation(struct measure *m, const char *source, const char *object, bool sections, bool stacks)
+static struct process compilation(struct measure *m, const char *source, const char *object, bool sections,
+                                  bool stacks)
 {
     struct process process = compiler_copy(m->cx, &m->compiler);
 
@@ -116,16 +118,18 @@ static int compile(struct measure *m, const struct output_file *files, int count
     *interrupted = failed == COMPILER_TOLD_TO_END;
     if (failed < 0)
         return *interrupted ? EXIT_COMPILER : EXIT_DONE;
-    return compiler_fault(m->cx, &list[failed],
-                          strcmp(m->units[failed].name, "modc_host.c") == 0
-                              ? "for firmware, which has no files and no malloc, say --target NAME or --target hosted=no"
-                              : NULL);
+    return compiler_fault(
+        m->cx, &list[failed],
+        strcmp(m->units[failed].name, "modc_host.c") == 0
+            ? "for firmware, which has no files and no malloc, say --target NAME or --target hosted=no"
+            : NULL);
 }
 
 /* ---- frames ----------------------------------------------------------------------------------------------- */
 
 /* A line of GCC, `file.c:12:5:name<TAB>48<TAB>static`, or of Clang, which has no column; *column: there was one. */
-static bool read_usage(struct cx *cx, const char *line, size_t length, const char **name, int64_t *bytes, bool *column)
+static bool read_usage(struct cx *cx, const char *line, size_t length, const char **name, int64_t *bytes,
+                       bool *column)
 {
     char *text = arena_copy(&cx->arena, line, length), *tab = strchr(text, '\t'), *colon, *at, *end;
 
@@ -172,7 +176,8 @@ static void note_frame(struct measure *m, struct unit *unit, const char *name, i
     for (int i = 0; i < unit->object.symbol_count; i++) {
         const struct object_symbol *symbol = &unit->object.symbols[i];
 
-        if (symbol->function && symbol->section >= 0 && is_about(name, symbol->name) && !is_cold(symbol->name)) {
+        if (symbol->function && symbol->section >= 0 && is_about(name, symbol->name) &&
+            !is_cold(symbol->name)) {
             struct node *node = &m->nodes[unit->first + symbol->section];
 
             node->frame = bytes > node->frame ? bytes : node->frame;
@@ -210,7 +215,8 @@ static int find_global(const struct measure *m, const char *name)
         const struct object *object = &m->units[u].object;
 
         for (int i = 0; i < object->symbol_count; i++)
-            if (object->symbols[i].global && object->symbols[i].section >= 0 && strcmp(object->symbols[i].name, name) == 0)
+            if (object->symbols[i].global && object->symbols[i].section >= 0 &&
+                strcmp(object->symbols[i].name, name) == 0)
                 return m->units[u].first + object->symbols[i].section;
     }
     return -1;
@@ -240,7 +246,8 @@ static void connect(struct measure *m)
         for (int i = 0; i < object->symbol_count; i++) {
             const struct object_symbol *symbol = &object->symbols[i];
 
-            places[i] = symbol->section >= 0 ? m->units[u].first + symbol->section : find_global(m, symbol->name);
+            places[i] = symbol->section >= 0 ? m->units[u].first + symbol->section
+                                             : find_global(m, symbol->name);
             if (symbol->function && symbol->section >= 0 && !m->nodes[places[i]].function)
                 m->nodes[places[i]].function = symbol->name;
         }
@@ -342,7 +349,8 @@ static bool read_objects(struct measure *m)
     m->nodes = ARENA_ARRAY(&m->cx->arena, m->node_count + 1, struct node);
     for (int u = 0; u < m->unit_count; u++)
         for (int s = 0; s < m->units[u].object.section_count; s++)
-            m->nodes[m->units[u].first + s] = (struct node){.section = &m->units[u].object.sections[s], .object = u};
+            m->nodes[m->units[u].first + s] = (struct node){.section = &m->units[u].object.sections[s],
+                                                            .object = u};
     for (int u = 0; u < m->unit_count && m->stacks; u++)
         m->stacks = read_frames(m, &m->units[u]);
     connect(m);
@@ -360,7 +368,8 @@ static const char *command(const struct measure *m)
     return text.data;
 }
 
-static void print_row(struct measure *m, struct text *out, const char *name, const int64_t bytes[OBJECT_OTHER], int64_t whole)
+static void print_row(struct measure *m, struct text *out, const char *name,
+                      const int64_t bytes[OBJECT_OTHER], int64_t whole)
 {
     text_printf(out, "  %-24s", name);
     for (int kind = 0; kind < OBJECT_OTHER; kind++)
@@ -375,7 +384,8 @@ static void print_code(struct measure *m, struct text *out, int64_t all[OBJECT_O
 
     text_add(out, "\n");
     text_styled(out, STYLE_BOLD, arena_format(&m->cx->arena, "code by %s", command(m)));
-    text_printf(out, "\n  %-24s %9s %9s %9s %9s %9s\n", "", "text", "rodata", "data", "bss", m->sections ? "not used" : "");
+    text_printf(out, "\n  %-24s %9s %9s %9s %9s %9s\n", "", "text", "rodata", "data", "bss",
+                m->sections ? "not used" : "");
     for (int u = 0; u < m->unit_count; u++) {
         int64_t bytes[OBJECT_OTHER] = {0}, unused = 0;
         bool linked = false;
@@ -410,12 +420,14 @@ static const char *path_text(const struct measure *m, int root)
     int last = root;
 
     for (int at = root; at >= 0; at = m->nodes[at].next) {
-        text_printf(&text, "%s%s", at == root ? "" : " > ", m->nodes[at].function ? m->nodes[at].function : "?");
+        text_printf(&text, "%s%s", at == root ? "" : " > ",
+                    m->nodes[at].function ? m->nodes[at].function : "?");
         last = at;
     }
     if (text.length <= LONGEST_PATH)
         return text.data;
-    return arena_format(&m->cx->arena, "%s > ... > %s", m->nodes[root].function ? m->nodes[root].function : "?",
+    return arena_format(&m->cx->arena, "%s > ... > %s",
+                        m->nodes[root].function ? m->nodes[root].function : "?",
                         m->nodes[last].function ? m->nodes[last].function : "?");
 }
 
@@ -448,7 +460,8 @@ static const char **find_roots(struct measure *m, bool embedded, int *count)
 
     *count = 0;
     for (int i = 0; i < program->entry_count; i++)
-        ARENA_PUSH(arena, roots, *count, arena_format(arena, "%s_%s", m->plan->model, program->entries[i].name));
+        ARENA_PUSH(arena, roots, *count,
+                   arena_format(arena, "%s_%s", m->plan->model, program->entries[i].name));
     if (embedded) {
         ARENA_PUSH(arena, roots, *count, arena_format(arena, "%s_bind_embedded", m->plan->model));
     } else {
@@ -458,7 +471,8 @@ static const char **find_roots(struct measure *m, bool embedded, int *count)
             ARENA_PUSH(arena, roots, *count, "modc_pack");
     }
     ARENA_PUSH(arena, roots, *count, "modc_init");
-    ARENA_PUSH(arena, roots, *count, arena_format(arena, "%s_model", m->plan->model)); /* what all of these are given */
+    ARENA_PUSH(arena, roots, *count,
+               arena_format(arena, "%s_model", m->plan->model)); /* what all of these are given */
     return roots;
 }
 
@@ -487,7 +501,8 @@ static void print_measures(struct measure *m, struct text *out, struct memory *m
         if (root < 0 || m->nodes[root].section->kind != OBJECT_TEXT)
             continue;
         depth = deepest(m, root);
-        text_printf(out, "  %-32s %9s  %s\n", roots[i], summary_number(m->cx, (double)depth), path_text(m, root));
+        text_printf(out, "  %-32s %9s  %s\n", roots[i], summary_number(m->cx, (double)depth),
+                    path_text(m, root));
         if (depth > sums.stack) {
             sums.stack = depth;
             sums.stack_of = roots[i];
@@ -507,8 +522,8 @@ static void print_measures(struct measure *m, struct text *out, struct memory *m
     print_elsewhere(m, out);
 }
 
-int measure_model(struct cx *cx, struct text *out, const struct plan *plan, const struct output_file *files, int count,
-                  struct memory *memory)
+int measure_model(struct cx *cx, struct text *out, const struct plan *plan, const struct output_file *files,
+                  int count, struct memory *memory)
 {
     const struct target *target = target_of(cx);
     const char *error = NULL;
@@ -520,8 +535,9 @@ int measure_model(struct cx *cx, struct text *out, const struct plan *plan, cons
         diag_error(cx, nowhere, "%s", error);
         return EXIT_FILE;
     }
-    m.compiler = compiler_words(cx, target->compiler, target->hosted ? "-O3 -march=native"
-                                                                     : arena_format(&cx->arena, "-Os %s", target->flags));
+    m.compiler = compiler_words(cx, target->compiler,
+                                target->hosted ? "-O3 -march=native"
+                                               : arena_format(&cx->arena, "-Os %s", target->flags));
     files = bundle_runtime(cx, files, &count, false);
     m.units = ARENA_ARRAY(&cx->arena, count + 1, struct unit);
     if (!output_write(cx, m.folder, files, count, &error)) {

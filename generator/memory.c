@@ -76,7 +76,8 @@ static int64_t initial_values(struct module_tensor *const *tensors, int count)
 static int64_t constants(const struct plan *plan)
 {
     const struct module_tree *tree = plan->program->tree;
-    int64_t bytes = initial_values(tree->keys, tree->key_count) + initial_values(tree->states, tree->state_count);
+    int64_t bytes = initial_values(tree->keys, tree->key_count) +
+                    initial_values(tree->states, tree->state_count);
 
     for (int i = 0; i < plan->constant_count; i++)
         bytes += tensor_count(plan->constants[i]->constant) * dtype_rows[plan->constants[i]->dtype].bytes;
@@ -90,7 +91,8 @@ struct memory memory_of(struct cx *cx, const struct plan *plan, bool embedded)
     int64_t most = -1;
 
     for (int i = 0; i < program->entry_count; i++) {
-        int64_t bytes = workspace(plan, &program->entries[i], 0, 0) + inputs_and_outputs(&program->entries[i]);
+        int64_t bytes = workspace(plan, &program->entries[i], 0, 0) +
+                        inputs_and_outputs(&program->entries[i]);
 
         if (bytes > most) {
             most = bytes;
@@ -106,8 +108,10 @@ struct memory memory_of(struct cx *cx, const struct plan *plan, bool embedded)
     if (memory.entry) {
         const char *name = memory.entry->name;
 
-        add(cx, &memory.ram, arena_format(&cx->arena, "workspace of %s", name), workspace(plan, memory.entry, 0, 0));
-        add(cx, &memory.ram, arena_format(&cx->arena, "inputs and outputs of %s", name), inputs_and_outputs(memory.entry));
+        add(cx, &memory.ram, arena_format(&cx->arena, "workspace of %s", name),
+            workspace(plan, memory.entry, 0, 0));
+        add(cx, &memory.ram, arena_format(&cx->arena, "inputs and outputs of %s", name),
+            inputs_and_outputs(memory.entry));
     }
     add(cx, &memory.ram, "structs", structs(cx, plan));
     add(cx, &memory.flash, constants_part, constants(plan));
@@ -149,14 +153,14 @@ static const char *parts_text(struct cx *cx, const struct memory_sum *memory)
     return text.data;
 }
 
-static void say_too_much(struct cx *cx, const struct plan *plan, const struct memory_sum *memory, const char *kind,
-                         int64_t limit)
+static void say_too_much(struct cx *cx, const struct plan *plan, const struct memory_sum *memory,
+                         const char *kind, int64_t limit)
 {
     struct arena *arena = &cx->arena;
 
-    diag_error(cx, plan->program->tree->spec->model_loc, "%s needs %s of %s, %s has %s: %s too much", plan->model,
-               text_bytes(arena, memory->bytes), kind, target_of(cx)->name, text_bytes(arena, limit),
-               text_bytes(arena, memory->bytes - limit));
+    diag_error(cx, plan->program->tree->spec->model_loc, "%s needs %s of %s, %s has %s: %s too much",
+               plan->model, text_bytes(arena, memory->bytes), kind, target_of(cx)->name,
+               text_bytes(arena, limit), text_bytes(arena, memory->bytes - limit));
     diag_note(cx, (struct loc){0}, "that is %s", parts_text(cx, memory));
 }
 
@@ -167,7 +171,8 @@ static const char *sizes_text(struct cx *cx, const struct plan *plan, const stru
 
     for (int i = 0; entry && i < plan->program->tree->size_count; i++)
         if (entry->sizes[i].max > 1)
-            text_printf(&text, "%s%s (%lld)", text.length ? ", " : "", entry->sizes[i].name, (long long)entry->sizes[i].max);
+            text_printf(&text, "%s%s (%lld)", text.length ? ", " : "", entry->sizes[i].name,
+                        (long long)entry->sizes[i].max);
     return text.data;
 }
 
@@ -184,12 +189,17 @@ static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory
     const char *sizes = sizes_text(cx, plan, memory->entry);
 
     if (sizes[0])
-        diag_hint(cx, "workspace, inputs and outputs grow with the maxima of the sizes: %s; --set NAME=VALUE lowers one", sizes);
+        diag_hint(
+            cx,
+            "workspace, inputs and outputs grow with the maxima of the sizes: %s; --set NAME=VALUE lowers one",
+            sizes);
     if (!memory->embedded && weights > 0 && (target->flash == 0 || weights <= target->flash))
-        diag_hint(cx, "with --weights FILE the parameters lie in flash (%s): %s of RAM then", text_bytes(&cx->arena, weights),
+        diag_hint(cx, "with --weights FILE the parameters lie in flash (%s): %s of RAM then",
+                  text_bytes(&cx->arena, weights),
                   text_bytes(&cx->arena, memory->ram.bytes - plan->param_bytes - packed));
     if (!memory->embedded && packed > 0)
-        diag_hint(cx, "`pack: none` in the spec does without the packed block (%s)", text_bytes(&cx->arena, packed));
+        diag_hint(cx, "`pack: none` in the spec does without the packed block (%s)",
+                  text_bytes(&cx->arena, packed));
     hint_dtype(cx, plan);
 }
 
@@ -198,17 +208,20 @@ static void hint_flash(struct cx *cx, const struct plan *plan, const struct memo
     int64_t plain = plan->param_bytes;
 
     if (memory->embedded && plan->groups[0]->bytes > 0 && plain < weights_length(cx, plan))
-        diag_hint(cx, "`pack: none` in the spec leaves PyTorch's layout alone (%s)", text_bytes(&cx->arena, plain));
+        diag_hint(cx, "`pack: none` in the spec leaves PyTorch's layout alone (%s)",
+                  text_bytes(&cx->arena, plain));
     hint_dtype(cx, plan);
 }
 
 /* Training mode and hooks are choices at run time: the model is of use without. */
 static void warn_of_variants(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
-    static const char *const names[4] = {NULL, "in training mode", "with hooks", "in training mode with hooks"};
+    static const char *const names[4] = {NULL, "in training mode", "with hooks",
+                                         "in training mode with hooks"};
     const struct target *target = target_of(cx);
     const struct program *program = plan->program;
-    int64_t fixed = memory->ram.bytes - workspace(plan, memory->entry, 0, 0) - inputs_and_outputs(memory->entry);
+    int64_t fixed = memory->ram.bytes - workspace(plan, memory->entry, 0, 0) -
+                    inputs_and_outputs(memory->entry);
 
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
@@ -217,8 +230,9 @@ static void warn_of_variants(struct cx *cx, const struct plan *plan, const struc
             int64_t bytes = fixed + workspace(plan, entry, v & 1, v >> 1) + inputs_and_outputs(entry);
 
             if (entry->graphs[v & 1][v >> 1] && bytes > target->ram)
-                diag_warning(cx, plan->program->tree->spec->model_loc, "%s %s needs %s of RAM, %s has %s", entry->name,
-                             names[v], text_bytes(&cx->arena, bytes), target->name, text_bytes(&cx->arena, target->ram));
+                diag_warning(cx, plan->program->tree->spec->model_loc, "%s %s needs %s of RAM, %s has %s",
+                             entry->name, names[v], text_bytes(&cx->arena, bytes), target->name,
+                             text_bytes(&cx->arena, target->ram));
         }
     }
 }

@@ -6,9 +6,22 @@
 
 /* Numbers of the format (System V ABI, chapters 4 and 5). */
 enum {
-    CLASS_64 = 2, BIG_ENDIAN_DATA = 2, TYPE_RELOCATABLE = 1, MACHINE_386 = 3, MACHINE_X86_64 = 62,
-    SECTION_SYMBOLS = 2, SECTION_STRINGS = 3, SECTION_RELA = 4, SECTION_NOBITS = 8, SECTION_REL = 9,
-    FLAG_WRITE = 1, FLAG_ALLOC = 2, FLAG_EXECUTE = 4, INDEX_RESERVED = 0xff00, SYMBOL_FUNCTION = 2, SYMBOL_GLOBAL = 1
+    CLASS_64 = 2,
+    BIG_ENDIAN_DATA = 2,
+    TYPE_RELOCATABLE = 1,
+    MACHINE_386 = 3,
+    MACHINE_X86_64 = 62,
+    SECTION_SYMBOLS = 2,
+    SECTION_STRINGS = 3,
+    SECTION_RELA = 4,
+    SECTION_NOBITS = 8,
+    SECTION_REL = 9,
+    FLAG_WRITE = 1,
+    FLAG_ALLOC = 2,
+    FLAG_EXECUTE = 4,
+    INDEX_RESERVED = 0xff00,
+    SYMBOL_FUNCTION = 2,
+    SYMBOL_GLOBAL = 1
 };
 
 struct reader {
@@ -64,8 +77,8 @@ static const char *string(struct reader *r, const struct header *table, uint64_t
 
 static enum object_kind kind_of(const struct header *header, const char *name)
 {
-    if (!(header->flags & FLAG_ALLOC) || strncmp(name, ".eh_frame", 9) == 0 || strncmp(name, ".ARM.ex", 7) == 0 ||
-        strncmp(name, ".note", 5) == 0)
+    if (!(header->flags & FLAG_ALLOC) || strncmp(name, ".eh_frame", 9) == 0 ||
+        strncmp(name, ".ARM.ex", 7) == 0 || strncmp(name, ".note", 5) == 0)
         return OBJECT_OTHER;
     if (header->flags & FLAG_EXECUTE)
         return OBJECT_TEXT;
@@ -74,11 +87,12 @@ static enum object_kind kind_of(const struct header *header, const char *name)
     return OBJECT_RODATA;
 }
 
-static void read_symbols(struct reader *r, struct arena *arena, const struct header *headers, const struct header *table,
-                         struct object *object)
+static void read_symbols(struct reader *r, struct arena *arena, const struct header *headers,
+                         const struct header *table, struct object *object)
 {
     uint64_t size = r->wide ? 24 : 16;
-    const struct header *strings = table->link < (uint64_t)object->section_count ? &headers[table->link] : &headers[0];
+    const struct header *strings = table->link < (uint64_t)object->section_count ? &headers[table->link]
+                                                                                 : &headers[0];
 
     if (table->size / size > INT32_MAX)
         r->broken = true;
@@ -100,11 +114,13 @@ static void read_symbols(struct reader *r, struct arena *arena, const struct hea
     }
 }
 
-static void read_uses(struct reader *r, struct arena *arena, const struct header *table, struct object *object)
+static void read_uses(struct reader *r, struct arena *arena, const struct header *table,
+                      struct object *object)
 {
     int word = r->wide ? 8 : 4;
     uint64_t size = (uint64_t)word * (table->type == SECTION_RELA ? 3 : 2);
-    struct object_section *section = &object->sections[table->info < (uint64_t)object->section_count ? table->info : 0];
+    struct object_section *section =
+        &object->sections[table->info < (uint64_t)object->section_count ? table->info : 0];
 
     for (uint64_t at = 0; at + size <= table->size && !r->broken; at += size) {
         uint64_t symbol = number(r, table->offset + at + (uint64_t)word, word) >> (r->wide ? 32 : 8);
@@ -151,7 +167,8 @@ bool object_read(struct arena *arena, const void *bytes, size_t length, struct o
     }
     for (uint64_t i = 0; i < count && !r.broken; i++)
         object->sections[i] = (struct object_section){
-            .kind = i == 0 ? OBJECT_OTHER : kind_of(&headers[i], string(&r, &headers[names], headers[i].name)),
+            .kind = i == 0 ? OBJECT_OTHER
+                           : kind_of(&headers[i], string(&r, &headers[names], headers[i].name)),
             .bytes = headers[i].size > INT64_MAX ? 0 : (int64_t)headers[i].size,
         };
     for (uint64_t i = 0; i < count && !r.broken; i++)

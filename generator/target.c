@@ -11,8 +11,19 @@ static const struct loc nowhere = {0};
 
 /* Compilers and flags of processors. */
 enum core {
-    CORTEX_M0, CORTEX_M0PLUS, CORTEX_M3, CORTEX_M4, CORTEX_M4F, CORTEX_M7, CORTEX_M7D, CORTEX_M33, CORTEX_M55, RISCV, XTENSA,
-    XTENSA_S3, CORE_COUNT
+    CORTEX_M0,
+    CORTEX_M0PLUS,
+    CORTEX_M3,
+    CORTEX_M4,
+    CORTEX_M4F,
+    CORTEX_M7,
+    CORTEX_M7D,
+    CORTEX_M33,
+    CORTEX_M55,
+    RISCV,
+    XTENSA,
+    XTENSA_S3,
+    CORE_COUNT
 };
 
 static const char arm[] = "arm-none-eabi-gcc";
@@ -165,7 +176,8 @@ static bool take_setting(struct cx *cx, struct target *target, const char *key, 
                bad_setting(cx, key, value, "it takes bytes, or as many as 64K, 2M or 1G");
     if (strcmp(key, "hosted") == 0) {
         target->hosted = strcmp(value, "yes") == 0;
-        return target->hosted || strcmp(value, "no") == 0 || bad_setting(cx, key, value, "it takes yes or no");
+        return target->hosted || strcmp(value, "no") == 0 ||
+               bad_setting(cx, key, value, "it takes yes or no");
     }
     if (strcmp(key, "align") == 0) {
         int64_t align;
@@ -224,7 +236,8 @@ const struct target *target_parse(struct cx *cx, const char *text)
 
 /* ---- the list --------------------------------------------------------------------------------------------- */
 
-static void print_row(struct text *text, const char *name, int64_t ram, int64_t flash, const char *core, const char *what)
+static void print_row(struct text *text, const char *name, int64_t ram, int64_t flash, const char *core,
+                      const char *what)
 {
     text_printf(text, "  %-14s %7s %7s  %-12s  %s\n", name, ram ? text_bytes(text->arena, ram) : "-",
                 flash ? text_bytes(text->arena, flash) : "-", core, what);
@@ -232,15 +245,19 @@ static void print_row(struct text *text, const char *name, int64_t ram, int64_t 
 
 void target_print_all(struct text *text)
 {
-    text_add(text, "--target NAME refuses a model that does not fit, and writes code for what the target has.\n\n");
+    text_add(text,
+             "--target NAME refuses a model that does not fit, and writes code for what the target has.\n\n");
     text_printf(text, "  %-14s %7s %7s  %s\n", "name", "RAM", "flash", "core");
     print_row(text, hosted.name, 0, 0, "any", hosted.what);
     for (int i = 0; i < CHIPS; i++)
-        print_row(text, chips[i].name, chips[i].ram, chips[i].flash, cores[chips[i].core].name, chips[i].what);
-    text_add(text, "\nAn own one is written as ram=64K,flash=256K,hosted=no,align=8, each of which may be left out; behind a\n"
-                   "name they change it: stm32f411,ram=100K. All but `hosted` have no malloc, no files and no threads:\n"
-                   "hooks are off unless the spec has `hooks: on`, blocks are aligned by 8, and what needs an operating\n"
-                   "system is left out.\n\nCompilers:\n\n");
+        print_row(text, chips[i].name, chips[i].ram, chips[i].flash, cores[chips[i].core].name,
+                  chips[i].what);
+    text_add(
+        text,
+        "\nAn own one is written as ram=64K,flash=256K,hosted=no,align=8, each of which may be left out; behind a\n"
+        "name they change it: stm32f411,ram=100K. All but `hosted` have no malloc, no files and no threads:\n"
+        "hooks are off unless the spec has `hooks: on`, blocks are aligned by 8, and what needs an operating\n"
+        "system is left out.\n\nCompilers:\n\n");
     for (int i = 0; i < CORE_COUNT; i++)
         text_printf(text, "  %-12s  %s %s\n", cores[i].name, cores[i].compiler, cores[i].flags);
 }

@@ -8,13 +8,13 @@
 enum { HOSTED_ALIGN = 64, FIRMWARE_ALIGN = 8 }; /* a vector or cache line; the largest scalar */
 
 struct target {
-    const char *name; /* as the user wrote it: "stm32f411,ram=100K" */
-    const char *what; /* for people */
+    const char *name;             /* as the user wrote it: "stm32f411,ram=100K" */
+    const char *what;             /* for people */
     const char *compiler, *flags; /* that one would use */
-    int64_t ram, flash; /* bytes; 0: no limit */
-    int align;          /* of the blocks that the caller places: MODC_ALIGN */
-    int pointer;        /* bytes of one */
-    bool hosted;        /* malloc, files and threads: modc_host.c can be compiled, hooks are on by default */
+    int64_t ram, flash;           /* bytes; 0: no limit */
+    int align;                    /* of the blocks that the caller places: MODC_ALIGN */
+    int pointer;                  /* bytes of one */
+    bool hosted; /* malloc, files and threads: modc_host.c can be compiled, hooks are on by default */
 };
 
 /* What --target says, or a hosted one without limits. */

@@ -46,7 +46,8 @@ static __attribute__((noinline)) int touched(const char *stack)
 }
 
 /* The deepest path may be one that this call does not take, and functions of libraries are not measured. */
-static bool stack_is_measured(const struct modc_entry *entry, const int *sizes, const void *const *in, void *const *out)
+static bool stack_is_measured(const struct modc_entry *entry, const int *sizes, const void *const *in,
+                              void *const *out)
 {
     char *stack = __builtin_frame_address(0);
     int used;

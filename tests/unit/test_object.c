@@ -13,14 +13,15 @@
 #include "options.h"
 #include "process.h"
 
-static const char text[] = "extern int elsewhere(int);\n"
-                           "const int table[64] = {1, 2, 3};\n"
-                           "int values[16] = {4}, nothing[32];\n"
-                           "__attribute__((noinline)) static int half(int x)\n{\n    return elsewhere(x) / 2;\n}\n"
-                           "int quarter(int x);\n"
-                           "int quarter(int x)\n{\n    return half(half(x)) + table[x] + values[x] + nothing[x];\n}\n"
-                           "int unused(int x);\n"
-                           "int unused(int x)\n{\n    return x;\n}\n";
+static const char text[] =
+    "extern int elsewhere(int);\n"
+    "const int table[64] = {1, 2, 3};\n"
+    "int values[16] = {4}, nothing[32];\n"
+    "__attribute__((noinline)) static int half(int x)\n{\n    return elsewhere(x) / 2;\n}\n"
+    "int quarter(int x);\n"
+    "int quarter(int x)\n{\n    return half(half(x)) + table[x] + values[x] + nothing[x];\n}\n"
+    "int unused(int x);\n"
+    "int unused(int x)\n{\n    return x;\n}\n";
 
 /* The bytes of the object, which the caller frees. */
 static unsigned char *compiled(size_t *length)
@@ -84,9 +85,9 @@ static void test_sections(void **state)
         int64_t bytes; /* 0: some */
         bool function, global;
     } cases[] = {
-        {"quarter", OBJECT_TEXT, 0, true, true},      {"half", OBJECT_TEXT, 0, true, false},
-        {"unused", OBJECT_TEXT, 0, true, true},       {"table", OBJECT_RODATA, 256, false, true},
-        {"values", OBJECT_DATA, 64, false, true},     {"nothing", OBJECT_BSS, 128, false, true},
+        {"quarter", OBJECT_TEXT, 0, true, true},  {"half", OBJECT_TEXT, 0, true, false},
+        {"unused", OBJECT_TEXT, 0, true, true},   {"table", OBJECT_RODATA, 256, false, true},
+        {"values", OBJECT_DATA, 64, false, true}, {"nothing", OBJECT_BSS, 128, false, true},
     };
     struct arena arena = {0};
     struct object object;

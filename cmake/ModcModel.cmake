@@ -30,7 +30,7 @@ endfunction()
 #
 #   SPEC      the spec, which may itself be made by the build
 #   WEIGHTS   safetensors: become part of the library
-#   DTYPE     what the model computes in
+#   DTYPE     what the model computes in, else the first of the spec's; for several types call the function several times
 #   SET       other values for constants of the spec, other maxima for its sizes
 #   OPTIONS   further options of `modc generate`
 #

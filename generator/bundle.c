@@ -73,10 +73,11 @@ static void print_runtime(struct cx *cx, struct text *text)
         folder_cmake);
 }
 
-const char *bundle_cmake(struct cx *cx, const char *model, bool weights)
+const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 {
     struct text text = text_new(&cx->arena);
     bool bundle = cx->options->bundle;
+    const char *model = plan->model;
 
     if (bundle)
         text_printf(
@@ -92,11 +93,14 @@ const char *bundle_cmake(struct cx *cx, const char *model, bool weights)
             model, model);
     if (bundle)
         print_runtime(cx, &text);
-    if (weights)
+    if (plan->weights)
         text_add(&text, "enable_language(ASM)\n");
-    text_printf(&text, "add_library(%s STATIC %s/%s.c", model, folder_cmake, model);
-    if (weights)
-        text_printf(&text, " %s/%s_weights.S", folder_cmake, model);
+    text_printf(&text, "add_library(%s STATIC", model);
+    for (const struct plan *variant = plan; variant; variant = variant->next) {
+        text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
+        if (variant->weights)
+            text_printf(&text, " %s/%s_weights.S", folder_cmake, variant->model);
+    }
     text_printf(&text, ")\ntarget_include_directories(%s PUBLIC %s)\n", model, folder_cmake);
     if (bundle)
         text_printf(&text, "target_link_libraries(%s PUBLIC modc::runtime)\n", model);

@@ -2,14 +2,15 @@
 #ifndef MODC_BUNDLE_H
 #define MODC_BUNDLE_H
 
-#include "base/text.h"
+#include "plan.h"
 
 /* `files` with the files of the runtime behind them, without folders in their names; the driver (with its main) only
  * if asked for. Names that are there already are left out. */
 struct output_file *bundle_runtime(struct cx *cx, const struct output_file *files, int *count, bool driver);
 
-/* What NAME.cmake says: the library, and in a bundle the runtime, where no other target is modc::runtime. */
-const char *bundle_cmake(struct cx *cx, const char *model, bool weights);
+/* What NAME.cmake says: the library, with all dtypes of the model, and in a bundle the runtime, where no other target is
+ * modc::runtime. */
+const char *bundle_cmake(struct cx *cx, const struct plan *plan);
 
 /* generate --bundle: with those files of the runtime that the target can compile, the licence that they are under, a
  * CMakeLists.txt and a page that says how to compile the folder. */

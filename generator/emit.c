@@ -304,6 +304,9 @@ static void print_wrappers(struct emit *e, struct text *out)
                      "{\n    return modc_reset(&params->base, seed);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_changed(struct %s_params *params)\n"
                      "{\n    modc_changed(&params->base);\n}\n\n", m, m);
+    text_printf(out, "/* Into the parameters of another dtype of the model (bound), or into others of this one. */\n"
+                     "static inline enum modc_status %s_to(const struct %s_params *params, struct modc_params *to)\n"
+                     "{\n    return modc_to(&params->base, to);\n}\n\n", m, m);
     text_printf(out, "/* Copies a parameter or buffer (\"trunk.0.weight\") out, in PyTorch's layout. */\n"
                      "static inline enum modc_status %s_get(const struct %s_params *params, const char *key, void *out)\n{\n"
                      "    int index;\n"
@@ -1441,28 +1444,37 @@ static void add_text(struct emit *e, struct output_file **files, int *count, con
     add_file(e, files, count, name, text, strlen(text));
 }
 
-struct output_file *emit_files(struct cx *cx, const struct plan *plan, const struct embedded_weights *weights, int *count)
+static void add_model(struct cx *cx, const struct plan *plan, struct output_file **files, int *count)
 {
     struct emit e = {.cx = cx,
                      .plan = plan,
                      .tree = plan->program->tree,
                      .target = target_of(cx),
                      .m = plan->model,
-                     .weights = weights};
-    struct output_file *files = NULL;
+                     .weights = plan->weights};
     struct text header = text_new(&cx->arena), wrapped = text_new(&cx->arena);
 
     e.M = upper_case(cx, plan->model);
     e.kernels = (struct kernels){.cx = cx, .plan = plan};
-    *count = 0;
     print_header(&e, &header);
     template_wrap(cx, &wrapped, header.data);
-    add_text(&e, &files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);
-    add_text(&e, &files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
-    if (weights) {
-        add_text(&e, &files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
-        add_file(&e, &files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), weights->bytes, weights->length);
+    add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);
+    add_text(&e, files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
+    if (e.weights) {
+        add_text(&e, files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
+        add_file(&e, files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), e.weights->bytes, e.weights->length);
     }
-    add_text(&e, &files, count, arena_format(&cx->arena, "%s.cmake", e.m), bundle_cmake(cx, e.m, weights != NULL));
+}
+
+struct output_file *emit_files(struct cx *cx, const struct plan *plan, int *count)
+{
+    struct output_file *files = NULL;
+    const char *cmake = bundle_cmake(cx, plan);
+
+    *count = 0;
+    for (const struct plan *variant = plan; variant; variant = variant->next)
+        add_model(cx, variant, &files, count);
+    ARENA_PUSH(&cx->arena, files, *count,
+               ((struct output_file){arena_format(&cx->arena, "%s.cmake", plan->model), cmake, strlen(cmake)}));
     return files;
 }

@@ -4,11 +4,8 @@
 
 #include "plan.h"
 
-struct embedded_weights; /* weights.h; NULL: none */
-
-/* The model's files: NAME.h, NAME.c, NAME.cmake, and with weights NAME_weights.S and NAME_weights.bin; with --bundle the
- * runtime too. Paths are relative to the output folder. */
-struct output_file *emit_files(struct cx *cx, const struct plan *plan, const struct embedded_weights *weights,
-                               int *count);
+/* The model's files: NAME.h, NAME.c, and with weights NAME_weights.S and NAME_weights.bin, of each of its dtypes; and
+ * NAME.cmake for all of them. Paths are relative to the output folder. */
+struct output_file *emit_files(struct cx *cx, const struct plan *plan, int *count);
 
 #endif

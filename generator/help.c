@@ -50,7 +50,7 @@ enum {
 const struct option_row option_rows[] = {
     {"-o", "DIR", GENERATE | LAYERS, OPTION_TEXT, FIELD(out_dir), "folder for the files; it is made if needed"},
     {"--weights", "FILE", GENERATE | CHECK | SUMMARY, OPTION_TEXT, FIELD(weights),
-     "safetensors file to embed into the emitted code"},
+     "safetensors file to embed, in each dtype of the spec"},
     {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers), "let comments say where in the spec a module stands"},
     {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
     {"--depfile", "FILE", GENERATE, OPTION_TEXT, FIELD(depfile), "write, for make, which files the emitted ones depend on"},
@@ -79,7 +79,7 @@ const struct option_row option_rows[] = {
     {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},
 
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},
-    {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype), "compute in this type, whatever the spec says"},
+    {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype), "compute in this type alone, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,

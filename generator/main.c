@@ -110,9 +110,33 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
     return EXIT_DONE;
 }
 
-/* A spec up to its plan. NULL after faults, with the exit status in *status. */
-static struct plan *make_plan(struct cx *cx, const char *path, struct dump *dump, int *status)
+/* Of one of the dtypes of a spec. */
+static struct program *make_program(struct cx *cx, struct spec *spec, int variant, struct dump *dump)
 {
+    struct module_tree *tree = module_build(cx, spec, variant);
+    if (dump_wants(dump, cx, "module"))
+        module_dump(dump->out, tree, dump->json);
+    return graph_lower(cx, tree);
+}
+
+static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)
+{
+    dump_graph(dump, "lower", program);
+    pass_run(cx, program, dump_graph, dump);
+    if (dump->graphs > 0 && dump->json)
+        text_add(dump->out, "]\n");
+
+    struct plan *plan = plan_make(cx, program);
+    if (plan && dump_wants(dump, cx, "plan"))
+        plan_dump(dump->out, plan, dump->json);
+    return plan;
+}
+
+/* A spec up to its plans, one for each dtype; the first is what --dump shows. NULL after faults, with the exit status in
+ * *status. */
+static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dump, int *status)
+{
+    struct dump none = {0};
     const char *error = NULL;
     const struct source *source = source_read(cx, path, SPEC_MAX_BYTES, &error);
 
@@ -129,34 +153,37 @@ static struct plan *make_plan(struct cx *cx, const char *path, struct dump *dump
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
-    struct module_tree *tree = module_build(cx, spec);
-    if (dump_wants(dump, cx, "module"))
-        module_dump(dump->out, tree, dump->json);
-
-    struct program *program = graph_lower(cx, tree);
+    struct program **programs = ARENA_ARRAY(&cx->arena, spec->dtype_count, struct program *);
+    for (int i = 0; i < spec->dtype_count; i++)
+        programs[i] = make_program(cx, spec, i, i == 0 ? dump : &none);
+    cx->variant.text = NULL;
     *status = spec->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
     if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
         return NULL;
 
-    dump_graph(dump, "lower", program);
-    pass_run(cx, program, dump_graph, dump);
-    if (dump->graphs > 0 && dump->json)
-        text_add(dump->out, "]\n");
-
-    struct plan *plan = plan_make(cx, program);
-    if (plan && dump_wants(dump, cx, "plan"))
-        plan_dump(dump->out, plan, dump->json);
-    return plan;
+    struct plan *plans = NULL, **end = &plans;
+    for (int i = 0; i < spec->dtype_count; i++, end = &(*end)->next) {
+        *end = make_plan(cx, programs[i], i == 0 ? dump : &none);
+        if (!*end)
+            return NULL;
+    }
+    return plans;
 }
 
-static int summarise(struct cx *cx, const struct plan *plan, const struct embedded_weights *weights, struct memory *memory,
-                     struct text *out)
+/* What stands beside each variant of a model of several dtypes. */
+static void print_variant(struct text *out, const struct plan *first, const struct plan *plan)
+{
+    if (first->next)
+        text_printf(out, "%s---- %s ----\n", plan == first ? "" : "\n", plan->model);
+}
+
+static int summarise(struct cx *cx, const struct plan *plan, struct memory *memory, struct text *out)
 {
     int count, status = EXIT_DONE;
 
     summary_print(out, summary_make(cx, plan));
     if (cx->options->measure) {
-        const struct output_file *files = emit_files(cx, plan, weights, &count);
+        const struct output_file *files = emit_files(cx, plan, &count);
 
         status = measure_model(cx, out, plan, files, count, memory);
     }
@@ -171,30 +198,38 @@ static int compile(struct cx *cx, struct text *out)
 {
     const struct options *options = cx->options;
     struct dump dump = dump_new(options, out);
-    struct embedded_weights *weights = NULL;
     struct output_file *files;
     int count = 0, status;
 
-    struct plan *plan = make_plan(cx, options->argument, &dump, &status);
-    if (!plan)
+    struct plan *plans = make_plans(cx, options->argument, &dump, &status);
+    if (!plans)
         return status;
-    if (options->explain)
-        plan_explain(out, plan);
     status = EXIT_DONE;
-    if (options->weights)
-        weights = weights_embed(cx, plan, options->weights, &status);
+    for (struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
+        if (options->explain) {
+            print_variant(out, plans, plan);
+            plan_explain(out, plan);
+        }
+        if (options->weights)
+            plan->weights = weights_embed(cx, plan, options->weights, &status);
+    }
     if (status != EXIT_DONE)
         return status;
 
-    struct memory memory = memory_of(cx, plan, weights || options_run(options, "--weights"));
-    if (options->command == COMMAND_SUMMARY)
-        return summarise(cx, plan, weights, &memory, out);
-    if (!memory_fits(cx, plan, &memory))
-        return EXIT_SPEC;
-    files = emit_files(cx, plan, weights, &count);
+    for (const struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
+        struct memory memory = memory_of(cx, plan, plan->weights || options_run(options, "--weights"));
+
+        if (options->command == COMMAND_SUMMARY)
+            status = summarise(cx, plan, &memory, out);
+        else if (!memory_fits(cx, plan, &memory))
+            status = EXIT_SPEC;
+    }
+    if (status != EXIT_DONE || options->command == COMMAND_SUMMARY)
+        return status;
+    files = emit_files(cx, plans, &count);
     if (options->command == COMMAND_RUN)
-        return run_model(cx, plan, files, count);
-    return write_files(cx, plan, files, count);
+        return run_model(cx, plans, files, count);
+    return write_files(cx, plans, files, count);
 }
 
 /* Two compilations, each with a cx of its own: faults of one do not stop the other. */
@@ -208,7 +243,7 @@ static int compare(struct cx *cx, struct text *out)
     int status[2];
 
     for (int i = 0; i < 2; i++)
-        plans[i] = make_plan(&sides[i], paths[i], &none, &status[i]);
+        plans[i] = make_plans(&sides[i], paths[i], &none, &status[i]);
     if (plans[0] && plans[1]) {
         const struct diff *diff =
             diff_make(cx, summary_make(&sides[0], plans[0]), summary_make(&sides[1], plans[1]), paths);

@@ -3,6 +3,7 @@
 #include "module.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -1681,23 +1682,88 @@ static void check_class_names(struct cx *cx, const struct spec *spec)
     }
 }
 
-struct module_tree *module_build(struct cx *cx, struct spec *spec)
+/* Whether this version computes in a dtype of the spec. */
+static bool is_computed(const char *name)
+{
+    enum dtype dtype;
+
+    return dtype_find(name, &dtype) && (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64);
+}
+
+/* Where the variant's own cannot be (said), that of another, so that nothing more is said of this one. */
+static enum dtype variant_dtype(const struct spec *spec, int variant)
+{
+    enum dtype dtype = DTYPE_FLOAT32;
+
+    for (int i = 0; i < spec->dtype_count && !is_computed(spec->dtypes[variant]); i++)
+        if (is_computed(spec->dtypes[i]))
+            variant = i;
+    if (is_computed(spec->dtypes[variant]))
+        dtype_find(spec->dtypes[variant], &dtype);
+    return dtype;
+}
+
+static void check_dtypes_and_devices(struct cx *cx, const struct spec *spec)
+{
+    for (int i = 0; i < spec->dtype_count; i++)
+        if (!is_computed(spec->dtypes[i]))
+            diag_error(cx, spec->dtype_locs[i], "dtype %s is not supported yet by this version of modc; it has float32 and float64",
+                       spec->dtypes[i]);
+    for (int i = 0; i < spec->device_count; i++)
+        if (strcmp(spec->devices[i], "cpu") != 0)
+            diag_error(cx, spec->device_locs[i], "device %s is not supported yet by this version of modc; it has cpu",
+                       spec->devices[i]);
+}
+
+static bool begins_as(const char *name, const char *prefix)
+{
+    while (*prefix && tolower((unsigned char)*name) == *prefix) {
+        name++;
+        prefix++;
+    }
+    return !*prefix;
+}
+
+/* `float64`, `FLOAT64_norm` and, of a class, `Float64Norm`: with the model's name in front they begin as what is emitted
+ * for a second dtype does. */
+static void check_prefix(struct cx *cx, const struct spec *spec, const char *name, struct loc loc, bool class)
+{
+    for (int i = 1; i < spec->dtype_count; i++) {
+        size_t length = strlen(spec->dtypes[i]);
+
+        if (!begins_as(name, spec->dtypes[i]) || (!class && name[length] && name[length] != '_'))
+            continue;
+        diag_error(cx, loc, "'%s' gives names in C that belong to the variant %s_%s", name, spec->model, spec->dtypes[i]);
+        diag_note(cx, spec->dtype_locs[i], "the variant is asked for here");
+    }
+}
+
+/* Names of the variants of several dtypes and names of the model meet in no program. */
+static void check_variant_names(struct cx *cx, const struct module_tree *tree)
+{
+    const struct spec *spec = tree->spec;
+
+    for (int i = 0; i < tree->root->child_count; i++)
+        check_prefix(cx, spec, tree->root->children[i]->name, tree->root->children[i]->name_loc, false);
+    for (int i = 0; i < spec->entry_count; i++)
+        check_prefix(cx, spec, spec->entries[i]->name, spec->entries[i]->loc, false);
+    for (int i = 0; i < spec->class_count; i++)
+        check_prefix(cx, spec, spec->classes[i]->name, spec->classes[i]->loc, true);
+}
+
+struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
 {
     struct module_tree *tree = ARENA_NEW(&cx->arena, struct module_tree);
     struct build build = {.cx = cx, .tree = tree};
 
     tree->spec = spec;
-    tree->dtype = DTYPE_FLOAT32;
-    dtype_find(spec->dtypes[0], &tree->dtype);
-    for (int i = 1; i < spec->dtype_count; i++)
-        diag_error(cx, spec->dtype_locs[i], "a second dtype is not supported yet by this version of modc");
-    for (int i = 0; i < spec->device_count; i++)
-        if (strcmp(spec->devices[i], "cpu") != 0)
-            diag_error(cx, spec->device_locs[i], "device %s is not supported yet by this version of modc; it has cpu",
-                       spec->devices[i]);
-    if (tree->dtype != DTYPE_FLOAT32 && tree->dtype != DTYPE_FLOAT64)
-        diag_error(cx, spec->dtype_locs[0], "dtype %s is not supported yet by this version of modc; it has float32 and float64",
-                   spec->dtypes[0]);
+    tree->variant = variant;
+    tree->name = variant > 0 ? arena_format(&cx->arena, "%s_%s", spec->model, spec->dtypes[variant]) : spec->model;
+    tree->dtype = variant_dtype(spec, variant);
+    cx->variant.loc = spec->dtype_locs[variant];
+    cx->variant.text = variant > 0 ? arena_format(&cx->arena, "in the variant of dtype %s", spec->dtypes[variant]) : NULL;
+    if (variant == 0)
+        check_dtypes_and_devices(cx, spec);
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
     build.eval.partial = spec->partial;
@@ -1719,6 +1785,8 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec)
     order_draws(&build, tree->root);
     check_constants(&build);
     module_apply_paths(cx, tree);
+    if (variant == 0)
+        check_variant_names(cx, tree);
     return tree;
 }
 

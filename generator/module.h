@@ -74,6 +74,8 @@ struct module {
 
 struct module_tree {
     struct spec *spec;
+    const char *name; /* prefix of what is emitted: the model's; of a second dtype with that behind it */
+    int variant;      /* index into spec->dtypes */
     struct module *root;
     struct module **modules; /* pre-order */
     int module_count;
@@ -91,7 +93,9 @@ struct module_tree {
     bool partial; /* as spec.h's; or some module or tensor is faulty */
 };
 
-struct module_tree *module_build(struct cx *cx, struct spec *spec);
+/* The tree of one of the spec's dtypes, 0 first: what does not depend on the dtype is said with it. From then on faults
+ * are said of that dtype, as cx->variant has it. */
+struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant);
 
 void module_dump(struct text *text, const struct module_tree *tree, bool json);
 

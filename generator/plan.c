@@ -1040,7 +1040,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
 
     plan->program = program;
     plan->align = target_of(cx)->align;
-    plan->model = program->tree->spec->model;
+    plan->model = program->tree->name;
     root->name = "";
     root->root = program->tree->root;
     ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, root);

@@ -141,7 +141,9 @@ extern const int algorithm_count;
 
 struct plan {
     struct program *program;
-    const char *model;
+    struct plan *next; /* the same spec in its next dtype; NULL: none */
+    const char *model; /* prefix of what is emitted */
+    const struct embedded_weights *weights; /* weights.h; NULL: none */
     int align; /* of blocks and of what lies in them */
     struct variant **variants; /* regions before what calls them */
     int variant_count;

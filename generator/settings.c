@@ -68,10 +68,10 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     /* names are known where the spec could be read */
     for (int i = 0; i < options->setting_count && diag_errors(cx) == 0; i++)
         fine &= set_one(cx, spec, &options->settings[i]);
-    if (options->dtype) {
+    if (options->dtype)
         spec->dtypes[0] = options->dtype;
+    if (options->dtype || options->command == COMMAND_RUN) /* one program runs one variant */
         spec->dtype_count = 1;
-    }
     if (options->model)
         fine &= name_model(cx, spec, options->model);
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)

@@ -255,15 +255,18 @@ static void print_bytes(struct cx *cx, struct text *text, const char *name, doub
     text_printf(text, "  %-38s %12s%s\n", name, summary_number(cx, bytes), more);
 }
 
-static void print_totals(struct summary *s, struct text *text)
+/* Those of memory alone, for a second dtype. */
+static void print_totals(struct summary *s, struct text *text, bool memory)
 {
     enum summary_kind kind = SUMMARY_COUNT;
 
-    text_add(text, "\n");
+    text_add(text, memory ? "" : "\n");
     for (int i = 0; i < s->total_count; i++) {
         const struct summary_total *total = &s->totals[i];
         bool bytes = total->kind == SUMMARY_RAM || total->kind == SUMMARY_FLASH;
 
+        if (memory && !bytes)
+            continue;
         if (total->kind != kind && total->kind == SUMMARY_RAM) {
             text_add(text, "\n");
             text_styled(text, STYLE_BOLD, "RAM                                              bytes");
@@ -282,8 +285,15 @@ static void print_totals(struct summary *s, struct text *text)
 
 void summary_print(struct text *text, struct summary *summary)
 {
-    print_modules(summary, text);
-    print_totals(summary, text);
+    bool again = summary->tree->variant > 0;
+
+    if (again) {
+        text_add(text, "\n");
+        text_styled(text, STYLE_BOLD, summary->plan->model);
+    } else {
+        print_modules(summary, text);
+    }
+    print_totals(summary, text, again);
 }
 
 /* Of one kind of memory; limit 0: none. */

@@ -31,6 +31,7 @@ struct summary {
 };
 
 struct summary *summary_make(struct cx *cx, const struct plan *plan);
+/* Of a second dtype only what differs from the first: memory, under the prefix of its names. */
 void summary_print(struct text *text, struct summary *summary);
 
 /* 5,494,272 */

@@ -308,6 +308,12 @@ void modc_changed(struct modc_params *params);
  * MODC_POINTER. */
 enum modc_status modc_get(const struct modc_params *params, int key, void *out);
 
+/* Writes the parameters and buffers of `from` into `to`, which is bound to the same model or to one with the same keys
+ * and shapes: floating tensors convert as PyTorch's copy_ does, the others have one type on both sides. Under any error
+ * nothing has changed. MODC_POINTER (one is not bound, or a tensor that would convert lies only packed), MODC_ARGUMENT
+ * (another model), MODC_READ_ONLY. */
+enum modc_status modc_to(const struct modc_params *from, struct modc_params *to);
+
 /* The tensor itself; data is NULL where it lies only packed. MODC_INDEX. */
 enum modc_status modc_get_tensor(const struct modc_params *params, int key, struct modc_tensor *tensor);
 
@@ -384,6 +390,7 @@ enum modc_status modc_get_submodule(const struct modc_model *model, const char *
 enum modc_status modc_get_parameter(const struct modc_model *model, const char *path, int *key);
 enum modc_status modc_get_buffer(const struct modc_model *model, const char *path, int *key);
 enum modc_status modc_get_entry(const struct modc_model *model, const char *name, int *entry);
+bool modc_same_text(const char *a, const char *b); /* of names: the core does without strcmp */
 
 /* print(model), byte for byte, without the newline that print adds. */
 void modc_print(const struct modc_model *model, void (*write)(void *user, const char *text, size_t length),

@@ -12,7 +12,7 @@ static size_t text_length(const char *text)
     return (size_t)(end - text);
 }
 
-static bool texts_equal(const char *a, const char *b)
+bool modc_same_text(const char *a, const char *b)
 {
     while (*a != '\0' && *a == *b) {
         a++;
@@ -137,7 +137,7 @@ size_t modc_names_text(const struct modc_names *it, char *out, size_t capacity)
 enum modc_status modc_get_submodule(const struct modc_model *model, const char *path, int *module)
 {
     for (int i = 0; i < model->module_count; i++) {
-        if (texts_equal(model->modules[i].path, path)) {
+        if (modc_same_text(model->modules[i].path, path)) {
             *module = i;
             return MODC_OK;
         }
@@ -150,7 +150,7 @@ static enum modc_status get_key(const struct modc_model *model, const char *path
     for (int i = 0; i < model->key_count; i++) {
         const struct modc_key *key = &model->keys[i];
 
-        if (((key->flags & MODC_KEY_PARAMETER) != 0) == parameter && texts_equal(key->name, path)) {
+        if (((key->flags & MODC_KEY_PARAMETER) != 0) == parameter && modc_same_text(key->name, path)) {
             *index = i;
             return MODC_OK;
         }
@@ -171,7 +171,7 @@ enum modc_status modc_get_buffer(const struct modc_model *model, const char *pat
 enum modc_status modc_get_entry(const struct modc_model *model, const char *name, int *entry)
 {
     for (int i = 0; i < model->entry_count; i++) {
-        if (texts_equal(model->entries[i].name, name)) {
+        if (modc_same_text(model->entries[i].name, name)) {
             *entry = i;
             return MODC_OK;
         }
@@ -229,8 +229,8 @@ static bool prints_alike(const struct modc_model *model, int a, int b)
     for (int i = 0; i <= subtree; i++) {
         const struct modc_module *x = &model->modules[a + i], *y = &model->modules[b + i];
 
-        if (!texts_equal(x->class_name, y->class_name) || !texts_equal(x->extra_repr, y->extra_repr) ||
-            x->subtree != y->subtree || (i > 0 && !texts_equal(x->name, y->name)))
+        if (!modc_same_text(x->class_name, y->class_name) || !modc_same_text(x->extra_repr, y->extra_repr) ||
+            x->subtree != y->subtree || (i > 0 && !modc_same_text(x->name, y->name)))
             return false;
     }
     return true;

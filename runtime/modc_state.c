@@ -187,6 +187,66 @@ enum modc_status modc_get(const struct modc_params *params, int index, void *out
     return MODC_OK;
 }
 
+/* ---- from one model to another ------------------------------------------------------------------------- */
+
+/* Whether a key of one model is that of another, in another type perhaps. */
+static bool same_key(const struct modc_key *from, const struct modc_key *to)
+{
+    bool same = from->ndim == to->ndim && from->same_as == to->same_as &&
+                ((from->flags ^ to->flags) & MODC_KEY_PARAMETER) == 0 && modc_converts(to->dtype, from->dtype);
+
+    for (int i = 0; same && i < from->ndim; i++)
+        same = from->dims[i] == to->dims[i];
+    return same && modc_same_text(from->name, to->name);
+}
+
+static enum modc_status check_to(const struct modc_params *from, const struct modc_params *to)
+{
+    if (from == NULL || to == NULL || from->model == NULL || to->model == NULL)
+        return MODC_POINTER;
+
+    const struct modc_key *a = from->model->keys, *b = to->model->keys;
+
+    if (from->model->key_count != to->model->key_count)
+        return MODC_ARGUMENT;
+    for (int i = 0; i < to->model->key_count; i++) {
+        if (!same_key(&a[i], &b[i]))
+            return MODC_ARGUMENT;
+    }
+    if (to->read_only)
+        return MODC_READ_ONLY;
+    for (int i = 0; i < to->model->key_count; i++) {
+        bool packed = pointer_of(from, &a[i]) == NULL;
+
+        if (pointer_of(to, &b[i]) == NULL ||
+            (packed && (from->model->unpack == NULL || a[i].dtype != b[i].dtype)))
+            return MODC_POINTER;
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_to(const struct modc_params *from, struct modc_params *to)
+{
+    enum modc_status status = check_to(from, to);
+
+    if (status != MODC_OK)
+        return status;
+    for (int i = 0; i < to->model->key_count; i++) {
+        const struct modc_key *source = &from->model->keys[i], *target = &to->model->keys[i];
+        const void *tensor = pointer_of(from, source);
+        void *out = pointer_of(to, target);
+
+        if (target->same_as != i || tensor == out)
+            continue;
+        if (tensor != NULL)
+            modc_convert(out, target->dtype, tensor, source->dtype, key_count(source));
+        else
+            modc_get(from, i, out);
+    }
+    to->version++;
+    return MODC_OK;
+}
+
 /* ---- state hooks --------------------------------------------------------------------------------------- */
 
 enum modc_status modc_register_state_hook(struct modc_params *params, int module,

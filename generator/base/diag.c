@@ -133,11 +133,11 @@ static bool same_place(struct loc a, struct loc b)
     return a.source == b.source && a.offset == b.offset && a.line == b.line && a.column == b.column;
 }
 
-static bool holds(const struct diag_item *items, int count, const struct diag_item *wanted)
+static bool holds(const struct diag_item *items, int count, const struct diag_item *wanted, bool any_text)
 {
     for (int i = 0; i < count; i++)
         if (items[i].level == wanted->level && same_place(items[i].loc, wanted->loc) &&
-            strcmp(items[i].text, wanted->text) == 0)
+            (any_text || strcmp(items[i].text, wanted->text) == 0))
             return true;
     return false;
 }
@@ -153,9 +153,10 @@ static void add(struct cx *cx, enum diag_level level, struct loc loc, const char
 static void say(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
 {
     struct diag_item item = {level, loc, text};
+    bool variant = cx->variant.text && level == DIAG_ERROR;
 
     cx->dropping = true;
-    if (holds(cx->items, cx->item_count, &item) || holds(cx->hidden, cx->hidden_count, &item))
+    if (holds(cx->items, cx->item_count, &item, variant) || holds(cx->hidden, cx->hidden_count, &item, variant))
         return;
     if (level == DIAG_ERROR && cx->errors >= DIAG_MAX_ERRORS) {
         if (cx->hidden_count < DIAG_MAX_HIDDEN) {
@@ -167,6 +168,8 @@ static void say(struct cx *cx, enum diag_level level, struct loc loc, const char
     *(level == DIAG_ERROR ? &cx->errors : &cx->warnings) += 1;
     cx->dropping = false;
     add(cx, level, loc, text);
+    if (variant)
+        add(cx, DIAG_NOTE, cx->variant.loc, cx->variant.text);
 }
 
 void diag_error(struct cx *cx, struct loc loc, const char *format, ...)

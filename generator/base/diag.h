@@ -41,6 +41,12 @@ struct cx {
     int item_count, errors, warnings;
     struct diag_item *hidden; /* errors over the limit: known, so that each is counted once */
     int hidden_count;
+    /* text not NULL: what is said now is said of one variant of several, as this note of every error says. A place
+     * where there is an error already gets no second one. */
+    struct {
+        struct loc loc;
+        const char *text;
+    } variant;
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
     int spec_room;    /* while the spec is read: 1 and how many more expressions it may hold; else 0 */

@@ -48,7 +48,7 @@ static void finish(struct cx *cx, struct program *program)
     plan_dump(&out, plan, true);
     plan_explain(&out, plan);
     summary_print(&out, summary_make(cx, plan));
-    emit_files(cx, plan, NULL, &count);
+    emit_files(cx, plan, &count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -58,14 +58,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source source = {.name = "f.yaml", .text = text, .length = size};
     struct cx cx = {.options = &options};
     struct text out = text_new(&cx.arena);
-    struct module_tree *tree = module_build(&cx, spec_read(&cx, &source));
-    struct program *program;
+    struct spec *spec = spec_read(&cx, &source);
 
-    module_dump(&out, tree, false);
-    module_dump(&out, tree, true);
-    program = graph_lower(&cx, tree);
-    if (diag_errors(&cx) == 0 && is_small(program))
-        finish(&cx, program);
+    for (int i = 0; i < spec->dtype_count; i++) {
+        struct module_tree *tree = module_build(&cx, spec, i);
+        struct program *program;
+
+        module_dump(&out, tree, false);
+        module_dump(&out, tree, true);
+        program = graph_lower(&cx, tree);
+        if (diag_errors(&cx) == 0 && is_small(program))
+            finish(&cx, program);
+    }
     diag_print(&cx, fuzz_sink(), size % 2);
     arena_free(&cx.arena);
     free(text);

@@ -82,7 +82,7 @@ def special_views():
 def weights(seed, spec, *options):
     """Every key away from its initial value, in the range in which trained ones are."""
     args = torch_run.parse(["run", str(ROOT / spec), *options])
-    made = torch_run.Spec(args.spec, dict(text.split("=", 1) for text in args.set))
+    made = torch_run.Spec(args.spec, dict(text.split("=", 1) for text in args.set), args.dtype)
     root = made.build(seed)
     generator = torch.Generator().manual_seed(seed)
     state = root.state_dict()
@@ -201,6 +201,7 @@ def all_cases():
     yield from shared()
     yield from in_eval()
     yield from extended()
+    yield from in_two_types()
     yield from windows()
     yield from forced()
 
@@ -260,6 +261,15 @@ def extended():
                "--hooks head.last.inner=scale:-1.0 --hooks blocks=scale:1.5",
                "tests/vectors/family_wide_6/inputs.safetensors", own)
     yield Case("family_wide_seed", wide, "--seed 5", "tests/vectors/family_wide_6/inputs.safetensors", state=True)
+
+
+def in_two_types():
+    """A spec with a list of dtypes, in either, from the weights of the wider one."""
+    spec, own = "tests/specs/dtypes.yaml", "tests/vectors/dtypes_5/weights.safetensors"
+    inputs = {"image": draw(181, 5, 2, 5, 5), "weight": draw(182, 5, dtype=torch.float64), "label": whole(183, 0, 12, 5)}
+    yield Case("dtypes_5", spec, "--rtol 1e-5", inputs, weights(12, spec, "--dtype", "float64"), state=True)
+    yield Case("dtypes_5_double", spec, "--dtype float64", {**inputs, "image": inputs["image"].double()}, own, state=True)
+    yield Case("dtypes_train", spec, "--rtol 1e-5 --train", "tests/vectors/dtypes_5/inputs.safetensors", own, state=True)
 
 
 def windows():

@@ -48,7 +48,7 @@ static struct tree *read_tree(const char *text)
     assert_non_null(t);
     t->cx.options = &t->options;
     t->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
-    t->tree = module_build(&t->cx, spec_read(&t->cx, &t->source));
+    t->tree = module_build(&t->cx, spec_read(&t->cx, &t->source), 0);
     if (t->cx.item_count > 0)
         diag_print(&t->cx, stderr, DIAG_PLAIN);
     assert_int_equal(t->cx.item_count, 0);

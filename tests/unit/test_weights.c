@@ -45,7 +45,7 @@ static struct model *make(const char *spec, const char *weights, struct setting 
     struct spec *read = spec_read(&model->cx, source);
 
     assert_true(settings_apply(&model->cx, read));
-    program = graph_lower(&model->cx, module_build(&model->cx, read));
+    program = graph_lower(&model->cx, module_build(&model->cx, read, 0));
     assert_int_equal(diag_errors(&model->cx), 0);
     pass_run(&model->cx, program, NULL, NULL);
     model->plan = plan_make(&model->cx, program);
@@ -80,7 +80,7 @@ static const struct source *run_pack(struct model *model, const char *weights)
     const char *error = NULL, *folder = process_make_folder(cx, &error), *cc = getenv("CC");
     struct process compiler = {0}, program = {0};
     int count = 0, all;
-    struct output_file *files = emit_files(cx, model->plan, NULL, &count), *with_main;
+    struct output_file *files = emit_files(cx, model->plan, &count), *with_main;
     const struct source *said;
 
     assert_non_null(folder);

@@ -123,6 +123,12 @@ static inline void cnn64_changed(struct cnn64_params *params)
     modc_changed(&params->base);
 }
 
+/* Into the parameters of another dtype of the model (bound), or into others of this one. */
+static inline enum modc_status cnn64_to(const struct cnn64_params *params, struct modc_params *to)
+{
+    return modc_to(&params->base, to);
+}
+
 /* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
 static inline enum modc_status cnn64_get(const struct cnn64_params *params, const char *key, void *out)
 {

@@ -121,6 +121,12 @@ static inline void cnn_changed(struct cnn_params *params)
     modc_changed(&params->base);
 }
 
+/* Into the parameters of another dtype of the model (bound), or into others of this one. */
+static inline enum modc_status cnn_to(const struct cnn_params *params, struct modc_params *to)
+{
+    return modc_to(&params->base, to);
+}
+
 /* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
 static inline enum modc_status cnn_get(const struct cnn_params *params, const char *key, void *out)
 {

@@ -158,6 +158,13 @@ static inline void family_deep_changed(struct family_deep_params *params)
     modc_changed(&params->base);
 }
 
+/* Into the parameters of another dtype of the model (bound), or into others of this one. */
+static inline enum modc_status family_deep_to(const struct family_deep_params *params,
+                                              struct modc_params *to)
+{
+    return modc_to(&params->base, to);
+}
+
 /* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
 static inline enum modc_status family_deep_get(const struct family_deep_params *params, const char *key,
                                                void *out)

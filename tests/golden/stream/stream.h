@@ -99,6 +99,12 @@ static inline void stream_changed(struct stream_params *params)
     modc_changed(&params->base);
 }
 
+/* Into the parameters of another dtype of the model (bound), or into others of this one. */
+static inline enum modc_status stream_to(const struct stream_params *params, struct modc_params *to)
+{
+    return modc_to(&params->base, to);
+}
+
 /* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
 static inline enum modc_status stream_get(const struct stream_params *params, const char *key, void *out)
 {

@@ -416,6 +416,10 @@ static void hint_sign(struct reader *r, size_t at, size_t end)
     switch (text[at]) {
     case '*':
     case '&':
+        if (text[at + 1] == '.') { /* *.bias: a pattern */
+            diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
+            break;
+        }
         diag_hint(r->cx, "what is used twice stands under 'constants:', 'functions:' or 'classes:'");
         break;
     case '!':

@@ -536,7 +536,8 @@ static bool same_shape(const struct module_tensor *old, const struct module_tens
 }
 
 /* Whether a file of OLD has another key of the tensor's tie; if `differing`, of another tensor of OLD. */
-static bool holds_tied(const struct compare *c, const struct tensors *old, const struct module_tensor *tensor, bool differing)
+static bool holds_tied(const struct compare *c, const struct tensors *old, const struct module_tensor *tensor,
+                       bool differing)
 {
     const struct module_tensor *file = find_tensor(old, tensor->path);
 

@@ -5,6 +5,7 @@
 
 #include "dtype.h"
 #include "plan.h"
+#include "target.h"
 
 const struct command_row command_rows[COMMAND_COUNT] = {
     [COMMAND_GENERATE] = {"generate", "SPEC", "write the model's sources",
@@ -28,6 +29,9 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                         "specs/modc.schema.json is what it prints. An editor with a YAML language server takes it by\n"
                         "the first line of a spec:\n"
                         "  # yaml-language-server: $schema=modc.schema.json"},
+    [COMMAND_COMPLETION] = {"completion", "bash|zsh|fish", "a script that lets a shell complete command lines",
+                            "Where modc was installed, shells find it. Else, in bash:\n"
+                            "  source <(modc completion bash)"},
     [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
     [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
 };
@@ -40,8 +44,9 @@ enum {
     DIFF = 1 << COMMAND_DIFF,
     LAYERS = 1 << COMMAND_LAYERS,
     SCHEMA = 1 << COMMAND_SCHEMA,
+    COMPLETION = 1 << COMMAND_COMPLETION,
     ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
-    ALL = ON_SPEC | LAYERS | SCHEMA | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
+    ALL = ON_SPEC | LAYERS | SCHEMA | COMPLETION | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
 };
 
 #define FIELD(name) offsetof(struct options, name)
@@ -189,6 +194,8 @@ const char *const *option_values(struct cx *cx, const struct option_row *row, in
         return dtype_names(cx, count);
     case OPTION_PLAN:
         return plan_names(cx, count);
+    case OPTION_TARGET:
+        return target_names(cx, count);
     default:
         return NULL;
     }

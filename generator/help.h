@@ -9,7 +9,7 @@
 
 struct command_row {
     const char *name;
-    const char *argument; /* "SPEC", "[NAME]", "OLD NEW"; NULL: none. In brackets: may be left out */
+    const char *argument; /* "SPEC", "[NAME]", "OLD NEW", "a|b"; NULL: none. In brackets: may be left out */
     const char *text;     /* one line */
     const char *more;     /* paragraphs for `modc help NAME`, or NULL */
 };

@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "bundle.h"
 #include "catalogue.h"
+#include "completion.h"
 #include "depfile.h"
 #include "diff.h"
 #include "emit.h"
@@ -314,6 +315,9 @@ static int run_command(struct cx *cx, struct text *out)
         return print_layers(cx, out);
     case COMMAND_SCHEMA:
         schema_print(cx, out);
+        return EXIT_DONE;
+    case COMMAND_COMPLETION:
+        completion_print(cx, out, cx->options->argument);
         return EXIT_DONE;
     case COMMAND_DIFF:
         return compare(cx, out);

@@ -181,20 +181,27 @@ static bool take_dtype(struct reader *r, const char *value)
     return true;
 }
 
+/* "text, json or markdown" */
+static const char *choice_text(struct cx *cx, const char *const *words, int count)
+{
+    struct text text = text_new(&cx->arena);
+
+    for (int i = 0; i < count; i++)
+        text_printf(&text, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " or ", words[i]);
+    return text.data;
+}
+
 /* Whether it is one of the words that the option has. */
 static bool take_choice(struct reader *r, const struct option_row *row, const char *value)
 {
-    struct text all = text_new(&r->cx->arena);
     int count;
     const char *const *words = option_values(r->cx, row, &count);
 
     if (is_among(value, words, count))
         return true;
-    for (int i = 0; i < count; i++)
-        text_printf(&all, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " or ", words[i]);
     diag_error(r->cx, nowhere, "%s cannot be '%s'", row->name, value);
     diag_hint_nearest(r->cx, value, words, count);
-    diag_hint(r->cx, "it takes %s", all.data);
+    diag_hint(r->cx, "it takes %s", choice_text(r->cx, words, count));
     return wrong(r);
 }
 
@@ -350,6 +357,14 @@ static bool take_argument(struct reader *r, const char *word)
         return wrong(r);
     }
     if (!r->options->argument) {
+        int count;
+        const char *const *choices = help_choices(r->cx, row->argument, &count);
+
+        if (count > 1 && !is_among(word, choices, count)) {
+            diag_error(r->cx, nowhere, "modc %s takes %s, found '%s'", row->name, choice_text(r->cx, choices, count), word);
+            diag_hint_nearest(r->cx, word, choices, count);
+            return wrong(r);
+        }
         r->options->argument = word;
     } else if (strchr(row->argument, ' ') && !r->options->second) {
         r->options->second = word;
@@ -469,6 +484,8 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         diag_error(cx, nowhere, "modc diff needs two specs, OLD and NEW");
     else if (options->second && strcmp(options->argument, "-") == 0 && strcmp(options->second, "-") == 0)
         diag_error(cx, nowhere, "standard input is one spec: only one of OLD and NEW can be '-'");
+    else if (row->argument && strchr(row->argument, '|') && !options->argument)
+        diag_error(cx, nowhere, "modc %s needs a word: %s", row->name, row->argument);
     else if (row->argument && row->argument[0] != '[' && !options->argument)
         diag_error(cx, nowhere, "modc %s needs a %s", row->name, row->argument);
     else if (options->command == COMMAND_GENERATE && !options->out_dir &&

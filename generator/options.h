@@ -8,7 +8,7 @@
 
 enum command {
     COMMAND_GENERATE, COMMAND_RUN, COMMAND_CHECK, COMMAND_SUMMARY, COMMAND_DIFF, COMMAND_LAYERS, COMMAND_SCHEMA,
-    COMMAND_HELP, COMMAND_VERSION, COMMAND_COUNT
+    COMMAND_COMPLETION, COMMAND_HELP, COMMAND_VERSION, COMMAND_COUNT
 };
 
 /* Exit statuses (design 3). */
@@ -30,7 +30,7 @@ struct target;
 
 struct options {
     enum command command;
-    const char *argument; /* SPEC, or the NAME of layers and help; NULL: none */
+    const char *argument; /* SPEC, the NAME of layers and help, a shell; NULL: none */
     const char *second;   /* NEW of diff */
     const char *out_dir;  /* -o */
     const char *weights;  /* generate, check, summary: to be embedded */

@@ -110,14 +110,24 @@ bool target_sets_align(const struct target *target)
 
 /* ---- the words of --target -------------------------------------------------------------------------------- */
 
-static bool unknown_target(struct cx *cx, const char *name)
+const char *const *target_names(struct cx *cx, int *count)
 {
-    const char *names[CHIPS + 1] = {hosted.name};
+    const char **names = ARENA_ARRAY(&cx->arena, CHIPS + 1, const char *);
 
+    names[0] = hosted.name;
     for (int i = 0; i < CHIPS; i++)
         names[i + 1] = chips[i].name;
+    *count = CHIPS + 1;
+    return names;
+}
+
+static bool unknown_target(struct cx *cx, const char *name)
+{
+    int count;
+    const char *const *names = target_names(cx, &count);
+
     diag_error(cx, nowhere, "there is no target '%s'", name);
-    diag_hint_nearest(cx, name, names, CHIPS + 1);
+    diag_hint_nearest(cx, name, names, count);
     diag_hint(cx, "'modc help targets' lists them; an own one is written as ram=64K,flash=256K,hosted=no");
     return false;
 }

@@ -26,6 +26,8 @@ bool target_sets_align(const struct target *target);
 /* A name, `key=value` with ram, flash, hosted and align, or both, between commas. NULL after a fault that was said. */
 const struct target *target_parse(struct cx *cx, const char *text);
 
+const char *const *target_names(struct cx *cx, int *count);
+
 /* `modc help targets` */
 void target_print_all(struct text *text);
 

@@ -1,5 +1,6 @@
-# What is installed, and where: the command, the runtime as a library, as headers and as sources, the packages for CMake
-# and pkg-config (both know their files relative to themselves), licence, documentation, examples.
+# What is installed, and where: the command with its manual page and what shells complete it by, the runtime as a library,
+# as headers and as sources, the packages for CMake and pkg-config (both know their files relative to themselves), licence,
+# documentation, examples.
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME modc) # what a wheel has; the other component is doc
 
@@ -11,6 +12,23 @@ set(modc_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(TARGETS modc modc_runtime)
 install(DIRECTORY runtime/ DESTINATION ${modc_include} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN modc_main.c EXCLUDE)
+
+# modc_install_printed(FILE DESTINATION WORDS...): what modc prints when it is asked so.
+function(modc_install_printed file destination)
+    set(path ${PROJECT_BINARY_DIR}/printed/${file})
+    add_custom_command(OUTPUT ${path} COMMAND modc ${ARGN} > ${path} DEPENDS modc)
+    set_property(TARGET modc_printed APPEND PROPERTY SOURCES ${path})
+    install(FILES ${path} DESTINATION ${destination})
+endfunction()
+
+if(NOT CMAKE_CROSSCOMPILING)
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/printed)
+    add_custom_target(modc_printed ALL)
+    modc_install_printed(modc.1 ${CMAKE_INSTALL_MANDIR}/man1 help --man)
+    modc_install_printed(modc ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+    modc_install_printed(_modc ${CMAKE_INSTALL_DATADIR}/zsh/site-functions completion zsh)
+    modc_install_printed(modc.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d completion fish)
+endif()
 
 configure_package_config_file(cmake/modcConfig.cmake.in ${PROJECT_BINARY_DIR}/modcConfig.cmake
                               INSTALL_DESTINATION ${modc_package} NO_CHECK_REQUIRED_COMPONENTS_MACRO

@@ -36,6 +36,27 @@ const struct command_row command_rows[COMMAND_COUNT] = {
     [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
 };
 
+const char help_purpose[] = "Compiles a YAML spec of a torch.nn module tree to standalone C";
+
+const char *const exit_rows[] = {
+    [EXIT_DONE] = "done",
+    [EXIT_SPEC] = "the spec is wrong",
+    [EXIT_COMMAND_LINE] = "the command line is wrong",
+    [EXIT_FILE] = "a file cannot be read or written, or does not fit the spec",
+    [EXIT_DIFFER] = "numbers differ",
+    [EXIT_COMPILER] = "the compiler is missing or failed, or the program died",
+    [EXIT_FAULT] = "a fault of modc itself",
+    [EXIT_DEVICE] = "no such device",
+};
+const int exit_row_count = (int)(sizeof exit_rows / sizeof *exit_rows);
+
+const struct environment_row environment_rows[] = {
+    {"CC, CFLAGS", "the compiler of 'run' and 'summary --measure', and its flags"},
+    {"TMPDIR", "where temporary folders are made; else /tmp"},
+    {"NO_COLOR", "no colours, unless --color=always says otherwise"},
+    {NULL, NULL},
+};
+
 enum {
     GENERATE = 1 << COMMAND_GENERATE,
     RUN = 1 << COMMAND_RUN,
@@ -45,8 +66,9 @@ enum {
     LAYERS = 1 << COMMAND_LAYERS,
     SCHEMA = 1 << COMMAND_SCHEMA,
     COMPLETION = 1 << COMMAND_COMPLETION,
+    HELP = 1 << COMMAND_HELP,
     ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
-    ALL = ON_SPEC | LAYERS | SCHEMA | COMPLETION | 1 << COMMAND_HELP | 1 << COMMAND_VERSION
+    ALL = ON_SPEC | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
 };
 
 #define FIELD(name) offsetof(struct options, name)
@@ -97,6 +119,7 @@ const struct option_row option_rows[] = {
      "print spec, module, graph (after every pass) or plan; with .json as JSON"},
     {"--validate", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(validate),
      "let Clang read what was emitted before it is written"},
+    {"--man", NULL, HELP, OPTION_FLAG, FIELD(manual), "all of it as a manual page: modc help --man | man -l -"},
     {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
@@ -240,13 +263,28 @@ static void print_row(struct text *text, const char *name, const char *value, co
 
 static void print_overview(struct text *text)
 {
-    text_add(text, "usage: modc COMMAND ...\n\nCompiles a YAML spec of a torch.nn module tree to standalone C.\n\n");
+    struct text statuses = text_new(text->arena);
+
+    text_printf(text, "usage: modc COMMAND ...\n\n%s.\n\n", help_purpose);
     for (int i = 0; i < COMMAND_COUNT; i++)
         print_row(text, command_rows[i].name, command_rows[i].argument, command_rows[i].text);
-    text_add(text, "\n'modc help COMMAND' shows the options of a command. SPEC may be '-': standard input.\n\n"
-                   "Exit status: 0 done; 1 the spec is wrong; 2 the command line is wrong; 3 a file cannot be read or\n"
-                   "written, or does not fit the spec; 4 numbers differ; 5 the compiler is missing or failed, or the\n"
-                   "program died; 6 a fault of modc itself; 7 no such device.\n");
+    text_add(text, "\n'modc help COMMAND' shows the options of a command, 'modc help targets' the names of chips. SPEC may\n"
+                   "be '-': standard input.\n\nEnvironment:\n\n");
+    for (int i = 0; environment_rows[i].name; i++)
+        print_row(text, environment_rows[i].name, NULL, environment_rows[i].text);
+    text_add(&statuses, "Exit status: ");
+    for (int i = 0; i < exit_row_count; i++)
+        text_printf(&statuses, "%d %s%s", i, exit_rows[i], i < exit_row_count - 1 ? "; " : ".");
+    text_add(text, "\n");
+    print_wrapped(text, 0, statuses.data);
+}
+
+const char *help_usage(struct arena *arena, enum command command)
+{
+    const struct command_row *row = &command_rows[command];
+
+    return arena_format(arena, "%s%s%s%s%s", row->name, row->argument ? " " : "", row->argument ? row->argument : "",
+                        command == COMMAND_GENERATE ? " -o DIR" : "", command == COMMAND_VERSION ? "" : " [OPTION]...");
 }
 
 void help_print(struct text *text, const struct command_row *row)
@@ -260,13 +298,7 @@ void help_print(struct text *text, const struct command_row *row)
 
     enum command command = (enum command)(row - command_rows);
 
-    text_printf(text, "usage: modc %s", row->name);
-    if (command == COMMAND_GENERATE)
-        text_add(text, " SPEC -o DIR [OPTION]...\n\n");
-    else
-        text_printf(text, "%s%s%s\n\n", row->argument ? " " : "", row->argument ? row->argument : "",
-                    command < COMMAND_LAYERS ? " [OPTION]..." : "");
-    text_printf(text, "modc %s: %s.\n", row->name, row->text);
+    text_printf(text, "usage: modc %s\n\nmodc %s: %s.\n", help_usage(text->arena, command), row->name, row->text);
     if (row->more)
         text_printf(text, "\n%s\n", row->more);
     for (int i = 0; i < option_row_count; i++) {

@@ -16,6 +16,15 @@ struct command_row {
 
 extern const struct command_row command_rows[COMMAND_COUNT];
 
+struct environment_row {
+    const char *name, *text;
+};
+
+extern const char help_purpose[];
+extern const char *const exit_rows[]; /* by status: what it means */
+extern const int exit_row_count;
+extern const struct environment_row environment_rows[]; /* a row without name ends */
+
 enum option_kind {
     OPTION_FLAG,   /* a bool */
     OPTION_TEXT,   /* a const char * */
@@ -62,6 +71,9 @@ const char *const *help_choices(struct cx *cx, const char *value, int *count);
 
 /* What can stand behind an option, as far as that is known; none for files, names and numbers. */
 const char *const *option_values(struct cx *cx, const struct option_row *row, int *count);
+
+/* "check SPEC [OPTION]..." */
+const char *help_usage(struct arena *arena, enum command command);
 
 /* What `modc help` prints, or, with a row, what `modc help COMMAND` does. */
 void help_print(struct text *text, const struct command_row *row);

@@ -16,6 +16,7 @@
 #include "diff.h"
 #include "emit.h"
 #include "help.h"
+#include "manual.h"
 #include "measure.h"
 #include "pass.h"
 #include "plan.h"
@@ -268,6 +269,10 @@ static int print_help(struct cx *cx, struct text *out)
     const char *const *names;
     int count;
 
+    if (cx->options->manual) {
+        manual_print(out, MODC_VERSION);
+        return EXIT_DONE;
+    }
     if (row || !name) {
         help_print(out, row);
         return EXIT_DONE;

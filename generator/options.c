@@ -484,6 +484,8 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         diag_error(cx, nowhere, "modc diff needs two specs, OLD and NEW");
     else if (options->second && strcmp(options->argument, "-") == 0 && strcmp(options->second, "-") == 0)
         diag_error(cx, nowhere, "standard input is one spec: only one of OLD and NEW can be '-'");
+    else if (options->manual && options->argument)
+        diag_error(cx, nowhere, "--man prints the whole manual page, not that of a command");
     else if (row->argument && strchr(row->argument, '|') && !options->argument)
         diag_error(cx, nowhere, "modc %s needs a word: %s", row->name, row->argument);
     else if (row->argument && row->argument[0] != '[' && !options->argument)

@@ -40,6 +40,7 @@ struct options {
     enum diag_style diagnostics;
     const char *format; /* diff: text, json, markdown; NULL: text */
     bool exit_code;     /* diff */
+    bool manual;        /* help: --man */
     const char *color; /* auto, always, never; NULL: auto */
     struct setting *settings;
     int setting_count;

@@ -29,6 +29,7 @@ libcmocka-dev: pkg-config --exists cmocka
 python3: python3 --version
 python3-jsonschema: schema_python
 python3-yaml: schema_python
+mandoc: command -v mandoc
 gcc-aarch64-linux-gnu: aarch64-linux-gnu-gcc --version
 libc6-dev-arm64-cross: echo "#include <stdlib.h>" | aarch64-linux-gnu-gcc -E -
 python3-venv: python3 -c "import ensurepip, venv"

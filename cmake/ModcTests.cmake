@@ -138,7 +138,7 @@ function(modc_golden_tests)
     add_dependencies(update-golden modc)
 endfunction()
 
-# tests/commands/<case>.txt: command lines with what they print, of all but faults. Target update-commands.
+# tests/commands/<case>.txt: command lines with what they print, of all but faults. Target update-commands. What terminals are shown, and the schema.
 function(modc_command_tests)
     if(NOT MODC_PYTHON)
         return()
@@ -153,6 +153,7 @@ function(modc_command_tests)
                       COMMAND ${commands} --update $<TARGET_FILE:modc> ${transcripts}
                       COMMAND sh -c "\"$1\" schema >specs/modc.schema.json" sh $<TARGET_FILE:modc>)
     add_dependencies(update-commands modc)
+    modc_test(commands_terminal commands ${MODC_PYTHON} tests/support/terminal.py $<TARGET_FILE:modc>)
     modc_find_python(MODC_SCHEMA_PYTHON jsonschema yaml)
     if(MODC_SCHEMA_PYTHON)
         modc_test(commands_schema commands ${MODC_SCHEMA_PYTHON} tests/support/schema.py $<TARGET_FILE:modc>)

@@ -115,6 +115,7 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
 /* Of one of the dtypes of a spec. */
 static struct program *make_program(struct cx *cx, struct spec *spec, int variant, struct dump *dump)
 {
+    progress_step("building the modules and graphs of %s ...", spec->model);
     struct module_tree *tree = module_build(cx, spec, variant);
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);
@@ -123,6 +124,7 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
 
 static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)
 {
+    progress_step("planning %s ...", program->tree->spec->model);
     dump_graph(dump, "lower", program);
     pass_run(cx, program, dump_graph, dump);
     if (dump->graphs > 0 && dump->json)
@@ -148,6 +150,7 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
         return NULL;
     }
 
+    progress_step("reading %s ...", path);
     struct spec *spec = spec_read(cx, source);
     *status = EXIT_COMMAND_LINE;
     if (!settings_apply(cx, spec))
@@ -212,8 +215,10 @@ static int compile(struct cx *cx, struct text *out)
             print_variant(out, plans, plan);
             plan_explain(out, plan);
         }
-        if (options->weights)
+        if (options->weights) {
+            progress_step("packing the weights of %s ...", options->weights);
             plan->weights = weights_embed(cx, plan, options->weights, &status);
+        }
     }
     if (status != EXIT_DONE)
         return status;
@@ -228,6 +233,7 @@ static int compile(struct cx *cx, struct text *out)
     }
     if (status != EXIT_DONE || options->command == COMMAND_SUMMARY)
         return status;
+    progress_step("writing %s.c ...", plans->model);
     files = emit_files(cx, plans, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plans, files, count);
@@ -253,6 +259,7 @@ static int compare(struct cx *cx, struct text *out)
         diff_print(out, diff, options->format);
         status[0] = options->exit_code && diff->differs ? EXIT_DIFFER : EXIT_DONE;
     }
+    progress_end();
     for (int i = 0; i < 2; i++) {
         diag_print(&sides[i], stderr, options->diagnostics);
         arena_free(&sides[i].arena);
@@ -363,7 +370,9 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a write fails instead */
     if (options_parse(&cx, argc, argv, &options, &status)) {
         out.color = terminal_wants_color(stdout, options.color);
+        progress_start();
         status = run_command(&cx, &out);
+        progress_end();
     }
     status = print_out(&cx, &out, status);
     diag_print(&cx, stderr, options.diagnostics);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "bundle.h"
 #include "compiler.h"
 #include "object.h"
@@ -114,6 +115,7 @@ static int compile(struct measure *m, const struct output_file *files, int count
                               .usage_path = arena_format(arena, "%s/%s.su", m->folder, name)};
         list[m->unit_count++] = compilation(m, name, unit->object_path, m->sections, m->stacks);
     }
+    progress_step("compiling %s.c to measure it ...", m->plan->model);
     failed = compiler_run(list, m->unit_count);
     *interrupted = failed == COMPILER_TOLD_TO_END;
     if (failed < 0)

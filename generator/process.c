@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "options.h"
 
@@ -49,6 +50,7 @@ void process_end(void)
 {
     struct sigaction action;
 
+    progress_end();
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_DFL;
     sigemptyset(&action.sa_mask);
@@ -233,6 +235,7 @@ void process_quote(struct cx *cx, const struct process *process)
         diag_note(cx, (struct loc){0}, "%s", said->text);
         return;
     }
+    progress_end();
     diag_print(cx, stderr, cx->options->diagnostics);
     cx->item_count = 0;
     fwrite(said->text, 1, said->length, stderr);

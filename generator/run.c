@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "bundle.h"
 #include "compiler.h"
 #include "options.h"
@@ -199,6 +200,7 @@ static int compile(struct run *run)
         process_word(run->cx, own, arena_format(arena, "%s/%s", run->folder, path));
         count++;
     }
+    progress_step("compiling %s.c and the runtime ...", run->plan->model);
     status = run_compilers(run, list, count);
     if (status == EXIT_DONE) {
         link.said = said = arena_format(arena, "%s.said", run->program);
@@ -297,6 +299,7 @@ static int execute(struct run *run)
         process_word(run->cx, &program,
                      option->value ? arena_format(&run->cx->arena, "%s=%s", option->name, option->value) : option->name);
     }
+    progress_end();
     diag_print(run->cx, stderr, run->options->diagnostics); /* warnings, before the program says something */
     run->cx->item_count = 0;
     fflush(stdout);

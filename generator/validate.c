@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/terminal.h"
 #include "bundle.h"
 #include "options.h"
 #include "process.h"
@@ -88,6 +89,7 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
                 add(&v, cxx_words, "", files[i].path);
             }
         }
+        progress_step("letting Clang read what was emitted ...");
         if (!process_run(v.list, v.count, process_cores())) {
             process_remove_folder(v.folder);
             process_end();

@@ -9,4 +9,15 @@
  * NO_COLOR is not set. */
 bool terminal_wants_color(FILE *file, const char *when);
 
+/* ---- progress: a line on stderr, where that is a terminal --------------------------------------------------- */
+
+/* From a second after this on, what is being done is shown. */
+void progress_start(void);
+
+/* What is done from now on: "compiling policy.c". */
+void progress_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Takes the line away, before something is printed. Nothing is shown until the next step. */
+void progress_end(void);
+
 #endif

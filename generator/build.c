@@ -394,7 +394,8 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
     assert(row->tensors <= 4 && count <= 8);
     for (int i = 0; i < row->tensors; i++) {
         if (args[i].kind != EV_TENSOR && args[i].kind != EV_INT && args[i].kind != EV_FLOAT && args[i].kind != EV_BOOL) {
-            diag_error(eval->cx, args[i].loc, "%s takes a tensor, found %s", row->name, ev_kind_text(&args[i]));
+            diag_error(eval->cx, args[i].loc, "%s takes a tensor, found %s", eval->within ? eval->within : row->name,
+                       ev_kind_text(&args[i]));
             return ev_bad(loc);
         }
         operands[i] = &args[i];

@@ -10,6 +10,8 @@
 
 #define BAD ev_bad(loc)
 
+enum { ARANGE_MAX = 1 << 24 };
+
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
 /* What the user called: the function of the spec or of the tables. */
@@ -245,6 +247,44 @@ static struct ev unbatched(struct eval *eval, struct loc loc, struct value *valu
     return ev_tensor(loc, value && ndim == 3 ? build_reshape(eval, loc, value, 3, value->dims + 1) : value);
 }
 
+/* kernel_size comes from an argument, or (NULL) from the weight. */
+static bool check_window(struct eval *eval, struct loc loc, const char *what, const struct op *op, const struct ev *kernel,
+                         const struct ev *stride, const struct ev *dilation)
+{
+    const struct {
+        const char *name;
+        const int *values;
+        const struct ev *arg;
+    } parts[] = {{"kernel_size", op->window.kernel, kernel}, {"stride", op->window.stride, stride},
+                 {"dilation", op->window.dilation, dilation}};
+
+    for (int i = 0; i < 3; i++) {
+        if (parts[i].values[0] > 0 && parts[i].values[1] > 0)
+            continue;
+        diag_error(eval->cx, parts[i].arg ? parts[i].arg->loc : loc, "%s: %s must be positive, found (%d, %d)", what,
+                   parts[i].name, parts[i].values[0], parts[i].values[1]);
+        return false;
+    }
+    return true;
+}
+
+/* Its dimensions are constants: parameters have such, inputs may not. */
+static bool check_weight(struct eval *eval, struct loc loc, const struct value *weight, int *kernel)
+{
+    int64_t dim = 0;
+    bool fine = weight->ndim == 4;
+
+    for (int i = 0; fine && i < 4; i++) {
+        fine = dim_is_const(weight->dims[i], &dim);
+        if (i >= 2)
+            kernel[i - 2] = (int)dim;
+    }
+    if (!fine)
+        diag_error(eval->cx, loc, "conv2d takes a weight of four dimensions that are known while generating, found %s",
+                   shape_text(&eval->cx->arena, weight->ndim, weight->dims));
+    return fine;
+}
+
 static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct value *inputs[3];
@@ -285,15 +325,10 @@ static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct
         args[4] = ev_int(eval, args[4].loc, 0);
     if (!need_pair(eval, "stride", &args[3], op->window.stride) ||
         !need_pair(eval, "padding", &args[4], op->window.padding) ||
-        !need_pair(eval, "dilation", &args[5], op->window.dilation))
+        !need_pair(eval, "dilation", &args[5], op->window.dilation) ||
+        !check_weight(eval, args[1].loc, inputs[1], op->window.kernel) ||
+        !check_window(eval, args[1].loc, "conv2d", op, NULL, &args[3], &args[5]))
         return BAD;
-    for (int i = 0; i < 2; i++) {
-        int64_t kernel = 0;
-
-        if (inputs[1]->ndim == 4)
-            dim_is_const(inputs[1]->dims[2 + i], &kernel);
-        op->window.kernel[i] = (int)kernel;
-    }
     return unbatched(eval, loc, build_op(eval, loc, op), ndim);
 }
 
@@ -326,11 +361,9 @@ static struct ev pool2d(struct eval *eval, struct loc loc, const char *what, enu
         !need_pair(eval, "padding", &args[3], op->window.padding) ||
         (dilation && !need_pair(eval, "dilation", dilation, op->window.dilation)))
         return BAD;
+    if (!check_window(eval, loc, what, op, &args[1], stride, dilation))
+        return BAD;
     for (int i = 0; i < 2; i++) {
-        if (op->window.kernel[i] == 0 || op->window.stride[i] == 0 || op->window.dilation[i] == 0) {
-            diag_error(eval->cx, loc, "%s: kernel_size, stride and dilation must be positive", what);
-            return BAD;
-        }
         if (2 * op->window.padding[i] > op->window.kernel[i]) {
             diag_error(eval->cx, args[3].loc, "%s: padding should be at most half of kernel_size, found %d for %d", what,
                        op->window.padding[i], op->window.kernel[i]);
@@ -1028,6 +1061,15 @@ static struct ev counted(struct eval *eval, struct loc loc, const struct dim *st
     return out.kind == EV_BAD ? out : ev_tensor(loc, build_cast(eval, loc, out.tensor, dtype));
 }
 
+static bool check_span(struct eval *eval, struct loc loc, double span)
+{
+    if (span > ARANGE_MAX)
+        diag_error(eval->cx, loc, "arange gives at most %d elements", ARANGE_MAX);
+    else if (!(span >= 0))
+        diag_error(eval->cx, loc, "arange: upper bound and lower bound inconsistent with step sign");
+    return span >= 0 && span <= ARANGE_MAX;
+}
+
 /* arange over sizes: the step must be known. */
 static struct ev arange_of_sizes(struct eval *eval, struct ev *args, struct loc loc)
 {
@@ -1045,10 +1087,8 @@ static struct ev arange_of_sizes(struct eval *eval, struct ev *args, struct loc 
     if (!need_dtype(eval, &args[3], DTYPE_INT64, &dtype))
         return BAD;
     length = dim_floordiv(arena, dim_add(arena, dim_sub(arena, end, start), dim_const(arena, step - 1)), dim_const(arena, step));
-    if (dim_upper(length) > 1 << 24 || dim_upper(length) < 0) {
-        diag_error(eval->cx, loc, "arange: %s is not a number of elements, or too many", dim_text(arena, length));
+    if (!check_span(eval, loc, (double)dim_upper(length)))
         return BAD;
-    }
     return counted(eval, loc, start, step, length, dim_upper(length), dtype);
 }
 
@@ -1087,11 +1127,13 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
     }
     if (!need_dtype(eval, &args[3], whole ? DTYPE_INT64 : eval->default_dtype, &dtype))
         return BAD;
-    span = ceil((bounds[1] - bounds[0]) / bounds[2]);
-    if (bounds[2] == 0 || !(span >= 0) || span > 1 << 24) {
-        diag_error(eval->cx, loc, "arange: upper bound and lower bound inconsistent with step sign, or too many elements");
+    if (bounds[2] == 0) {
+        diag_error(eval->cx, args[2].loc, "arange: step must be nonzero");
         return BAD;
     }
+    span = ceil((bounds[1] - bounds[0]) / bounds[2]);
+    if (!check_span(eval, loc, span))
+        return BAD;
     out = ARENA_NEW(&eval->cx->arena, struct tensor);
     out->dtype = dtype;
     out->ndim = 1;

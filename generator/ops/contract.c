@@ -16,12 +16,8 @@ const char *contract_infer(struct cx *cx, struct op *op)
     const struct dim *dims[MAX_DIMS], *columns;
     int ndim = a->ndim - 1;
 
-    if (a->ndim < 1 || b->ndim < 2)
-        return arena_format(arena, "%s: %s: the operands need at least 1 and 2 dimensions", op->label,
-                            shapes);
-    if (a->dtype != b->dtype || !(dtype_is_float(a->dtype) || dtype_is_int(a->dtype)))
-        return arena_format(arena, "%s: %s x %s: the operands need one type that is a number", op->label,
-                            dtype_rows[a->dtype].name, dtype_rows[b->dtype].name);
+    assert(a->ndim >= 1 && b->ndim >= 2);
+    assert(a->dtype == b->dtype && (dtype_is_float(a->dtype) || dtype_is_int(a->dtype)));
     if (!dim_equal(a->dims[a->ndim - 1], b->dims[b->ndim - 2]))
         return arena_format(arena, "%s: %s: the inner dimensions %s", op->label, shapes,
                             dims_differ(arena, a->dims[a->ndim - 1], b->dims[b->ndim - 2]));
@@ -31,8 +27,7 @@ const char *contract_infer(struct cx *cx, struct op *op)
         struct value batch = {.ndim = b->ndim - 2};
         int count = a->ndim - 2;
 
-        if (a->ndim < 2)
-            return arena_format(arena, "%s: %s: the left operand needs rows", op->label, shapes);
+        assert(a->ndim >= 2);
         memcpy(batch.dims, b->dims, sizeof batch.dims);
         if (!dims_broadcast(cx, dims, &count, &batch))
             return arena_format(arena, "%s: %s: the leading dimensions do not broadcast", op->label, shapes);

@@ -10,9 +10,7 @@ const char *norm_infer(struct cx *cx, struct op *op)
     const struct value *x = op->inputs[0];
     int lead = x->ndim - op->norm.axes, affine = op->norm.weight + op->norm.bias;
 
-    if (lead < 0 || op->norm.axes < 1)
-        return arena_format(arena, "%s: %s has no %d dimensions to normalize", op->label,
-                            value_shape(arena, x), op->norm.axes);
+    assert(lead >= 0 && op->norm.axes >= 1);
     if (!dtype_is_float(x->dtype))
         return arena_format(arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
     for (int i = 1; i <= affine; i++) {

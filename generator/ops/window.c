@@ -52,11 +52,8 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
     for (int i = 0; i < 2; i++) {
         const struct dim *in = x->dims[axes.s[i]];
 
-        if (op->window.kernel[i] < 1 || op->window.stride[i] < 1 || op->window.dilation[i] < 1 ||
-            op->window.padding[i] < 0)
-            return arena_format(arena,
-                                "%s: kernel size, stride and dilation must be at least 1, padding at least 0",
-                                op->label);
+        assert(op->window.kernel[i] > 0 && op->window.stride[i] > 0 && op->window.dilation[i] > 0 &&
+               op->window.padding[i] >= 0);
         dims[axes.s[i]] = window_count(arena, op, in, i);
         if (dim_upper(dims[axes.s[i]]) < 1)
             return arena_format(arena, "%s: %s: the window of %lld is larger than the padded image of %s",
@@ -75,20 +72,21 @@ static const char *conv_channels(struct cx *cx, const struct op *op)
     struct axes axes = image_axes(op);
     const struct dim *channels = x->dims[axes.c];
     const struct dim *expected = dim_mul(arena, weight->dims[axes.c],
-                                         dim_const(arena, op->window.groups > 0 ? op->window.groups : 1));
-    int64_t out;
+                                         dim_const(arena, op->window.groups));
+    int64_t out = 0;
+    bool known = dim_is_const(weight->dims[0], &out);
 
+    assert(known && op->window.groups > 0);
+    (void)known;
     if (!dim_equal(channels, expected))
         return arena_format(arena, "%s: %s has %s channels, the weight %s wants %s", op->label,
                             value_shape(arena, x), dim_text(arena, channels), value_shape(arena, weight),
                             dim_text(arena, expected));
-    if (!dim_is_const(weight->dims[0], &out) || op->window.groups < 1 || out % op->window.groups != 0)
+    if (out % op->window.groups != 0)
         return arena_format(arena, "%s: %d groups do not divide %s output channels", op->label,
                             op->window.groups, dim_text(arena, weight->dims[0]));
     for (int i = 0; i < 2; i++)
-        if (!dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]))
-            return arena_format(arena, "%s: the weight %s has no kernel of %d x %d", op->label,
-                                value_shape(arena, weight), op->window.kernel[0], op->window.kernel[1]);
+        assert(dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]));
     return NULL;
 }
 
@@ -100,9 +98,7 @@ const char *conv_infer(struct cx *cx, struct op *op)
     const struct dim *dims[4];
     const char *fault;
 
-    if (x->ndim != 4 || weight->ndim != 4)
-        return arena_format(arena, "%s: %s by %s: both need 4 dimensions", op->label, value_shape(arena, x),
-                            value_shape(arena, weight));
+    assert(x->ndim == 4 && weight->ndim == 4);
     if (x->dtype != weight->dtype || !dtype_is_float(x->dtype))
         return arena_format(arena, "%s: %s by %s: both need one floating type", op->label,
                             dtype_rows[x->dtype].name, dtype_rows[weight->dtype].name);
@@ -222,14 +218,11 @@ const char *pool_infer(struct cx *cx, struct op *op)
     const struct dim *dims[4];
     const char *fault;
 
-    if (x->ndim != 4)
-        return arena_format(arena, "%s: %s: the input needs 4 dimensions", op->label, value_shape(arena, x));
+    assert(x->ndim == 4);
     if (!dtype_is_float(x->dtype) && (op->window.kind == POOL_AVG || !dtype_is_int(x->dtype)))
         return arena_format(arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
     for (int i = 0; i < 2; i++)
-        if (op->window.padding[i] > op->window.kernel[i] / 2)
-            return arena_format(arena, "%s: padding %d is more than half of kernel size %d", op->label,
-                                op->window.padding[i], op->window.kernel[i]);
+        assert(op->window.padding[i] <= op->window.kernel[i] / 2);
     fault = window_dims(cx, op, dims);
     if (fault)
         return fault;

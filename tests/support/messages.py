@@ -35,7 +35,7 @@ SAYS = {
 
 # Functions whose results others say, by file: their strings behind `return` and in calls of arena_format.
 GIVES = {
-    r"ops\.c|ops/\w+\.c": r"infer\w*|check\w*|\w+_fault|differ\w*",
+    r"ops\.c|ops/\w+\.c": r"\w+_infer|check\w*|\w+_fault|differ\w*",
     r"elementwise\.c": r"elementwise_refuses",
     r"spec_yaml\.c": r"meaning|problem_text",
     r"eval\.c": r"python_takes",

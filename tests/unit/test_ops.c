@@ -364,10 +364,6 @@ static void test_reduce_parts(void **state)
     give_tail(op, binary(PRIM_LT, DTYPE_FLOAT64), NULL);
     op->tail_first = 2;
     CHECK_NUMBERS(run(op), 0, 0);
-    op->inputs[2] = COUNTED(DTYPE_FLOAT64, 0, 0, 3);
-    assert_string_equal(infer(op), "mean: (3) does not broadcast to (2)");
-    op->inputs[2] = COUNTED(DTYPE_FLOAT64, 0, 0, 1, 2);
-    assert_string_equal(infer(op), "mean: (1, 2) does not broadcast to (2)");
 }
 
 /* ---- contract ------------------------------------------------------------------------------------------------ */
@@ -403,8 +399,6 @@ static void test_contract_shapes(void **state)
         "matmul: (3, batch) x (tokens, 2): the inner dimensions batch and tokens agree only for some sizes");
     CHECK_SHAPE(matmul_of(F32(k(3), k(5), k(4)), F32(k(2), k(4), k(2))),
                 "matmul: (3, 5, 4) x (2, 4, 2): the leading dimensions do not broadcast");
-    CHECK_SHAPE(matmul_of(F32(k(4)), TYPED(DTYPE_INT64, k(4), k(2))),
-                "matmul: float32 x int64: the operands need one type that is a number");
     CHECK_SHAPE(linear_of(F32(batch(), k(4)), F32(k(4), k(2)), F32(k(2))), "(batch, 2)");
     CHECK_SHAPE(linear_of(F32(batch(), k(4)), F32(k(4), k(2)), F32(k(3))),
                 "linear: (batch, 4) x (4, 2) + bias (3): the bias needs 2 elements of type float32");
@@ -496,8 +490,6 @@ static void test_conv_shapes(void **state)
                 "conv2d: (batch, 4, 7, 7) has 4 channels, the weight (8, 3, 3, 3) wants 3");
     CHECK_SHAPE(conv_of(F32(batch(), k(3), k(2), k(7)), F32(k(8), k(3), k(5), k(5)), 1, 1, 1),
                 "conv2d: (batch, 3, 2, 7): the window of 5 is larger than the padded image of 4");
-    CHECK_SHAPE(conv_of(F32(k(3), k(7), k(7)), F32(k(8), k(3), k(3), k(3)), 1, 0, 1),
-                "conv2d: (3, 7, 7) by (8, 3, 3, 3): both need 4 dimensions");
     op = conv_of(F32(batch(), k(6), k(7), k(7)), F32(k(8), k(3), k(3), k(3)), 1, 0, 1);
     op->window.groups = 2;
     CHECK_SHAPE(op, "(batch, 8, 5, 5)");
@@ -605,14 +597,10 @@ static void test_pool_sizes(void **state)
 
 static void test_pool_faults(void **state)
 {
-    struct op *op = window_of(GRAPH_OP_POOL, F32(k(1), k(1), k(8), k(8)), NULL, 3, 1, 2, 1);
+    struct op *op = window_of(GRAPH_OP_POOL, F32(k(1), k(1), k(1), k(8)), NULL, 3, 1, 0, 1);
 
     (void)state;
-    CHECK_SHAPE(op, "pool: padding 2 is more than half of kernel size 3");
-    op = window_of(GRAPH_OP_POOL, F32(k(1), k(1), k(1), k(8)), NULL, 3, 1, 0, 1);
     CHECK_SHAPE(op, "pool: (1, 1, 1, 8): the window of 3 is larger than the padded image of 1");
-    op = window_of(GRAPH_OP_POOL, F32(k(1), k(1), k(8), k(8)), NULL, 3, 0, 0, 1);
-    CHECK_SHAPE(op, "pool: kernel size, stride and dilation must be at least 1, padding at least 0");
     op = window_of(GRAPH_OP_POOL, TYPED(DTYPE_INT64, k(1), k(1), k(8), k(8)), NULL, 3, 1, 0, 1);
     op->window.kind = POOL_AVG;
     CHECK_SHAPE(op, "pool is not defined for int64");
@@ -681,8 +669,6 @@ static void test_norm(void **state)
     CHECK_SHAPE(op, "layer_norm: (batch, 4) does not end in the normalized shape (8)");
     op->inputs[1] = F32(k(4));
     CHECK_SHAPE(op, "(batch, 4)");
-    op->norm.axes = 3;
-    CHECK_SHAPE(op, "layer_norm: (batch, 4) has no 3 dimensions to normalize");
 }
 
 static void test_concat(void **state)
@@ -696,8 +682,6 @@ static void test_concat(void **state)
         op,
         "cat: (batch, 4) and (tokens, 4) along dimension 1: the sizes batch and tokens agree only for some "
         "sizes at dimension 0");
-    op = OP(GRAPH_OP_CONCAT, "cat", F32(k(4)), TYPED(DTYPE_INT64, k(4)));
-    CHECK_SHAPE(op, "cat: float32 and int64 are not of one type");
     op = OP(GRAPH_OP_CONCAT, "cat", F32(k(4)), F32(k(4), k(1)));
     CHECK_SHAPE(op, "cat: (4) and (4, 1) have not the same number of dimensions");
     op = OP(GRAPH_OP_CONCAT, "cat", COUNTED(DTYPE_INT64, 0, 1, 2, 1, 2), COUNTED(DTYPE_INT64, 10, 1, 2, 2, 2),
@@ -714,13 +698,6 @@ static void test_write(void **state)
     (void)state;
     op->dag = dag_identity(ARENA, DTYPE_FLOAT32);
     CHECK_SHAPE(op, "(8, 4)");
-    op->inputs[2] = F32(k(7));
-    CHECK_SHAPE(op, "write: a value of shape (7) does not broadcast to the target's (8)");
-    op->inputs[2] = F32(k(2), k(8));
-    CHECK_SHAPE(op, "write: a value of shape (2, 8) does not broadcast to the target's (8)");
-    op->inputs[1] = F32(k(1));
-    op->inputs[2] = F32(k(8));
-    CHECK_SHAPE(op, "write: a value of shape (8) does not broadcast to the target's (1)");
     assert_null(op_interpret(&cx, op));
 }
 
@@ -779,19 +756,8 @@ static void test_view_shapes(void **state)
 
     (void)state;
     CHECK_SHAPE(to_dims(view_of(VIEW_RESHAPE, F32(batch(), k(4), k(6))), F32(batch(), k(24))), "(batch, 24)");
-    CHECK_SHAPE(
-        to_dims(view_of(VIEW_RESHAPE, F32(batch(), k(4))), F32(k(8))),
-        "reshape: (batch, 4) cannot become (8): the element counts 4 * batch and 8 agree only for some sizes");
-    CHECK_SHAPE(to_dims(view_of(VIEW_RESHAPE, F32(k(3), k(4))), F32(k(8))),
-                "reshape: (3, 4) cannot become (8): the element counts 12 and 8 differ");
     CHECK_SHAPE(to_dims(view_of(VIEW_EXPAND, F32(k(1), k(4))), F32(batch(), tokens(), k(4))),
                 "(batch, tokens, 4)");
-    CHECK_SHAPE(
-        to_dims(view_of(VIEW_EXPAND, F32(k(3), k(4))), F32(k(2), k(4))),
-        "expand: (3, 4) does not expand to (2, 4): the sizes 3 and 2 differ at dimension 0, and the first is not "
-        "1");
-    CHECK_SHAPE(to_dims(view_of(VIEW_EXPAND, F32(k(3), k(4))), F32(k(4))),
-                "expand: (3, 4) has more dimensions than (4)");
     op = view_of(VIEW_SLICE, F32(batch(), k(8)));
     op->view.axis = 1;
     op->view.start = k(2);

@@ -99,8 +99,8 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
             return build_const(eval, loc, result);
     }
     if (!eval->graph) {
-        diag_error(eval->cx, loc, constant ? "this is too much to be computed while generating"
-                                           : "this must be known while generating");
+        assert(constant); /* there are no inputs yet */
+        diag_error(eval->cx, loc, "this is too much to be computed while generating");
         return NULL;
     }
     need_lengths(eval, op);

@@ -584,7 +584,7 @@ static struct ev run_class(struct eval *eval, struct module *module, const struc
 
     if (!class->forward) {
         if (!class->modules || class->modules->kind != SPEC_MODULE_LIST) {
-            diag_error(eval->cx, class->loc, "class '%s' has no forward and is not a list of modules", class->name);
+            assert(diag_errors(eval->cx) > 0); /* spec.c has looked */
             return ev_bad(call->loc);
         }
         return call_children(eval, module, call);
@@ -1013,7 +1013,7 @@ static void check_sizes(struct program *program)
             }
         }
         if (graph && !used) {
-            diag_error(program->cx, tree->spec->sizes[i].loc, "size '%s' is the dimension of no input",
+            diag_error(program->cx, tree->spec->sizes[i].loc, "no input has the size '%s' as a dimension, so it would have no value",
                        tree->spec->sizes[i].name);
             diag_hint(program->cx, "a size takes its value from an input's shape; use constants: for fixed numbers");
         }

@@ -212,7 +212,10 @@ static int compile(struct run *run)
         status = run_compilers(run, &link, 1);
         unlink(said);
     }
-    if (status == EXIT_DONE && rename(built, run->program) != 0) {
+    if (status == EXIT_DONE && access(built, F_OK) != 0) {
+        diag_error(run->cx, nowhere, "the compiler '%s' made no program", run->compiler.words[0]);
+        status = EXIT_COMPILER;
+    } else if (status == EXIT_DONE && rename(built, run->program) != 0) {
         diag_error(run->cx, nowhere, "cannot write '%s': %s", run->program, strerror(errno));
         status = EXIT_FILE;
     }

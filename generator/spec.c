@@ -714,6 +714,7 @@ static struct expr *read_shape(struct reader *r, const struct node *key, const s
 /* Returns what was meant, or "" where nothing is near. */
 static const char *unknown_key(struct reader *r, const struct node *key, const char *what, unsigned where)
 {
+    const char *name = arena_copy(&r->cx->arena, key->value, strcspn(key->value, "(")); /* of a signature */
     const char **known = NULL, *nearest;
     int count = 0;
 
@@ -721,8 +722,8 @@ static const char *unknown_key(struct reader *r, const struct node *key, const c
         if (spec_key(i)->where & where)
             ARENA_PUSH(&r->cx->arena, known, count, spec_key(i)->name);
     diag_error(r->cx, key->loc, "%s has no key '%s'", what, key->value);
-    diag_hint_nearest(r->cx, key->value, known, count);
-    nearest = diag_nearest(key->value, known, count);
+    diag_hint_nearest(r->cx, name, known, count);
+    nearest = diag_nearest(name, known, count);
     return nearest ? nearest : "";
 }
 

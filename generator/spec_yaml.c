@@ -10,6 +10,7 @@
  * cut there. Only then nodes are built. Bytes never move, so offsets in the copy are offsets in the file. */
 #include "spec_yaml.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 #include <yaml.h>
@@ -1161,11 +1162,7 @@ struct node *node_read(struct cx *cx, const struct source *source, bool *complet
                   *r = &reader;
 
     *complete = false;
-    if (source->length > SPEC_MAX_BYTES) {
-        diag_error(cx, loc_at(source, 0, 1), "the file has %zu bytes; a spec has at most 16 MiB",
-                   source->length);
-        return NULL;
-    }
+    assert(source->length <= SPEC_MAX_BYTES);
     if (source->length >= 3 && memcmp(source->text, "\xef\xbb\xbf", 3) == 0)
         r->begin = 3;
     r->yaml = arena_copy(&cx->arena, source->text, source->length);

@@ -210,6 +210,8 @@ static bool load_file(struct embedding *e, const char *path)
     modc_unmap(bytes, length);
     if (status != MODC_OK)
         say_report(e->cx, path, report);
+    if (status == MODC_FORMAT)
+        diag_hint(e->cx, "safetensors.torch.save_file(model.state_dict(), FILE) writes one in PyTorch");
     return status == MODC_OK;
 }
 

@@ -717,15 +717,6 @@ static void nesting_and_length_are_bounded(void **state)
     r = read_text(text.data);
     assert_non_null(strstr(r->cx.items[0].text, "nests more than 64 levels"));
     done(r);
-
-    text = text_new(&arena);
-    text_add(&text, HEAD TAIL "# ");
-    while (text.length <= SPEC_MAX_BYTES)
-        text_add(&text, "0123456789012345678901234567890123456789012345678901234567890123");
-    r = read_text(text.data);
-    assert_int_equal(diag_errors(&r->cx), 1);
-    assert_non_null(strstr(r->cx.items[0].text, "at most 16 MiB"));
-    done(r);
     arena_free(&arena);
 }
 

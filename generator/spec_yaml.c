@@ -416,6 +416,11 @@ static void hint_sign(struct reader *r, size_t at, size_t end)
 
     switch (text[at]) {
     case '*':
+        if (memchr(text + at, '.', end - at)) { /* "*.bias" */
+            diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
+            break;
+        }
+        /* fall through */
     case '&':
         if (text[at + 1] == '.') { /* *.bias: a pattern */
             diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));

@@ -416,24 +416,19 @@ static void hint_sign(struct reader *r, size_t at, size_t end)
 
     switch (text[at]) {
     case '*':
-        if (memchr(text + at, '.', end - at)) { /* "*.bias" */
-            diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
-            break;
-        }
-        /* fall through */
     case '&':
-        if (text[at + 1] == '.') { /* *.bias: a pattern */
+        if (text[at] == '*' && memchr(text + at, '.', end - at)) /* a pattern: *.bias */
             diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
-            break;
-        }
-        diag_hint(r->cx, "what is used twice stands under 'constants:', 'functions:' or 'classes:'");
+        else
+            diag_hint(r->cx, "what is used twice stands under 'constants:', 'functions:' or 'classes:'; a text is quoted: %s",
+                      node_quoted(r->cx, text + at, end - at));
         break;
     case '!':
-        diag_hint(r->cx, "leave it out: the key says of which kind its value is");
+        diag_hint(r->cx, "leave a tag out; a text is quoted: %s", node_quoted(r->cx, text + at, end - at));
         break;
     case '|':
     case '>':
-        diag_hint(r->cx, "block text begins in the line below; anything else is quoted: %s",
+        diag_hint(r->cx, "block text begins in the line below; any other is quoted: %s",
                   node_quoted(r->cx, text + at, end - at));
         break;
     case ']':

@@ -1,4 +1,4 @@
-/* family_deep.c - written by modc from family_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+/* family_deep.c - written by modc from family_deep.yaml; change the spec, not this file. It is yours, under any terms. */
 #include "family_deep.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* family_deep.h - written by modc from family_bare.yaml; change the spec, not this file. It is yours, under any terms.
+/* family_deep.h - written by modc from family_deep.yaml; change the spec, not this file. It is yours, under any terms.
  *
  *     struct family_deep_params params;
  *     struct family_deep net;

@@ -59,6 +59,75 @@ bool build_is_full(struct eval *eval, struct loc loc)
     return eval->full;
 }
 
+/* The shape of nested lists, all of one length at each depth, of numbers. -1: they are not. Raises `kind` to that of the
+ * numbers: bool, int, float. */
+static int nested_shape(const struct ev *data, int depth, int64_t *dims, enum ev_kind *kind)
+{
+    int ndim = depth;
+    double number;
+
+    if (data->kind != EV_TUPLE) {
+        if (!ev_get_number(data, &number))
+            return -1;
+        *kind = data->kind > *kind ? data->kind : *kind;
+        return depth;
+    }
+    if (depth == MAX_DIMS)
+        return -1;
+    dims[depth] = data->count;
+    for (int i = 0; i < data->count; i++) {
+        int64_t inner[MAX_DIMS] = {0};
+        int found = nested_shape(&data->items[i], depth + 1, inner, kind);
+
+        if (found < 0 || (i > 0 && found != ndim))
+            return -1;
+        ndim = found;
+        for (int d = depth + 1; d < ndim; d++) {
+            if (i > 0 && inner[d] != dims[d])
+                return -1;
+            dims[d] = inner[d];
+        }
+    }
+    return data->count == 0 ? depth + 1 : ndim;
+}
+
+static union scalar *fill_nested(const struct ev *data, enum dtype dtype, union scalar *out)
+{
+    int64_t integer = 0;
+    union scalar element = {.f = data->number};
+
+    if (data->kind == EV_TUPLE) {
+        for (int i = 0; i < data->count; i++)
+            out = fill_nested(&data->items[i], dtype, out);
+        return out;
+    }
+    if (data->kind == EV_FLOAT) {
+        *out = dtype_convert(DTYPE_FLOAT64, dtype, element);
+    } else {
+        ev_get_int(data, &integer);
+        element.i = integer;
+        *out = dtype_convert(DTYPE_INT64, dtype, element);
+    }
+    return out + 1;
+}
+
+struct ev build_tensor(struct eval *eval, struct loc loc, const struct ev *data, const enum dtype *dtype)
+{
+    struct tensor *tensor = ARENA_NEW(&eval->cx->arena, struct tensor);
+    enum ev_kind kind = EV_BOOL;
+
+    tensor->ndim = nested_shape(data, 0, tensor->dims, &kind);
+    if (tensor->ndim < 0)
+        return ev_none(loc);
+    tensor->dtype = dtype               ? *dtype
+                    : kind == EV_FLOAT || (data->kind == EV_TUPLE && tensor_count(tensor) == 0) ? eval->default_dtype
+                    : kind == EV_BOOL   ? DTYPE_BOOL
+                                        : DTYPE_INT64;
+    tensor->data = ARENA_ARRAY(&eval->cx->arena, tensor_count(tensor) + 1, union scalar);
+    fill_nested(data, tensor->dtype, tensor->data);
+    return ev_tensor(loc, build_const(eval, loc, tensor));
+}
+
 void build_need(struct eval *eval, const struct dim *dim)
 {
     if (eval->graph)
@@ -74,6 +143,33 @@ static void need_lengths(struct eval *eval, const struct op *op)
 
     for (int i = 0; i < out->ndim; i++)
         build_need(eval, window && i >= 2 ? dim_sub(&eval->cx->arena, out->dims[i], one) : out->dims[i]);
+}
+
+/* What an op gives that has nothing to compute: no elements, or sums and products of none. NULL: it has. */
+static struct value *nothing(struct eval *eval, struct loc loc, const struct op *op)
+{
+    const struct value *out = op->outputs[0], *in = op->input_count > 0 ? op->inputs[0] : NULL;
+    bool empty = false;
+    struct ev element = ev_int(eval, loc, 0);
+    struct value *value;
+
+    if (op->code != GRAPH_OP_MAP && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_CONTRACT &&
+        op->code != GRAPH_OP_CONCAT)
+        return NULL;
+    for (int i = 0; i < out->ndim; i++)
+        empty |= dim_equals(out->dims[i], 0);
+    if (!empty && op->code == GRAPH_OP_REDUCE) {
+        for (int i = 0; i < in->ndim; i++)
+            empty |= dim_equals(in->dims[i], 0);
+        element = ev_int(eval, loc, op->reduce.kind == REDUCE_PROD || op->reduce.kind == REDUCE_ALL);
+    }
+    if (!empty && op->code == GRAPH_OP_CONTRACT && !op->contract.bias)
+        empty = dim_equals(in->dims[in->ndim - 1], 0);
+    if (!empty)
+        return NULL;
+    value = build_scalar(eval, loc, &element);
+    value = value ? build_cast(eval, loc, value, out->dtype) : NULL;
+    return value ? build_expand(eval, loc, value, out->ndim, out->dims) : NULL;
 }
 
 /* Infers and checks an op whose output value is there; computes it where all inputs are constant, else appends it. */
@@ -104,6 +200,11 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
         return NULL;
     }
     need_lengths(eval, op);
+
+    struct value *without = nothing(eval, loc, op);
+
+    if (without)
+        return without;
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
     return op->outputs[0];
 }
@@ -201,6 +302,12 @@ struct value *build_scalar(struct eval *eval, struct loc loc, const struct ev *n
         dag->result = dag_add(arena, dag, node);
         return build_map(eval, loc, "size", dag, NULL, 0);
     }
+    if (number->kind == EV_FLOAT && number->dag) {
+        struct dag *dag = dag_new(arena, 0);
+
+        dag->result = dag_cast(arena, dag, dag_inline(arena, dag, number->dag, NULL), eval->default_dtype);
+        return build_map(eval, loc, "size", dag, NULL, 0);
+    }
     tensor = ARENA_NEW(arena, struct tensor);
     tensor->data = ARENA_NEW(arena, union scalar);
     if (number->kind == EV_FLOAT) {
@@ -213,8 +320,7 @@ struct value *build_scalar(struct eval *eval, struct loc loc, const struct ev *n
     return build_const(eval, loc, tensor);
 }
 
-/* The dtype in which operands meet: PyTorch's rule of categories (dtype.h). */
-static enum dtype result_dtype(struct eval *eval, const struct ev *const *operands, int count)
+enum dtype build_dtype(struct eval *eval, const struct ev *const *operands, int count)
 {
     int best[3] = {-1, -1, -1}; /* tensors with dimensions, 0-dim tensors, numbers */
 
@@ -278,6 +384,8 @@ static int operand_node(struct eval *eval, struct dag *dag, const struct ev *x, 
         node.dim = x->dim;
         return dag_cast(arena, dag, dag_add(arena, dag, node), dtype);
     }
+    if (x->kind == EV_FLOAT && x->dag)
+        return dag_cast(arena, dag, dag_inline(arena, dag, x->dag, NULL), dtype);
     node.prim = PRIM_CONST;
     node.dtype = dtype;
     if (x->kind != EV_FLOAT)
@@ -320,12 +428,17 @@ static bool holds_zero(const struct value *value)
     return false;
 }
 
+static bool is_bool(const struct ev *x)
+{
+    return x->kind == EV_BOOL || (x->kind == EV_TENSOR && x->tensor->dtype == DTYPE_BOOL);
+}
+
 struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label, const struct ev *a,
                        const struct ev *b)
 {
     struct arena *arena = &eval->cx->arena;
     const struct ev *operands[2] = {a, b};
-    enum dtype dtype = result_dtype(eval, operands, 2);
+    enum dtype dtype = build_dtype(eval, operands, 2);
     struct dag *dag = dag_new(arena, 0);
     struct value *tensors[2];
     bool compare = prim >= PRIM_EQ && prim <= PRIM_GE, logic = prim >= PRIM_AND && prim <= PRIM_XOR;
@@ -337,15 +450,19 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
                    prim == PRIM_AND ? "&" : prim == PRIM_OR ? "|" : "^", dtype_rows[dtype].name);
         return ev_bad(loc);
     }
-    if (dtype == DTYPE_BOOL && prim == PRIM_SUB) {
-        diag_error(eval->cx, loc, "'-' does not take two bool tensors");
-        diag_hint(eval->cx, "use '^'");
+    if (prim == PRIM_SUB && (is_bool(a) || is_bool(b))) {
+        diag_error(eval->cx, loc, "'-' does not take a bool tensor%s", a->kind == EV_BOOL || b->kind == EV_BOOL ? " or a bool" : "");
+        diag_hint(eval->cx, "use '^' for two of them, '~' to turn one, or convert it with .long() or .float() first");
         return ev_bad(loc);
     }
     if (prim == PRIM_DIV && !dtype_is_float(dtype))
         dtype = eval->default_dtype;
-    if (dtype == DTYPE_BOOL && (prim == PRIM_FLOORDIV || prim == PRIM_MOD || prim == PRIM_POW))
-        dtype = DTYPE_INT64;
+    if (dtype == DTYPE_BOOL && (prim == PRIM_FLOORDIV || prim == PRIM_MOD || prim == PRIM_POW)) {
+        diag_error(eval->cx, loc, "'%s' is not defined for bool",
+                   prim == PRIM_FLOORDIV ? "//" : prim == PRIM_MOD ? "%" : "**");
+        diag_hint(eval->cx, "convert with .long() first");
+        return ev_bad(loc);
+    }
     if ((prim == PRIM_FLOORDIV || prim == PRIM_MOD) && !dtype_is_float(dtype)) {
         int64_t integer;
 
@@ -362,15 +479,15 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
     if (!number_fits(eval, a, dtype) || !number_fits(eval, b, dtype))
         return ev_bad(loc);
     x = operand_node(eval, dag, a, dtype, tensors, &count);
-    if (prim == PRIM_POW && b->kind != EV_TENSOR && ev_get_number(b, &exponent))
-        result = power_node(eval, dag, x, dtype, exponent);
-    if (result < 0) {
-        if (prim == PRIM_POW && !dtype_is_float(dtype)) {
-            diag_error(eval->cx, loc,
-                       "integer powers other than 1, 2 and 3 are not supported yet by this version of modc");
+    if (prim == PRIM_POW && b->kind != EV_TENSOR && ev_get_number(b, &exponent)) {
+        if (!dtype_is_float(dtype) && exponent < 0) {
+            diag_error(eval->cx, b->loc, "integers to negative integer powers are not allowed");
             diag_hint(eval->cx, "convert with .float() first");
             return ev_bad(loc);
         }
+        result = power_node(eval, dag, x, dtype, exponent);
+    }
+    if (result < 0) {
         y = operand_node(eval, dag, b, dtype, tensors, &count);
         if (dtype == DTYPE_BOOL && (prim == PRIM_ADD || prim == PRIM_MUL)) /* or, and */
             prim = prim == PRIM_ADD ? PRIM_OR : PRIM_AND;
@@ -378,6 +495,40 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
     }
     dag->result = result;
     return ev_tensor(loc, build_map(eval, loc, label, dag, tensors, count));
+}
+
+struct ev build_where(struct eval *eval, struct loc loc, struct value *condition, const struct ev *a, const struct ev *b)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct dag *dag = dag_new(arena, 1);
+    struct value *tensors[3] = {condition};
+    enum dtype dtype = build_dtype(eval, (const struct ev *const[]){a, b}, 2);
+    int count = 1, x, y;
+
+    x = operand_node(eval, dag, a, dtype, tensors, &count);
+    y = operand_node(eval, dag, b, dtype, tensors, &count);
+    dag->result = dag_prim(arena, dag, PRIM_SELECT, dtype, dag_load(arena, dag, 0, DTYPE_BOOL), x, y);
+    return ev_tensor(loc, build_map(eval, loc, "where", dag, tensors, count));
+}
+
+struct dag *build_number(struct eval *eval, const struct elementwise_row *row, const struct ev *x)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct dag *dag = dag_new(arena, 0);
+    int node = operand_node(eval, dag, x, DTYPE_FLOAT64, NULL, NULL);
+
+    dag->result = dag_inline(arena, dag, elementwise_dag(eval->cx, row, DTYPE_FLOAT64, NULL), &node);
+    return dag;
+}
+
+struct dag *build_number_binary(struct eval *eval, enum prim prim, const struct ev *a, const struct ev *b)
+{
+    struct dag *dag = dag_new(&eval->cx->arena, 0);
+    int x = operand_node(eval, dag, a, DTYPE_FLOAT64, NULL, NULL);
+    int y = operand_node(eval, dag, b, DTYPE_FLOAT64, NULL, NULL);
+
+    dag->result = dag_prim(&eval->cx->arena, dag, prim, DTYPE_FLOAT64, x, y, -1);
+    return dag;
 }
 
 struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
@@ -407,7 +558,7 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
             return ev_bad(loc);
         }
     }
-    dtype = result_dtype(eval, operands, row->tensors);
+    dtype = build_dtype(eval, operands, row->tensors);
     refused = elementwise_refuses(eval->cx, row, dtype);
     if (refused) {
         diag_error(eval->cx, loc, "%s", refused);

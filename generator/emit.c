@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -413,10 +414,15 @@ static void print_header(struct emit *e, struct text *out)
 
 /* ---- constants, packed structs ---------------------------------------------------------------------------- */
 
+/* An initializer: what is not finite by the names of math.h, which are constants. */
 static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
 {
     extern const char *expr_number(struct cx *, enum dtype, double, int64_t);
 
+    if (dtype_is_float(dtype) && !isfinite(value.f)) {
+        text_add(out, isnan(value.f) ? "NAN" : value.f > 0 ? "INFINITY" : "-INFINITY");
+        return;
+    }
     text_add(out, expr_number(e->cx, dtype, dtype_is_float(dtype) ? value.f : 0, dtype_is_float(dtype) ? 0 : value.i));
 }
 
@@ -425,8 +431,8 @@ static void print_array(struct emit *e, struct text *out, const char *name, cons
     int64_t count = tensor_count(tensor);
     size_t start;
 
-    text_printf(out, "static const %s %s[%lld] MODC_ALIGNED = {\n   ", dtype_rows[tensor->dtype].c, name,
-                (long long)(count > 0 ? count : 1));
+    text_printf(out, "static const %s %s[%lld] MODC_ALIGNED = {\n   %s", dtype_rows[tensor->dtype].c, name,
+                (long long)(count > 0 ? count : 1), count > 0 ? "" : " 0");
     start = out->length - 3;
     for (int64_t i = 0; i < count; i++) {
         if (out->length - start > 96) {
@@ -438,6 +444,15 @@ static void print_array(struct emit *e, struct text *out, const char *name, cons
         text_add(out, i + 1 < count ? "," : "");
     }
     text_add(out, "\n};\n\n");
+}
+
+/* A number of a table, as the spec has it. */
+static void print_double(struct emit *e, struct text *out, double number)
+{
+    if (isfinite(number))
+        text_double(out, number);
+    else
+        print_number(e, out, DTYPE_FLOAT64, (union scalar){.f = number});
 }
 
 /* Elements of an array that fills whole lines of plan->align bytes, so that a struct has one layout whatever MODC_ALIGN
@@ -1088,8 +1103,8 @@ static void print_key(struct emit *e, struct text *out, struct module_tensor *te
         text_printf(&flags, "%sMODC_KEY_OPTIONAL", flags.length ? " | " : "");
     if (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad)
         text_printf(&flags, "%sMODC_KEY_FROZEN", flags.length ? " | " : "");
-    text_double(&a, origin->a);
-    text_double(&b, origin->b);
+    print_double(e, &a, origin->a);
+    print_double(e, &b, origin->b);
     text_add(out, "    {");
     print_c_string(e, out, tensor->path);
     text_printf(out, ", %s, %d, {", dtype_rows[tensor->dtype].modc, tensor->ndim);
@@ -1219,8 +1234,8 @@ static void print_tables(struct emit *e, struct text *out)
 
         if (tensor->init != INIT_UNIFORM && tensor->init != INIT_NORMAL)
             continue;
-        text_double(&a, tensor->a);
-        text_double(&b, tensor->b);
+        print_double(e, &a, tensor->a);
+        print_double(e, &b, tensor->b);
         if (draw_count++ == 0)
             text_add(out, "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
         text_printf(out, "    {%d, %s, %s, %s}, /* %s%s */\n", tensor->source ? -1 - tensor->key : tensor->key,

@@ -47,6 +47,11 @@ struct ev ev_float(struct loc loc, double value)
     return (struct ev){.kind = EV_FLOAT, .loc = loc, .number = value};
 }
 
+struct ev ev_float_dag(struct loc loc, const struct dag *dag, const char *text)
+{
+    return (struct ev){.kind = EV_FLOAT, .loc = loc, .dag = dag, .text = text};
+}
+
 struct ev ev_string(struct loc loc, const char *text)
 {
     return (struct ev){.kind = EV_STRING, .loc = loc, .text = text};
@@ -91,6 +96,11 @@ struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, in
     return tuple;
 }
 
+bool ev_is_number(const struct ev *value)
+{
+    return value->kind == EV_BOOL || value->kind == EV_INT || value->kind == EV_FLOAT;
+}
+
 const char *ev_kind_text(const struct ev *value)
 {
     static const char *const names[] = {
@@ -116,7 +126,10 @@ static void ev_print(struct eval *eval, struct text *text, const struct ev *valu
         dim_print(text, value->dim);
         break;
     case EV_FLOAT:
-        text_double(text, value->number);
+        if (value->dag)
+            text_add(text, value->text);
+        else
+            text_double(text, value->number);
         break;
     case EV_STRING:
         text_printf(text, "'%s'", value->text);
@@ -167,7 +180,7 @@ bool ev_get_number(const struct ev *value, double *out)
 
     if (value->kind == EV_FLOAT) {
         *out = value->number;
-        return true;
+        return !value->dag;
     }
     if (!ev_get_int(value, &integer))
         return false;
@@ -191,7 +204,7 @@ bool ev_get_bool(const struct ev *value, bool *out)
         return true;
     case EV_FLOAT:
         *out = value->number != 0;
-        return true;
+        return !value->dag;
     case EV_DTYPE:
     case EV_MODULE:
     case EV_FUNCTION:
@@ -319,30 +332,37 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         diag_hint_nearest(eval->cx, expr->text, known, known_count);
 }
 
+/* A name in the scopes of the spec. */
+static bool find_in_scopes(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out)
+{
+    for (struct scope *s = scope; s; s = s->outer) {
+        for (int i = 0; i < s->count; i++) {
+            if (strcmp(s->items[i].name, expr->text) == 0) {
+                *out = s->items[i].value;
+                out->loc = expr->loc;
+                if (out->kind == EV_TENSOR && eval->refresh)
+                    out->tensor = eval->refresh(eval, out->tensor);
+                return true;
+            }
+        }
+        if (strcmp(expr->text, "self") == 0 && s->self) {
+            *out = (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};
+            return true;
+        }
+        if (s->find && s->find(eval, s, expr->text, expr->loc, out))
+            return true;
+    }
+    return false;
+}
+
 static struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev out;
 
-    for (struct scope *s = scope; s; s = s->outer) {
-        for (int i = 0; i < s->count; i++) {
-            if (strcmp(s->items[i].name, expr->text) == 0) {
-                out = s->items[i].value;
-                out.loc = expr->loc;
-                if (out.kind == EV_TENSOR && eval->refresh)
-                    out.tensor = eval->refresh(eval, out.tensor);
-                return out;
-            }
-        }
-        if (strcmp(expr->text, "self") == 0 && s->self)
-            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};
-        if (s->find && s->find(eval, s, expr->text, expr->loc, &out))
-            return out;
-    }
-    if (!find_global(expr->text, expr->loc, &out)) {
-        unknown_name(eval, scope, expr);
-        return ev_bad(expr->loc);
-    }
-    return out;
+    if (find_in_scopes(eval, scope, expr, &out) || find_global(expr->text, expr->loc, &out))
+        return out;
+    unknown_name(eval, scope, expr);
+    return ev_bad(expr->loc);
 }
 
 /* ---- operators -------------------------------------------------------------------------------------------- */
@@ -383,16 +403,17 @@ static bool ev_equal(const struct ev *a, const struct ev *b)
         return true;
     case EV_MODULE:
         return a->module == b->module;
+    case EV_FUNCTION:
+        return a->function == b->function && a->elementwise == b->elementwise && a->spec_function == b->spec_function;
     default:
         return a->kind == EV_NONE;
     }
 }
 
-/* A size where a truth value must be known. */
+/* A number of the sizes where one must be known. */
 static struct ev depends_on_sizes(struct eval *eval, struct loc loc, const struct ev *value)
 {
-    diag_error(eval->cx, loc, "'%s' depends on sizes that are only known at run time",
-               dim_text(&eval->cx->arena, value->dim));
+    diag_error(eval->cx, loc, "'%s' depends on sizes that are only known at run time", ev_text(eval, value));
     diag_hint(eval->cx, "conditions must be known while generating; make the size a constant");
     return ev_bad(loc);
 }
@@ -400,9 +421,11 @@ static struct ev depends_on_sizes(struct eval *eval, struct loc loc, const struc
 static struct ev operand_fault(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
                                const struct ev *b)
 {
-    if ((op == OP_AND || op == OP_OR) && a->kind == EV_INT)
+    if ((op == OP_AND || op == OP_OR) && ev_is_number(a))
         return depends_on_sizes(eval, loc, a);
     diag_error(eval->cx, loc, "'%s' does not take %s and %s", expr_op_text(op), ev_kind_text(a), ev_kind_text(b));
+    if (op == OP_IS || op == OP_IS_NOT)
+        diag_hint(eval->cx, "compare with %s", op == OP_IS ? "==" : "!=");
     if ((op == OP_AND || op == OP_OR) && (a->kind == EV_TENSOR || b->kind == EV_TENSOR))
         diag_hint(eval->cx, "'%s' takes what is known while generating; for tensors write '%s'", expr_op_text(op),
                   op == OP_AND ? "&" : "|");
@@ -416,6 +439,21 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
 
     return (op == OP_ADD && __builtin_add_overflow(a, b, &out)) || (op == OP_SUB && __builtin_sub_overflow(a, b, &out)) ||
            (op == OP_MUL && __builtin_mul_overflow(a, b, &out)) || (op == OP_FLOORDIV && a == INT64_MIN && b == -1);
+}
+
+static const char *operand_text(struct eval *eval, const struct ev *value)
+{
+    const char *text = ev_text(eval, value);
+
+    return strchr(text, ' ') ? arena_format(&eval->cx->arena, "(%s)", text) : text;
+}
+
+/* Of two numbers of which sizes decide one, or both. */
+static struct ev sized_number(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a, const struct ev *b)
+{
+    return ev_float_dag(loc, build_number_binary(eval, op_prims[op].prim, a, b),
+                        arena_format(&eval->cx->arena, "%s %s %s", operand_text(eval, a), expr_op_text(op),
+                                     operand_text(eval, b)));
 }
 
 static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
@@ -517,7 +555,7 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
     case OP_DIV:
         if (known)
             return ev_float(loc, (double)i / (double)j);
-        return build_binary(eval, loc, PRIM_DIV, "div", a, b); /* a run-time number */
+        return sized_number(eval, loc, op, a, b);
     default:
         break;
     }
@@ -529,9 +567,19 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
     return ev_bad(loc);
 }
 
+/* Python's x % y of floats. */
+static double float_rest(double x, double y)
+{
+    double rest = fmod(x, y);
+
+    return rest == 0 ? copysign(0, y) : (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
 /* Of two numbers, of which one is a float. `b` is the right one. */
 static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op op, double x, double y, const struct ev *b)
 {
+    double power;
+
     switch (op) {
     case OP_ADD:
         return ev_float(loc, x + y);
@@ -546,18 +594,23 @@ static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op o
             diag_error(eval->cx, b->loc, "division by zero");
             return ev_bad(loc);
         }
-        if (op == OP_MOD) {
-            double rest = fmod(x, y);
-
-            return ev_float(loc, rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
-        }
-        return ev_float(loc, op == OP_DIV ? x / y : floor(x / y));
+        if (op == OP_MOD)
+            return ev_float(loc, float_rest(x, y));
+        if (op == OP_FLOORDIV)
+            return ev_float(loc, prim_eval(PRIM_FLOORDIV, DTYPE_FLOAT64, DTYPE_FLOAT64,
+                                           (union scalar[2]){{.f = x}, {.f = y}}).f);
+        return ev_float(loc, x / y);
     case OP_POW:
-        if (x == 0 && y < 0) {
+        power = pow(x, y);
+        if (x == 0 && y < 0)
             diag_error(eval->cx, loc, "division by zero: 0 to a negative power");
-            return ev_bad(loc);
-        }
-        return ev_float(loc, pow(x, y));
+        else if (isnan(power) && !isnan(x) && !isnan(y))
+            diag_error(eval->cx, loc, "(%g) ** %g is a complex number", x, y);
+        else if (isinf(power) && isfinite(x) && isfinite(y))
+            diag_error(eval->cx, loc, "%g ** %g is too large", x, y);
+        else
+            return ev_float(loc, power);
+        return ev_bad(loc);
     case OP_EQ:
         return ev_bool(loc, x == y);
     case OP_NE:
@@ -575,73 +628,137 @@ static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op o
     }
 }
 
-static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
-                                    const struct ev *b)
+/* Of two numbers that are both known or integers, or of which sizes decide one. */
+static struct ev number_binary_values(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                                      const struct ev *b)
 {
-    bool a_int = a->kind == EV_INT || a->kind == EV_BOOL, b_int = b->kind == EV_INT || b->kind == EV_BOOL;
-    bool a_number = a_int || a->kind == EV_FLOAT, b_number = b_int || b->kind == EV_FLOAT;
     double x, y;
-    bool truth;
 
-    if (a->kind == EV_BAD || b->kind == EV_BAD)
-        return ev_bad(loc);
-    if (op == OP_AND || op == OP_OR) {
-        if (!ev_get_bool(a, &truth))
-            return operand_fault(eval, loc, op, a, b);
-        return truth == (op == OP_OR) ? *a : *b;
-    }
-    if (a->kind == EV_TENSOR || b->kind == EV_TENSOR) {
-        if ((a->kind != EV_TENSOR && !a_number) || (b->kind != EV_TENSOR && !b_number)) {
-            if (op == OP_EQ || op == OP_NE)
-                return ev_bool(loc, op == OP_NE);
-            return operand_fault(eval, loc, op, a, b);
-        }
-        if (op == OP_MATMUL) {
-            if (a->kind != EV_TENSOR || b->kind != EV_TENSOR)
-                return operand_fault(eval, loc, op, a, b);
-            return ev_tensor(loc, build_matmul(eval, loc, a->tensor, b->tensor, NULL));
-        }
-        return build_binary(eval, loc, op_prims[op].prim, op_prims[op].label, a, b);
-    }
-    if (a_int && b_int)
+    if (a->kind != EV_FLOAT && b->kind != EV_FLOAT && op != OP_MATMUL)
         return dim_binary(eval, loc, op, a, b);
-    if (a_number && b_number && (op == OP_MATMUL || op >= OP_BITAND))
+    if (op == OP_MATMUL || op >= OP_BITAND)
         return operand_fault(eval, loc, op, a, b);
     if (ev_get_number(a, &x) && ev_get_number(b, &y))
         return number_binary(eval, loc, op, x, y, b);
-    if (a_number && b_number)
-        return build_binary(eval, loc, op_prims[op].prim, op_prims[op].label, a, b); /* a size with a float */
+    if (op >= OP_EQ && op <= OP_GE)
+        return depends_on_sizes(eval, loc, ev_get_number(a, &x) ? b : a);
+    return sized_number(eval, loc, op, a, b);
+}
+
+/* a + b of tuples, lists and strings, a * n and n * a; EV_NONE: not one of these. */
+static struct ev sequence_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                                 const struct ev *b)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct ev *many = a->kind == EV_TUPLE ? a : b, *times = a->kind == EV_TUPLE ? b : a;
+    struct ev *items, out;
+    int64_t number, count;
+
+    if (op == OP_ADD && a->kind == EV_STRING && b->kind == EV_STRING)
+        return ev_string(loc, arena_format(arena, "%s%s", a->text, b->text));
+    if (op == OP_ADD && a->kind == EV_TUPLE && b->kind == EV_TUPLE && a->list == b->list)
+        count = (int64_t)a->count + b->count;
+    else if (op == OP_MUL && many->kind == EV_TUPLE && ev_get_int(times, &number))
+        count = number <= 0 || many->count == 0 ? 0 : number > EVAL_MAX_ITEMS ? number : number * many->count;
+    else
+        return ev_none(loc);
+    if (!fits_items(eval, loc, count))
+        return ev_bad(loc);
+    items = ARENA_ARRAY(arena, count + 1, struct ev);
+    for (int i = 0; i < count; i++)
+        items[i] = op == OP_MUL    ? many->items[i % many->count]
+                   : i < a->count ? a->items[i]
+                                  : b->items[i - a->count];
+    out = ev_tuple(eval, loc, items, (int)count);
+    out.list = many->list;
+    return out;
+}
+
+/* `is`: of what there is one of. */
+static struct ev eval_is(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a, const struct ev *b)
+{
+    static const bool single[] = {[EV_NONE] = true, [EV_BOOL] = true, [EV_DTYPE] = true, [EV_MODULE] = true,
+                                  [EV_SPACE] = false};
+
+    if (!single[a->kind] && !single[b->kind])
+        return operand_fault(eval, loc, op, a, b);
+    return ev_bool(loc, (a->kind == b->kind && ev_equal(a, b)) == (op == OP_IS));
+}
+
+static struct ev eval_in(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a, const struct ev *b)
+{
+    bool found = false;
+
+    if (b->kind == EV_STRING && a->kind == EV_STRING) {
+        found = strstr(b->text, a->text) != NULL;
+    } else if (b->kind == EV_TUPLE && a->kind != EV_TENSOR) {
+        for (int i = 0; i < b->count; i++)
+            found |= ev_equal(a, &b->items[i]);
+    } else if (b->kind == EV_MODULE && a->kind == EV_STRING) {
+        found = module_child(b->module, a->text) != NULL;
+    } else {
+        return operand_fault(eval, loc, op, a, b);
+    }
+    return ev_bool(loc, found == (op == OP_IN));
+}
+
+static struct ev eval_binary_values(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                                    const struct ev *b)
+{
+    bool a_tensor = a->kind == EV_TENSOR, b_tensor = b->kind == EV_TENSOR, truth;
+    struct ev out;
+
+    if (a->kind == EV_BAD || b->kind == EV_BAD)
+        return ev_bad(loc);
+    switch (op) {
+    case OP_AND:
+    case OP_OR:
+        if (!ev_get_bool(a, &truth))
+            return operand_fault(eval, loc, op, a, b);
+        return truth == (op == OP_OR) ? *a : *b;
+    case OP_IS:
+    case OP_IS_NOT:
+        return eval_is(eval, loc, op, a, b);
+    case OP_IN:
+    case OP_NOT_IN:
+        return eval_in(eval, loc, op, a, b);
+    case OP_MATMUL:
+        if (a_tensor && b_tensor)
+            return ev_tensor(loc, build_matmul(eval, loc, a->tensor, b->tensor, NULL));
+        return operand_fault(eval, loc, op, a, b);
+    default:
+        break;
+    }
+    if (ev_is_number(a) && ev_is_number(b))
+        return number_binary_values(eval, loc, op, a, b);
+    if ((a_tensor || b_tensor) && (a_tensor || ev_is_number(a)) && (b_tensor || ev_is_number(b)))
+        return build_binary(eval, loc, op_prims[op].prim, op_prims[op].label, a, b);
     if (op == OP_EQ || op == OP_NE)
         return ev_bool(loc, ev_equal(a, b) == (op == OP_EQ));
-    if (op == OP_ADD && a->kind == EV_TUPLE && b->kind == EV_TUPLE) {
-        if (!fits_items(eval, loc, (int64_t)a->count + b->count))
-            return ev_bad(loc);
+    out = sequence_binary(eval, loc, op, a, b);
+    return out.kind == EV_NONE ? operand_fault(eval, loc, op, a, b) : out;
+}
 
-        struct ev *items = ARENA_ARRAY(&eval->cx->arena, a->count + b->count + 1, struct ev);
+/* a < b < c: (a < b) and (b < c), with b evaluated once. */
+static struct ev eval_chain(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev left = eval_expr(eval, scope, expr->items[0]), right, out = left;
+    bool truth = true;
 
-        memcpy(items, a->items, (size_t)a->count * sizeof *items);
-        memcpy(items + a->count, b->items, (size_t)b->count * sizeof *items);
-        return ev_tuple(eval, loc, items, a->count + b->count);
-    }
-    if (op == OP_MUL && a->kind == EV_TUPLE && b_int) {
-        int64_t times;
-
-        if (ev_get_int(b, &times)) {
-            if (a->count > 0 && !fits_items(eval, loc, times > EVAL_MAX_ITEMS ? times : times * a->count))
-                return ev_bad(loc);
-
-            int count = times < 0 || a->count == 0 ? 0 : (int)times * a->count;
-            struct ev *items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
-
-            for (int i = 0; i < count; i++)
-                items[i] = a->items[i % a->count];
-            return ev_tuple(eval, loc, items, count);
+    for (int i = 1; i < expr->count && truth; i++) {
+        right = eval_expr(eval, scope, expr->items[i]);
+        out = eval_binary_values(eval, expr->loc, expr->chain[i - 1], &left, &right);
+        if (out.kind == EV_BAD)
+            return out;
+        if (out.kind == EV_TENSOR) {
+            diag_error(eval->cx, expr->loc, "comparisons of tensors are not chained");
+            diag_hint(eval->cx, "write (a < b) & (b < c)");
+            return ev_bad(expr->loc);
         }
+        ev_get_bool(&out, &truth);
+        left = right;
     }
-    if (op == OP_ADD && a->kind == EV_STRING && b->kind == EV_STRING &&
-        strlen(a->text) + strlen(b->text) <= EVAL_MAX_ITEMS)
-        return ev_string(loc, arena_format(&eval->cx->arena, "%s%s", a->text, b->text));
-    return operand_fault(eval, loc, op, a, b);
+    return out;
 }
 
 static struct ev eval_unary(struct eval *eval, struct scope *scope, const struct expr *expr)
@@ -654,7 +771,7 @@ static struct ev eval_unary(struct eval *eval, struct scope *scope, const struct
     if (expr->op == OP_NOT) {
         if (ev_get_bool(&a, &truth))
             return ev_bool(expr->loc, !truth);
-        if (a.kind == EV_INT)
+        if (ev_is_number(&a))
             return depends_on_sizes(eval, expr->loc, &a);
     } else if (a.kind == EV_TENSOR) {
         struct value *x = a.tensor;
@@ -676,7 +793,9 @@ static struct ev eval_unary(struct eval *eval, struct scope *scope, const struct
         return ev_tensor(expr->loc,
                          build_map(eval, expr->loc, expr->op == OP_NEG ? "neg" : "not", dag, &a.tensor, 1));
     } else if (a.kind == EV_FLOAT && expr->op != OP_INVERT) {
-        return ev_float(expr->loc, expr->op == OP_NEG ? -a.number : a.number);
+        struct ev minus = ev_int(eval, expr->loc, -1);
+
+        return expr->op == OP_POS ? a : eval_binary_values(eval, expr->loc, OP_MUL, &minus, &a);
     } else if (a.kind == EV_INT || a.kind == EV_BOOL) {
         struct ev zero = ev_int(eval, expr->loc, expr->op == OP_INVERT ? -1 : 0);
 
@@ -879,7 +998,8 @@ static struct ev eval_attribute(struct eval *eval, struct scope *scope, const st
     return ev_bad(expr->loc);
 }
 
-/* A bound of a slice, clamped into 0 .. extent as Python does. */
+/* A bound of a slice, clamped into 0 .. extent as Python does. Where sizes decide its sign it counts from the front, and
+ * a call in which it is negative is refused. */
 static const struct dim *slice_bound(struct eval *eval, const struct ev *bound, const struct dim *extent,
                                      const struct dim *absent)
 {
@@ -890,11 +1010,8 @@ static const struct dim *slice_bound(struct eval *eval, const struct ev *bound, 
         return absent;
     if (dim_upper(value) < 0)
         value = dim_add(arena, value, extent);
-    else if (dim_lower(value) < 0) {
-        diag_error(eval->cx, bound->loc, "the bound %s may be negative or not, depending on sizes",
-                   dim_text(arena, value));
-        return NULL;
-    }
+    else
+        build_need(eval, value);
     return dim_min(arena, dim_max(arena, value, zero), extent);
 }
 
@@ -905,6 +1022,8 @@ static struct value *index_slice(struct eval *eval, struct value *value, int axi
     int64_t step = 1;
 
     for (int i = 0; i < 3; i++) {
+        if (slice->items[i].kind == EV_BOOL)
+            slice->items[i] = ev_int(eval, slice->items[i].loc, slice->items[i].integer);
         if (slice->items[i].kind != EV_NONE && slice->items[i].kind != EV_INT) {
             diag_error(eval->cx, slice->items[i].loc, "a slice takes integers, not %s", ev_kind_text(&slice->items[i]));
             return NULL;
@@ -927,8 +1046,6 @@ static struct value *index_slice(struct eval *eval, struct value *value, int axi
     const struct dim *start = slice_bound(eval, &slice->items[0], extent, zero);
     const struct dim *stop = slice_bound(eval, &slice->items[1], extent, extent);
 
-    if (!start || !stop)
-        return NULL;
     length = dim_max(arena, dim_sub(arena, stop, start), zero);
     if (step > 1)
         length = dim_floordiv(arena, dim_add(arena, length, dim_const(arena, step - 1)), dim_const(arena, step));
@@ -1091,6 +1208,8 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
         items[i] = eval_expr(eval, scope, expr->items[i]);
     if (base.kind == EV_BAD)
         return base;
+    if (base.kind == EV_SPACE && base.module) /* self[0] */
+        base = ev_module(base.loc, base.module);
     if (base.kind == EV_TENSOR)
         return index_tensor(eval, expr->loc, base.tensor, items, expr->count);
     for (int i = 0; i < expr->count; i++)
@@ -1194,6 +1313,7 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
                int gather, const struct call *call)
 {
     bool *given = ARENA_ARRAY(&eval->cx->arena, count + 1, bool);
+    struct scope nothing = {0}, *outside = scope->outer ? scope->outer : &nothing;
     bool fine = true;
     int position = 0;
 
@@ -1259,7 +1379,7 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
             fine = false;
             continue;
         }
-        struct ev value = eval_expr(eval, scope, args[j].value);
+        struct ev value = eval_expr(eval, outside, args[j].value);
 
         fine &= value.kind != EV_BAD;
         scope_bind(eval, scope, args[j].name, value);
@@ -1350,6 +1470,14 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope, cons
     return out;
 }
 
+/* A number of the sizes that is no integer where an integer is made of it. */
+static struct ev fraction(struct eval *eval, struct loc loc, const struct ev *value)
+{
+    diag_error(eval->cx, loc, "'%s' depends on sizes that are only known at run time", ev_text(eval, value));
+    diag_hint(eval->cx, "what sizes decide is an integer where it is written with + - * // %%");
+    return ev_bad(loc);
+}
+
 /* float(x), int(x), bool(x) of numbers that are known while generating. */
 static struct ev call_dtype(struct eval *eval, const struct ev *callee, const struct call *call)
 {
@@ -1361,6 +1489,11 @@ static struct ev call_dtype(struct eval *eval, const struct ev *callee, const st
         goto fault;
     if (x->kind == EV_BAD)
         return *x;
+    if (strcmp(callee->text, "float") == 0 && ev_is_number(x) && !ev_get_number(x, &number)) {
+        const struct ev one = ev_float(call->loc, 1);
+
+        return eval_binary_values(eval, call->loc, OP_MUL, x, &one);
+    }
     if (strcmp(callee->text, "float") == 0) {
         if (x->kind == EV_STRING) {
             const char *s = x->text[0] == '-' ? x->text + 1 : x->text;
@@ -1386,6 +1519,8 @@ static struct ev call_dtype(struct eval *eval, const struct ev *callee, const st
             return ev_bool(call->loc, truth);
     }
 fault:
+    if (call->count == 1 && ev_is_number(x) && !ev_get_number(x, &number))
+        return fraction(eval, call->loc, x);
     diag_error(eval->cx, call->loc, "%s() takes one number that is known while generating, found %s", callee->text,
                call->count == 1 ? ev_text(eval, x) : arena_format(&eval->cx->arena, "%d values", call->count));
     if (call->count == 1 && x->kind == EV_TENSOR)
@@ -1394,91 +1529,294 @@ fault:
     return ev_bad(call->loc);
 }
 
-/* min, max, len, sum, range, enumerate of known values: Python's own. NULL-kind result: not one of them. */
-static bool call_python(struct eval *eval, const char *name, const struct call *call, struct ev *out)
+/* ---- Python's functions ----------------------------------------------------------------------------------- */
+
+/* What is known while generating, and sizes, have Python's functions; tensors have PyTorch's of the same name. Each gives
+ * EV_NONE where its arguments are not what it takes. */
+
+static struct ev python_len(struct eval *eval, const struct call *call)
 {
-    const struct ev *first = call->count > 0 ? &call->args[0] : NULL;
-    bool all_int = call->count > 0;
+    const struct ev *of = call->args;
 
+    if (call->count != 1)
+        return ev_none(call->loc);
+    if (of->kind == EV_TUPLE)
+        return ev_int(eval, call->loc, of->count);
+    if (of->kind == EV_MODULE)
+        return ev_int(eval, call->loc, of->module->child_count);
+    if (of->kind == EV_STRING)
+        return ev_int(eval, call->loc, (int64_t)strlen(of->text));
+    if (of->kind == EV_TENSOR && of->tensor->ndim > 0)
+        return ev_dim(call->loc, of->tensor->dims[0]);
+    return ev_none(call->loc);
+}
+
+static struct ev python_range(struct eval *eval, const struct call *call)
+{
+    int64_t bound[3] = {0, 0, 1};
+    struct ev *items = NULL;
+    int n = 0;
+
+    if (call->count < 1 || call->count > 3)
+        return ev_none(call->loc);
     for (int i = 0; i < call->count; i++)
-        all_int &= call->args[i].kind == EV_INT && !call->names[i];
-    if (strcmp(name, "len") == 0 && call->count == 1) {
-        if (first->kind == EV_TUPLE)
-            *out = ev_int(eval, call->loc, first->count);
-        else if (first->kind == EV_MODULE)
-            *out = ev_int(eval, call->loc, first->module->child_count);
-        else if (first->kind == EV_TENSOR && first->tensor->ndim > 0)
-            *out = ev_dim(call->loc, first->tensor->dims[0]);
-        else
-            return false;
-        return true;
+        if (!ev_get_int(&call->args[i], &bound[call->count == 1 ? 1 : i]))
+            return ev_none(call->loc);
+    if (bound[2] == 0)
+        return ev_none(call->loc);
+    for (int64_t i = bound[0]; bound[2] > 0 ? i < bound[1] : i > bound[1]; i += bound[2]) {
+        if (n == 65536)
+            return ev_none(call->loc);
+        ARENA_PUSH(&eval->cx->arena, items, n, ev_int(eval, call->loc, i));
+        if (overflows(OP_ADD, i, bound[2]))
+            break;
     }
-    if ((strcmp(name, "min") == 0 || strcmp(name, "max") == 0) && call->count >= 2) {
-        double best, other;
+    return ev_tuple(eval, call->loc, items, n);
+}
 
-        if (all_int) {
-            const struct dim *dim = first->dim;
+static struct ev python_enumerate(struct eval *eval, const struct call *call)
+{
+    int64_t start = 0;
+    struct ev *items;
 
-            for (int i = 1; i < call->count; i++)
-                dim = name[1] == 'i' ? dim_min(&eval->cx->arena, dim, call->args[i].dim)
-                                     : dim_max(&eval->cx->arena, dim, call->args[i].dim);
-            *out = ev_dim(call->loc, dim);
+    if (call->count < 1 || call->count > 2 || call->args[0].kind != EV_TUPLE ||
+        (call->count == 2 && !ev_get_int(&call->args[1], &start)) || start > INT32_MAX || start < INT32_MIN)
+        return ev_none(call->loc);
+    items = ARENA_ARRAY(&eval->cx->arena, call->args[0].count + 1, struct ev);
+    for (int i = 0; i < call->args[0].count; i++) {
+        struct ev pair[2] = {ev_int(eval, call->loc, start + i), call->args[0].items[i]};
+
+        items[i] = ev_tuple(eval, call->loc, pair, 2);
+    }
+    return ev_tuple(eval, call->loc, items, call->args[0].count);
+}
+
+static struct ev python_zip(struct eval *eval, const struct call *call)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct ev *items, *row = ARENA_ARRAY(arena, call->count + 1, struct ev);
+    int count = 0;
+
+    for (int i = 0; i < call->count; i++) {
+        if (call->args[i].kind != EV_TUPLE)
+            return ev_none(call->loc);
+        count = i == 0 || call->args[i].count < count ? call->args[i].count : count;
+    }
+    items = ARENA_ARRAY(arena, count + 1, struct ev);
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < call->count; j++)
+            row[j] = call->args[j].items[i];
+        items[i] = ev_tuple(eval, call->loc, row, call->count);
+    }
+    return ev_tuple(eval, call->loc, items, count);
+}
+
+static struct ev python_reversed(struct eval *eval, const struct call *call)
+{
+    struct ev out;
+
+    if (call->count != 1 || call->args[0].kind != EV_TUPLE)
+        return ev_none(call->loc);
+    out = ev_tuple(eval, call->loc, call->args[0].items, call->args[0].count);
+    for (int i = 0; i < out.count; i++)
+        out.items[i] = call->args[0].items[out.count - 1 - i];
+    return out;
+}
+
+static struct ev sequence_of(const struct call *call, bool list)
+{
+    struct ev out = call->args[0];
+
+    if (call->count != 1 || out.kind != EV_TUPLE)
+        return ev_none(call->loc);
+    out.list = list;
+    out.fields = NULL;
+    return out;
+}
+
+static struct ev python_tuple(struct eval *eval, const struct call *call)
+{
+    (void)eval;
+    return sequence_of(call, false);
+}
+
+static struct ev python_list(struct eval *eval, const struct call *call)
+{
+    (void)eval;
+    return sequence_of(call, true);
+}
+
+/* The smallest or largest of the arguments, or of the items of the one argument. */
+static struct ev extreme(struct eval *eval, const struct call *call, bool largest)
+{
+    const struct ev *items = call->args, *best = items;
+    const struct dim *dim = NULL;
+    int count = call->count;
+    double x, y;
+
+    if (count == 1) {
+        count = items->kind == EV_TUPLE ? items->count : 0;
+        best = items = items->items;
+    }
+    if (count == 0)
+        return ev_none(call->loc);
+    for (int i = 0; i < count && best; i++) {
+        if (!ev_get_number(best, &x) || !ev_get_number(&items[i], &y))
+            best = NULL;
+        else if (largest ? y > x : y < x)
+            best = &items[i];
+    }
+    if (best)
+        return *best;
+    for (int i = 0; i < count; i++) { /* of sizes */
+        if (items[i].kind != EV_INT)
+            return ev_none(call->loc);
+        dim = !dim      ? items[0].dim
+              : largest ? dim_max(&eval->cx->arena, dim, items[i].dim)
+                        : dim_min(&eval->cx->arena, dim, items[i].dim);
+    }
+    return ev_dim(call->loc, dim);
+}
+
+static struct ev python_min(struct eval *eval, const struct call *call)
+{
+    return extreme(eval, call, false);
+}
+
+static struct ev python_max(struct eval *eval, const struct call *call)
+{
+    return extreme(eval, call, true);
+}
+
+/* Of tensors too, as no function of PyTorch sums a list. */
+static struct ev python_sum(struct eval *eval, const struct call *call)
+{
+    struct ev out = ev_int(eval, call->loc, 0);
+
+    if (call->count < 1 || call->count > 2 || call->args[0].kind != EV_TUPLE)
+        return ev_none(call->loc);
+    if (call->count == 2)
+        out = call->args[1];
+    for (int i = 0; i < call->args[0].count; i++) {
+        const struct ev *item = &call->args[0].items[i];
+        bool first = i == 0 && call->count == 1 && item->kind == EV_TENSOR;
+
+        out = first ? *item : eval_binary_values(eval, call->loc, OP_ADD, &out, item);
+    }
+    return out;
+}
+
+static struct ev python_abs(struct eval *eval, const struct call *call)
+{
+    const struct ev *x = call->args;
+    struct ev minus;
+    double number;
+
+    if (call->count != 1 || !ev_is_number(x) || (x->kind == EV_FLOAT && !ev_get_number(x, &number)))
+        return ev_none(call->loc);
+    if (x->kind == EV_FLOAT)
+        return ev_float(call->loc, fabs(number));
+    minus = ev_int(eval, call->loc, -1);
+    minus = dim_binary(eval, call->loc, OP_MUL, x, &minus);
+    if (minus.kind == EV_BAD)
+        return minus;
+    return ev_dim(call->loc, dim_max(&eval->cx->arena, minus.dim, dim_sub(&eval->cx->arena, dim_const(&eval->cx->arena, 0), minus.dim)));
+}
+
+static struct ev python_pow(struct eval *eval, const struct call *call)
+{
+    if (call->count != 2 || !ev_is_number(&call->args[0]) || !ev_is_number(&call->args[1]))
+        return ev_none(call->loc);
+    return eval_binary_values(eval, call->loc, OP_POW, &call->args[0], &call->args[1]);
+}
+
+static const struct {
+    const char *name;
+    struct ev (*call)(struct eval *eval, const struct call *call);
+    const char *takes; /* NULL: what it does not take is PyTorch's */
+} python_rows[] = {
+    {"len", python_len, "one tuple, string, list of modules, or tensor with dimensions"},
+    {"range", python_range, "one to three integers that are known while generating, for at most 65536 numbers"},
+    {"enumerate", python_enumerate, "a tuple or list, and the number to start with"},
+    {"zip", python_zip, "tuples and lists"},
+    {"reversed", python_reversed, "one tuple or list"},
+    {"tuple", python_tuple, "one tuple or list"},
+    {"list", python_list, "one tuple or list"},
+    {"min", python_min, NULL},
+    {"max", python_max, NULL},
+    {"sum", python_sum, NULL},
+    {"abs", python_abs, NULL},
+    {"pow", python_pow, NULL},
+};
+
+static bool is_python(const char *name)
+{
+    for (size_t i = 0; i < sizeof python_rows / sizeof *python_rows; i++)
+        if (strcmp(python_rows[i].name, name) == 0)
             return true;
-        }
-        *out = *first;
-        if (!ev_get_number(first, &best))
-            return false;
-        for (int i = 1; i < call->count; i++) {
-            if (!ev_get_number(&call->args[i], &other))
-                return false;
-            if (name[1] == 'i' ? other < best : other > best) {
-                best = other;
-                *out = call->args[i];
-            }
-        }
-        return true;
-    }
-    if (strcmp(name, "range") == 0 && all_int && call->count <= 3) {
-        int64_t bound[3] = {0, 0, 1};
-        struct ev *items = NULL;
-        int n = 0;
-
-        for (int i = 0; i < call->count; i++)
-            if (!ev_get_int(&call->args[i], &bound[call->count == 1 ? 1 : i]))
-                return false;
-        if (bound[2] == 0)
-            return false;
-        for (int64_t i = bound[0]; bound[2] > 0 ? i < bound[1] : i > bound[1]; i += bound[2]) {
-            if (n == 65536)
-                return false;
-            ARENA_PUSH(&eval->cx->arena, items, n, ev_int(eval, call->loc, i));
-            if (overflows(OP_ADD, i, bound[2]))
-                break;
-        }
-        *out = ev_tuple(eval, call->loc, items, n);
-        return true;
-    }
-    if (strcmp(name, "enumerate") == 0 && call->count == 1 && first->kind == EV_TUPLE) {
-        struct ev *items = ARENA_ARRAY(&eval->cx->arena, first->count + 1, struct ev);
-
-        for (int i = 0; i < first->count; i++) {
-            struct ev pair[2] = {ev_int(eval, call->loc, i), first->items[i]};
-
-            items[i] = ev_tuple(eval, call->loc, pair, 2);
-        }
-        *out = ev_tuple(eval, call->loc, items, first->count);
-        return true;
-    }
     return false;
 }
 
-/* What a function of Python takes that is none of PyTorch's as well; NULL: not one of them. */
-static const char *python_takes(const char *name)
+/* Those of Python's math that PyTorch has of tensors. */
+static const struct {
+    const char *name;
+    double (*call)(double);
+    bool whole; /* gives an integer */
+} math_rows[] = {
+    {"sqrt", sqrt, false},   {"exp", exp, false},     {"exp2", exp2, false}, {"expm1", expm1, false},
+    {"log", log, false},     {"log1p", log1p, false}, {"log2", log2, false}, {"log10", log10, false},
+    {"sin", sin, false},     {"cos", cos, false},     {"tan", tan, false},   {"sinh", sinh, false},
+    {"cosh", cosh, false},   {"tanh", tanh, false},   {"erf", erf, false},   {"floor", floor, true},
+    {"ceil", ceil, true},    {"trunc", trunc, true},  {"round", nearbyint, true},
+};
+
+/* sqrt(dim) and the like of one number; EV_NONE: not one of these. */
+static struct ev call_math(struct eval *eval, const char *name, const struct call *call)
 {
-    return strcmp(name, "len") == 0     ? "one tuple, list of modules, or tensor with dimensions"
-           : strcmp(name, "range") == 0 ? "one to three integers that are known while generating, for at most 65536 numbers"
-           : strcmp(name, "enumerate") == 0 ? "one tuple or list"
-                                            : NULL;
+    double x, y;
+
+    if (call->count != 1 || call->names[0] || !ev_is_number(call->args))
+        return ev_none(call->loc);
+    for (size_t i = 0; i < sizeof math_rows / sizeof *math_rows; i++) {
+        if (strcmp(math_rows[i].name, name) != 0)
+            continue;
+        if (!ev_get_number(call->args, &x) && math_rows[i].whole)
+            return fraction(eval, call->loc, call->args);
+        if (!ev_get_number(call->args, &x))
+            return ev_float_dag(call->loc, build_number(eval, elementwise_find(name), call->args),
+                                arena_format(&eval->cx->arena, "%s(%s)", name, ev_text(eval, call->args)));
+        if (math_rows[i].whole && call->args->kind != EV_FLOAT)
+            return ev_int(eval, call->loc, (int64_t)x);
+        y = math_rows[i].call(x);
+        if ((isfinite(x) && !isfinite(y)) || (math_rows[i].whole && !(fabs(y) < 0x1p63))) {
+            diag_error(eval->cx, call->args->loc, "%s(%s) is not a number", name, ev_text(eval, call->args));
+            return ev_bad(call->loc);
+        }
+        return math_rows[i].whole ? ev_int(eval, call->loc, (int64_t)y) : ev_float(call->loc, y);
+    }
+    return ev_none(call->loc);
+}
+
+/* A call of a name that the spec has not defined; EV_NONE: none of Python's. */
+static struct ev call_python(struct eval *eval, const char *name, const struct call *call)
+{
+    struct ev out = ev_none(call->loc);
+
+    for (size_t i = 0; i < sizeof python_rows / sizeof *python_rows; i++) {
+        bool named = false;
+
+        if (strcmp(python_rows[i].name, name) != 0)
+            continue;
+        for (int j = 0; j < call->count; j++)
+            named |= call->names[j] != NULL;
+        if (!named)
+            out = python_rows[i].call(eval, call);
+        if (out.kind != EV_NONE || !python_rows[i].takes)
+            return out;
+        diag_error(eval->cx, call->loc, "%s takes %s", name, python_rows[i].takes);
+        return ev_bad(call->loc);
+    }
+    return call_math(eval, name, call);
 }
 
 static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call)
@@ -1524,6 +1862,12 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         out = call_dtype(eval, callee, call);
         break;
     default:
+        if (callee->kind == EV_SPACE && callee->module && module_child(callee->module, "self")) {
+            struct ev child = ev_module(callee->loc, module_child(callee->module, "self"));
+
+            out = call_value(eval, scope, &child, call);
+            break;
+        }
         if (callee->kind == EV_SPACE && callee->module)
             diag_error(eval->cx, call->loc, "a module cannot call itself");
         else
@@ -1539,8 +1883,8 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
 static struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct call call = {.loc = expr->loc, .count = expr->count, .names = expr->names, .locs = expr->name_locs};
-    struct ev callee, python;
-    bool bad = false;
+    struct ev callee = ev_none(expr->loc), out;
+    bool bad = false, known = true;
 
     call.args = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
     call.locs = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct loc);
@@ -1549,16 +1893,17 @@ static struct ev eval_call(struct eval *eval, struct scope *scope, const struct 
         call.locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
         bad |= call.args[i].kind == EV_BAD;
     }
-    if (expr->a->kind == EXPR_NAME && !bad && call_python(eval, expr->a->text, &call, &python)) {
-        python.loc = expr->loc;
-        return python;
+    if (expr->a->kind == EXPR_NAME)
+        known = find_in_scopes(eval, scope, expr->a, &callee);
+    if (!known && !bad) {
+        out = call_python(eval, expr->a->text, &call);
+        if (out.kind != EV_NONE) {
+            out.loc = expr->loc;
+            return out;
+        }
     }
-    if (expr->a->kind == EXPR_NAME && python_takes(expr->a->text)) {
-        if (!bad)
-            diag_error(eval->cx, expr->loc, "%s takes %s", expr->a->text, python_takes(expr->a->text));
-        return ev_bad(expr->loc);
-    }
-    callee = eval_expr(eval, scope, expr->a);
+    if (expr->a->kind != EXPR_NAME || (!known && !(bad && is_python(expr->a->text))))
+        callee = eval_expr(eval, scope, expr->a);
     if (callee.kind == EV_BAD || bad)
         return ev_bad(expr->loc);
     return call_value(eval, scope, &callee, &call);
@@ -1574,7 +1919,7 @@ static struct ev eval_if(struct eval *eval, struct scope *scope, const struct ex
     if (condition.kind == EV_BAD)
         return condition;
     if (!ev_get_bool(&condition, &truth)) {
-        if (condition.kind == EV_INT)
+        if (ev_is_number(&condition))
             return depends_on_sizes(eval, expr->b->loc, &condition);
         diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
                    ev_kind_text(&condition));
@@ -1647,6 +1992,8 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
         }
         b = eval_expr(eval, scope, expr->b);
         return eval_binary_values(eval, expr->loc, expr->op, &a, &b);
+    case EXPR_CHAIN:
+        return eval_chain(eval, scope, expr);
     case EXPR_IF:
         return eval_if(eval, scope, expr);
     case EXPR_REPEAT:
@@ -1701,7 +2048,7 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
         }
         view = part.tensor;
     }
-    if (value.kind == EV_INT || value.kind == EV_FLOAT || value.kind == EV_BOOL)
+    if (ev_is_number(&value))
         value = ev_tensor(value.loc, build_scalar(eval, value.loc, &value));
     if (value.kind != EV_TENSOR) {
         if (value.kind != EV_BAD)
@@ -1799,8 +2146,6 @@ static void relocate(struct expr *expr, struct loc loc)
     relocate(expr->a, loc);
     relocate(expr->b, loc);
     relocate(expr->c, loc);
-    if (expr->kind == EXPR_FOR)
-        return;
     for (int i = 0; i < expr->count; i++) {
         relocate(expr->items[i], loc);
         if (expr->name_locs)

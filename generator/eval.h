@@ -18,7 +18,7 @@ enum ev_kind {
     EV_NONE,
     EV_BOOL,     /* integer is 0 or 1 */
     EV_INT,      /* dim: a constant or an expression over sizes */
-    EV_FLOAT,    /* number */
+    EV_FLOAT,    /* number; where sizes decide it, a dag over them, of float64, and text: how it is written */
     EV_STRING,   /* text */
     EV_DTYPE,    /* dtype */
     EV_TUPLE,    /* items, count; fields for named tuples; list for [..] */
@@ -48,6 +48,7 @@ struct ev {
     const char *text;
     enum dtype dtype;
     const struct dim *dim;
+    const struct dag *dag;
     struct ev *items;
     const char *const *fields;
     int count;
@@ -120,7 +121,8 @@ struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, co
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
 
 /* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").
- * `what` names the callee in messages. Defaults are evaluated in `scope`. `gather`: 0, or which argument, counted from
+ * `what` names the callee in messages. Defaults are
+ * evaluated around `scope`, as Python does where a function is defined. `gather`: 0, or which argument, counted from
  * 1, takes all further positional ones as one tuple. False after a fault. */
 bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args, int count,
                int gather, const struct call *call);
@@ -134,6 +136,7 @@ struct ev ev_bool(struct loc loc, bool value);
 struct ev ev_int(struct eval *eval, struct loc loc, int64_t value);
 struct ev ev_dim(struct loc loc, const struct dim *dim);
 struct ev ev_float(struct loc loc, double value);
+struct ev ev_float_dag(struct loc loc, const struct dag *dag, const char *text);
 struct ev ev_string(struct loc loc, const char *text);
 struct ev ev_dtype(struct loc loc, enum dtype dtype);
 struct ev ev_tensor(struct loc loc, struct value *value);
@@ -141,6 +144,8 @@ struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, in
 struct ev ev_module(struct loc loc, struct module *module);
 const char *ev_text(struct eval *eval, const struct ev *value); /* as Python's repr: for messages and extra_repr */
 const char *ev_kind_text(const struct ev *value);               /* "a tuple", "a tensor" */
+
+bool ev_is_number(const struct ev *value); /* a bool, an integer or a float, known or decided by sizes */
 
 /* Known while generating, as the asked type; false otherwise, without a message. */
 bool ev_get_int(const struct ev *value, int64_t *out);
@@ -154,15 +159,26 @@ bool ev_get_bool(const struct ev *value, bool *out);
 struct value *build_op(struct eval *eval, struct loc loc, struct op *op);
 struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs, int count);
 
+/* What torch.tensor makes of a number or nested lists of numbers: in `dtype`, or NULL: as they are. EV_NONE: it is neither,
+ * without a message. */
+struct ev build_tensor(struct eval *eval, struct loc loc, const struct ev *data, const enum dtype *dtype);
 struct value *build_const(struct eval *eval, struct loc loc, const struct tensor *tensor);
 struct value *build_scalar(struct eval *eval, struct loc loc, const struct ev *number); /* 0-dim constant or DIM map */
 /* A map over tensors that broadcast; dag input i is tensors[i]. */
 struct value *build_map(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
                         struct value *const *tensors, int count);
 struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype);
+/* The type in which operands meet, by PyTorch's promotion: tensors with dimensions, 0-dim tensors, numbers. */
+enum dtype build_dtype(struct eval *eval, const struct ev *const *operands, int count);
 /* A binary primitive with PyTorch's promotion; either side may be a number. */
 struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label, const struct ev *a,
                        const struct ev *b);
+/* condition (bool) ? a : b, with the promotion of a and b. */
+struct ev build_where(struct eval *eval, struct loc loc, struct value *condition, const struct ev *a, const struct ev *b);
+/* A line of one argument, of a number that sizes decide. */
+struct dag *build_number(struct eval *eval, const struct elementwise_row *row, const struct ev *x);
+/* An arithmetic primitive of two such numbers, as Python computes it. */
+struct dag *build_number_binary(struct eval *eval, enum prim prim, const struct ev *a, const struct ev *b);
 struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
                             int count);
 /* The graph has more ops than it may have, which is said at `loc` the first time. Asked before each expression, none of

@@ -222,7 +222,7 @@ static void lex_number(struct parser *p)
         base = mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 10;
     }
     if (base != 10) {
-        p->at += 2;
+        p->at += peek(p, 2) == '_' ? 3 : 2;
         good = skip_digits(p, base);
     } else {
         skip_digits(p, 10);
@@ -607,16 +607,12 @@ static bool next_is(const struct parser *p, const char *word)
            (at + length >= p->stop || !in_name(p->source->text[at + length]));
 }
 
-/* Operators of Python that a spec does not have: `is`, `is not`, `in`, `not in`. */
+/* A word that is an operator elsewhere. */
 static bool refuse_operator(struct parser *p)
 {
-    bool is = is_name(p, "is"), no = is_name(p, "not");
-    const char *second = is && next_is(p, "not") ? " not" : no && next_is(p, "in") ? " in" : "";
-
-    if (!is && !no && !is_name(p, "in"))
+    if (!is_name(p, "not") && !is_name(p, "in"))
         return false;
-    if (fail(p, p->token.loc, "there is no operator '%s%s' here", p->token.text, second) && is)
-        diag_hint(p->cx, "compare with == and !=");
+    fail(p, p->token.loc, "there is no operator '%s' here", p->token.text);
     return true;
 }
 
@@ -939,6 +935,8 @@ static const struct infix operators[] = {
     {"==", OP_EQ, COMPARISON}, {"!=", OP_NE, COMPARISON},
     {"<", OP_LT, COMPARISON},  {"<=", OP_LE, COMPARISON},
     {">", OP_GT, COMPARISON},  {">=", OP_GE, COMPARISON},
+    {"is", OP_IS, COMPARISON}, {"in", OP_IN, COMPARISON},
+    {"not", OP_NOT_IN, COMPARISON}, /* `not in` */
     {"|", OP_BITOR, BITOR},    {"^", OP_BITXOR, BITXOR},
     {"&", OP_BITAND, BITAND},  {"+", OP_ADD, SUM},
     {"-", OP_SUB, SUM},        {"*", OP_MUL, PRODUCT},
@@ -952,9 +950,20 @@ static const struct infix *binary_operator(const struct parser *p)
         return NULL;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         if (strcmp(operators[i].text, p->token.text) == 0)
-            return &operators[i];
+            return operators[i].op != OP_NOT_IN || next_is(p, "in") ? &operators[i] : NULL;
     }
     return NULL;
+}
+
+/* Steps over an operator, of one word or two. */
+static enum expr_op take_operator(struct parser *p, const struct infix *op)
+{
+    next(p);
+    if (op->op == OP_NOT_IN || (op->op == OP_IS && is_name(p, "not"))) {
+        next(p);
+        return op->op == OP_IS ? OP_IS_NOT : OP_NOT_IN;
+    }
+    return op->op;
 }
 
 static struct expr *binary(struct parser *p, enum expr_op op, struct loc op_loc, struct expr *a,
@@ -1019,22 +1028,42 @@ static struct expr *parse_operand(struct parser *p, int lowest)
     return expr;
 }
 
+/* One comparison more: `a < b` becomes `a < b < c`. */
+static struct expr *lengthen(struct parser *p, struct expr *left, enum expr_op op, struct expr *right)
+{
+    struct expr *chain = left;
+    int links = left->count - 1;
+
+    if (left->kind == EXPR_BINARY) {
+        links = 0;
+        chain = node(p, EXPR_CHAIN, left->loc);
+        chain->name_loc = left->name_loc;
+        ARENA_PUSH(&p->cx->arena, chain->chain, links, left->op);
+        ARENA_PUSH(&p->cx->arena, chain->items, chain->count, adopt(p, chain, left->a));
+        ARENA_PUSH(&p->cx->arena, chain->items, chain->count, adopt(p, chain, left->b));
+    }
+    ARENA_PUSH(&p->cx->arena, chain->chain, links, op);
+    ARENA_PUSH(&p->cx->arena, chain->items, chain->count, adopt(p, chain, right));
+    finish(p, chain, left->loc);
+    return chain;
+}
+
 static struct expr *parse_binary(struct parser *p, int lowest)
 {
     struct expr *left = parse_operand(p, lowest);
     const struct infix *op;
+    bool compared = false;
 
     while ((op = binary_operator(p)) && op->precedence >= lowest) {
         struct loc op_loc = p->token.loc;
+        enum expr_op code = take_operator(p, op);
+        struct expr *right = parse_binary(p, op->precedence + 1);
 
-        next(p);
-        left = binary(p, op->op, op_loc, left, parse_binary(p, op->precedence + 1));
-        if (op->precedence == COMPARISON && binary_operator(p) &&
-            binary_operator(p)->precedence == COMPARISON &&
-            fail(p, p->token.loc, "comparisons are not chained"))
-            diag_hint(
-                p->cx,
-                "write (a < b) & (b < c) for tensors, 'a < b and b < c' for what is known while generating");
+        if (p->failed)
+            break;
+        left = compared && op->precedence == COMPARISON ? lengthen(p, left, code, right)
+                                                        : binary(p, code, op_loc, left, right);
+        compared = op->precedence == COMPARISON;
     }
     return p->failed ? bad(p, left->loc) : left;
 }
@@ -1081,36 +1110,52 @@ static struct expr *parse_repeat(struct parser *p, struct expr *count)
     return expr;
 }
 
+/* The names behind `for`: one, or several with commas, in brackets or not. */
+static struct expr *parse_names(struct parser *p)
+{
+    struct loc first = p->token.loc;
+    struct expr *tuple = node(p, EXPR_TUPLE, first), *item;
+    bool comma = false;
+
+    if (!enter(p))
+        return bad(p, first);
+    do {
+        const char *close = is_symbol(p, "(") ? ")" : is_symbol(p, "[") ? "]" : NULL;
+        const char *open = p->token.text;
+        struct loc open_loc = p->token.loc;
+
+        if (tuple->count > 0 && (is_name(p, "in") || is_symbol(p, ")") || is_symbol(p, "]")))
+            break; /* a trailing comma */
+        if (close) {
+            next(p);
+            item = parse_names(p);
+            if (is_name(p, "in"))
+                fail(p, open_loc, "'%s' is never closed", open);
+            close_bracket(p, open, open_loc, close);
+        } else {
+            item = node(p, EXPR_NAME, p->token.loc);
+            item->text = p->token.text;
+            if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text))
+                fail(p, p->token.loc, "expected a name behind 'for', found %s", found(p));
+            next(p);
+        }
+        ARENA_PUSH(&p->cx->arena, tuple->items, tuple->count, adopt(p, tuple, item));
+        comma |= is_symbol(p, ",");
+    } while (take_symbol(p, ",") && !p->failed);
+    p->depth--;
+    finish(p, tuple, first);
+    return p->failed ? bad(p, first) : comma ? tuple : tuple->items[0];
+}
+
 /* `Call for NAMES in SEQUENCE`: the current token is the `for`. */
 static struct expr *parse_for(struct parser *p, struct expr *call)
 {
     struct expr *expr = node(p, EXPR_FOR, call->loc);
-    struct loc open = {0};
 
     expr->name_loc = p->token.loc;
     next(p);
     expr->a = adopt(p, expr, call);
-    if (is_symbol(p, "(")) {
-        open = p->token.loc;
-        next(p);
-    }
-    do {
-        int locs = expr->count;
-
-        if (expr->count > 0 && (is_name(p, "in") || is_symbol(p, ")")))
-            break; /* a trailing comma */
-        if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
-            fail(p, p->token.loc, "expected a name behind 'for', found %s", found(p));
-            return bad(p, call->loc);
-        }
-        ARENA_PUSH(&p->cx->arena, expr->name_locs, locs, p->token.loc);
-        ARENA_PUSH(&p->cx->arena, expr->names, expr->count, p->token.text);
-        next(p);
-    } while (take_symbol(p, ","));
-    if (open.source && is_name(p, "in"))
-        fail(p, open, "'(' is never closed");
-    if (open.source && !close_bracket(p, "(", open, ")"))
-        return bad(p, call->loc);
+    expr->c = adopt(p, expr, parse_names(p));
     if (!is_name(p, "in"))
         fail(p, p->token.loc, "expected 'in', found %s", found(p));
     next(p);
@@ -1493,7 +1538,8 @@ const char *expr_op_text(enum expr_op op)
         [OP_MOD] = "%",   [OP_POW] = "**",   [OP_MATMUL] = "@", [OP_EQ] = "==", [OP_NE] = "!=",
         [OP_LT] = "<",    [OP_LE] = "<=",    [OP_GT] = ">",     [OP_GE] = ">=", [OP_BITAND] = "&",
         [OP_BITOR] = "|", [OP_BITXOR] = "^", [OP_AND] = "and",  [OP_OR] = "or", [OP_NEG] = "-",
-        [OP_POS] = "+",   [OP_INVERT] = "~", [OP_NOT] = "not",
+        [OP_POS] = "+",   [OP_INVERT] = "~", [OP_NOT] = "not",  [OP_IS] = "is", [OP_IS_NOT] = "is not",
+        [OP_IN] = "in",   [OP_NOT_IN] = "not in",
     };
 
     return texts[op];
@@ -1528,8 +1574,8 @@ static void print_items(struct text *text, const struct expr *expr)
 
 static void print_operand(struct text *text, const struct expr *expr)
 {
-    bool operation = expr->kind == EXPR_BINARY || expr->kind == EXPR_UNARY || expr->kind == EXPR_IF ||
-                     expr->kind == EXPR_REPEAT || expr->kind == EXPR_FOR;
+    bool operation = expr->kind == EXPR_BINARY || expr->kind == EXPR_CHAIN || expr->kind == EXPR_UNARY ||
+                     expr->kind == EXPR_IF || expr->kind == EXPR_REPEAT || expr->kind == EXPR_FOR;
 
     text_add(text, operation ? "(" : "");
     expr_print(text, expr);
@@ -1540,8 +1586,10 @@ static void print_for(struct text *text, const struct expr *expr)
 {
     print_operand(text, expr->a);
     text_add(text, " for ");
-    for (int i = 0; i < expr->count; i++)
-        text_printf(text, "%s%s", i > 0 ? ", " : "", expr->names[i]);
+    if (expr->c->kind == EXPR_TUPLE && expr->c->count > 1)
+        print_items(text, expr->c);
+    else
+        expr_print(text, expr->c);
     text_add(text, " in ");
     print_operand(text, expr->b);
 }
@@ -1621,6 +1669,13 @@ void expr_print(struct text *text, const struct expr *expr)
         print_operand(text, expr->a);
         text_printf(text, " %s ", expr_op_text(expr->op));
         print_operand(text, expr->b);
+        break;
+    case EXPR_CHAIN:
+        for (int i = 0; i < expr->count; i++) {
+            if (i > 0)
+                text_printf(text, " %s ", expr_op_text(expr->chain[i - 1]));
+            print_operand(text, expr->items[i]);
+        }
         break;
     case EXPR_IF:
         print_operand(text, expr->a);

@@ -27,16 +27,18 @@ enum expr_kind {
     EXPR_SLICE,    /* a:b:c, each may be NULL; only inside EXPR_INDEX */
     EXPR_ELLIPSIS, /* ... */
     EXPR_UNARY,    /* op a */
-    EXPR_BINARY,   /* a op b; comparisons too (chains are refused with a hint) */
+    EXPR_BINARY,   /* a op b; one comparison too */
+    EXPR_CHAIN,    /* a < b < c: items, with chain[i] between items i and i + 1 */
     EXPR_IF,       /* a if b else c */
     EXPR_REPEAT,   /* a x b: `12 x Block(256)`, `N x Call`; a is the count. Only from expr_parse_module */
-    EXPR_FOR,      /* a for NAMES in b: names[] are the targets. Only from expr_parse_module */
+    EXPR_FOR,      /* a for c in b: c is the target, a NAME or nested TUPLEs. Only from expr_parse_module */
 };
 
 enum expr_op {
     OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_FLOORDIV, OP_MOD, OP_POW, OP_MATMUL,
     OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE,
-    OP_BITAND, OP_BITOR, OP_BITXOR, OP_AND, OP_OR, /* `and`, `or`, `not`: known while generating only */
+    OP_BITAND, OP_BITOR, OP_BITXOR,
+    OP_IS, OP_IS_NOT, OP_IN, OP_NOT_IN, OP_AND, OP_OR, /* these and `not`: known while generating only */
     OP_NEG, OP_POS, OP_INVERT, OP_NOT,
 };
 
@@ -46,14 +48,15 @@ struct expr {
     int64_t integer;
     double number;
     const char *text;
-    struct loc name_loc; /* ATTR: the name; BINARY and UNARY: the operator */
+    struct loc name_loc; /* ATTR: the name; BINARY and UNARY: the operator, CHAIN: the first */
     enum expr_op op;
+    enum expr_op *chain;
     bool tuple;
     struct expr *a, *b, *c;
     struct expr **items;
-    const char **names; /* CALL: keyword of each item, or NULL; FOR: targets */
+    const char **names; /* CALL: keyword of each item, or NULL */
     struct loc *name_locs;
-    int count;      /* of items; for FOR of names */
+    int count;      /* of items */
     size_t end;     /* where its text ends, in bytes of loc.source: loc itself stays within one line */
     int height;     /* of this tree; at most EXPR_MAX_DEPTH, so that walking it may recurse */
 };

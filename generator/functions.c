@@ -552,13 +552,7 @@ static struct ev fn_check_float(struct eval *eval, struct ev *args, int count, s
 
 static struct ev fn_where(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    struct arena *arena = &eval->cx->arena;
-    struct ev sides[2];
-    struct dag *dag = dag_new(arena, 3);
-    struct value *tensors[3];
-    enum dtype dtype;
     (void)count;
-
     if (!need_tensor(eval, "where", &args[0]))
         return BAD;
     if (args[0].tensor->dtype != DTYPE_BOOL) {
@@ -566,38 +560,13 @@ static struct ev fn_where(struct eval *eval, struct ev *args, int count, struct 
                    dtype_rows[args[0].tensor->dtype].name);
         return BAD;
     }
-    for (int i = 0; i < 2; i++) {
-        if (args[1 + i].kind != EV_TENSOR && args[1 + i].kind != EV_INT && args[1 + i].kind != EV_FLOAT &&
-            args[1 + i].kind != EV_BOOL) {
-            diag_error(eval->cx, args[1 + i].loc, "where takes tensors and numbers, found %s", ev_kind_text(&args[1 + i]));
+    for (int i = 1; i <= 2; i++) {
+        if (args[i].kind != EV_TENSOR && !ev_is_number(&args[i])) {
+            diag_error(eval->cx, args[i].loc, "where takes tensors and numbers, found %s", ev_kind_text(&args[i]));
             return BAD;
         }
     }
-    sides[0] = args[1];
-    sides[1] = args[2];
-
-    struct value *left = build_scalar(eval, loc, &sides[0]), *right = build_scalar(eval, loc, &sides[1]);
-
-    if (!left || !right)
-        return BAD;
-    if (sides[0].kind != EV_TENSOR && sides[1].kind == EV_TENSOR)
-        dtype = dtype_category(left->dtype) > dtype_category(right->dtype) ? left->dtype : right->dtype;
-    else if (sides[1].kind != EV_TENSOR && sides[0].kind == EV_TENSOR)
-        dtype = dtype_category(right->dtype) > dtype_category(left->dtype) ? right->dtype : left->dtype;
-    else if ((left->ndim == 0) != (right->ndim == 0)) {
-        const struct value *many = left->ndim ? left : right, *one = left->ndim ? right : left;
-
-        dtype = dtype_category(one->dtype) > dtype_category(many->dtype) ? dtype_promote(one->dtype, many->dtype)
-                                                                         : many->dtype;
-    } else
-        dtype = dtype_promote(left->dtype, right->dtype);
-    tensors[0] = args[0].tensor;
-    tensors[1] = left;
-    tensors[2] = right;
-    dag->result = dag_prim(arena, dag, PRIM_SELECT, dtype, dag_load(arena, dag, 0, DTYPE_BOOL),
-                           dag_cast(arena, dag, dag_load(arena, dag, 1, left->dtype), dtype),
-                           dag_cast(arena, dag, dag_load(arena, dag, 2, right->dtype), dtype));
-    return ev_tensor(loc, build_map(eval, loc, "where", dag, tensors, 3));
+    return build_where(eval, loc, args[0].tensor, &args[1], &args[2]);
 }
 
 /* ---- joining ---------------------------------------------------------------------------------------------- */
@@ -774,9 +743,16 @@ static struct ev fn_squeeze(struct eval *eval, struct ev *args, int count, struc
     x = args[0].tensor;
     if (!need_axes(eval, "squeeze", &args[1], x->ndim, axes))
         return BAD;
-    for (int i = 0; i < x->ndim; i++)
+    for (int i = 0; i < x->ndim; i++) {
+        if (axes[i] && !dim_is_const(x->dims[i], NULL) && dim_lower(x->dims[i]) <= 1 && dim_upper(x->dims[i]) >= 1) {
+            diag_error(eval->cx, loc, "squeeze: dimension %d is %s, which is 1 for some sizes only", i,
+                       dim_text(&eval->cx->arena, x->dims[i]));
+            diag_hint(eval->cx, "name the dimension that is always 1, as x.squeeze(-1)");
+            return BAD;
+        }
         if (!axes[i] || !dim_equals(x->dims[i], 1))
             dims[n++] = x->dims[i];
+    }
     return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, n, dims));
 }
 
@@ -1162,8 +1138,7 @@ static struct ev filled(struct eval *eval, const char *what, struct ev *shape, s
 
     if (!need_shape(eval, what, shape, NULL, dims, &ndim))
         return BAD;
-    if ((value->kind != EV_TENSOR || value->tensor->ndim > 0) && value->kind != EV_INT && value->kind != EV_FLOAT &&
-        value->kind != EV_BOOL) {
+    if ((value->kind != EV_TENSOR || value->tensor->ndim > 0) && !ev_is_number(value)) {
         diag_error(eval->cx, value->loc, "%s takes a number, found %s", what, ev_text(eval, value));
         return BAD;
     }
@@ -1172,6 +1147,38 @@ static struct ev filled(struct eval *eval, const char *what, struct ev *shape, s
         return BAD;
     scalar = build_cast(eval, loc, scalar, dtype);
     return ev_tensor(loc, scalar ? build_expand(eval, loc, scalar, ndim, dims) : NULL);
+}
+
+static struct ev fn_tensor(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    enum dtype dtype = eval->default_dtype;
+    struct ev out;
+    (void)count;
+
+    if (!need_dtype(eval, &args[1], dtype, &dtype))
+        return BAD;
+    out = build_tensor(eval, loc, &args[0], args[1].kind == EV_NONE ? NULL : &dtype);
+    if (out.kind != EV_NONE)
+        return out;
+    diag_error(eval->cx, args[0].loc, "tensor takes a number, or lists of numbers that are all of one length, found %s",
+               ev_text(eval, &args[0]));
+    if (args[0].kind == EV_TENSOR)
+        diag_hint(eval->cx, "x.clone() copies a tensor");
+    return BAD;
+}
+
+static struct ev fn_ndim(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return need_tensor(eval, "dim", &args[0]) ? ev_int(eval, loc, args[0].tensor->ndim) : BAD;
+}
+
+static struct ev fn_is_floating_point(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "is_floating_point", &args[0]))
+        return BAD;
+    return ev_bool(loc, dtype_is_float(args[0].tensor->dtype));
 }
 
 static struct ev fn_full(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -1331,6 +1338,10 @@ const struct function_row function_rows[] = {
     {"chunk(input, chunks, dim=0)", T | M, .build = fn_chunk},
     {"size(input, dim=None)", M, .build = fn_size},
     {"numel(input)", T | M, .build = fn_numel},
+    {"nelement(input)", M, .build = fn_numel},
+    {"dim(input)", M, .build = fn_ndim},
+    {"ndimension(input)", M, .build = fn_ndim},
+    {"is_floating_point(input)", T | M, .build = fn_is_floating_point},
     {"clone(input)", T | M, .build = fn_clone},
     {"contiguous(input)", M, .build = fn_contiguous},
     {"detach(input)", T | M, .build = fn_contiguous},
@@ -1362,6 +1373,7 @@ const struct function_row function_rows[] = {
      .body = "return sqrt(input.var(dim, correction, keepdim))"},
 
     {"arange(start, end=None, step=None, dtype=None)", T, .build = fn_arange},
+    {"tensor(data, dtype=None)", T, .build = fn_tensor},
     {"full(size, fill_value, dtype=None)", T, .build = fn_full},
     {"zeros(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_zeros},
     {"ones(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_ones},

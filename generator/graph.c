@@ -771,32 +771,24 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     return true;
 }
 
-/* Names of what is returned: plain names, else output, or output_ and the position. */
-static void name_outputs(struct lower *lower, const struct entry *entry, const struct ev *result)
+/* Names of what is returned, as `written` by the return (NULL: not written out): a plain name, else output, or output_
+ * and the position. */
+static void name_outputs(struct graph *graph, const struct expr *written, const struct ev *result, int *at)
 {
-    struct graph *graph = lower->eval.graph;
-    struct arena *arena = &lower->eval.cx->arena;
-    const struct expr *returned = NULL;
+    bool tuple = written && (written->kind == EXPR_TUPLE || written->kind == EXPR_LIST);
+    const char *name = written && written->kind == EXPR_NAME ? written->text : NULL;
 
-    if (entry->spec && entry->spec->count > 0 && entry->spec->statements[entry->spec->count - 1])
-        returned = entry->spec->statements[entry->spec->count - 1]->value;
-    graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
-    for (int i = 0; i < graph->output_count; i++) {
-        const struct expr *item = returned;
-
-        if (result->kind == EV_TUPLE)
-            item = returned && (returned->kind == EXPR_TUPLE || returned->kind == EXPR_LIST) && i < returned->count &&
-                           returned->count == graph->output_count
-                       ? returned->items[i]
-                       : NULL;
-        if (item && item->kind == EXPR_NAME)
-            graph->output_names[i] = item->text;
-        else
-            graph->output_names[i] = graph->output_count == 1 ? "output" : arena_format(arena, "output_%d", i);
-        for (int j = 0; j < i; j++)
-            if (strcmp(graph->output_names[i], graph->output_names[j]) == 0)
-                graph->output_names[i] = arena_format(arena, "output_%d", i);
+    if (result->kind == EV_TUPLE) {
+        for (int i = 0; i < result->count; i++)
+            name_outputs(graph, tuple ? written->items[i] : NULL, &result->items[i], at);
+        return;
     }
+    for (int i = 0; name && i < *at; i++)
+        if (strcmp(graph->output_names[i], name) == 0)
+            name = NULL;
+    if (!name)
+        name = graph->output_count == 1 ? "output" : arena_format(&graph->cx->arena, "output_%d", *at);
+    graph->output_names[(*at)++] = name;
 }
 
 /* Everything returned, as tensors. */
@@ -831,7 +823,9 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     struct graph *graph = ARENA_NEW(&program->cx->arena, struct graph);
     struct scope *scope, *own;
     struct call call = {0};
+    const struct expr *returned = NULL;
     struct ev result;
+    int named = 0;
     bool fine = true;
 
     *graph = (struct graph){.cx = program->cx, .program = program, .name = entry->name, .root = tree->root,
@@ -894,7 +888,10 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     gather_tensors(eval, &result, &graph->outputs, &graph->output_count);
     for (int i = 0; i < graph->output_count; i++)
         graph->outputs[i] = refresh(eval, graph->outputs[i]);
-    name_outputs(&lower, entry, &result);
+    graph->output_names = ARENA_ARRAY(&program->cx->arena, graph->output_count + 1, const char *);
+    if (entry->spec && entry->spec->count > 0)
+        returned = entry->spec->statements[entry->spec->count - 1]->value;
+    name_outputs(graph, returned, &result, &named);
     return graph;
 }
 

@@ -548,15 +548,18 @@ static bool set_shape(struct build *build, struct module_tensor *tensor, const s
 /* From a value known while generating; in the tensor's dtype where `cast` says so, else the tensor takes the value's. */
 static bool set_value(struct build *build, struct module_tensor *tensor, struct ev value, bool cast)
 {
-    if (value.kind == EV_INT || value.kind == EV_FLOAT || value.kind == EV_BOOL)
-        value = ev_tensor(value.loc, build_scalar(&build->eval, value.loc, &value));
     if (value.kind == EV_BAD)
         return false;
+    if (value.kind != EV_TENSOR) { /* a number, or a list, which stands for a tensor */
+        struct ev made = build_tensor(&build->eval, value.loc, &value, cast ? &tensor->dtype : NULL);
+
+        value = made.kind == EV_NONE ? value : made;
+    }
     if (value.kind != EV_TENSOR || !value.tensor->constant) {
         diag_error(build->cx, value.loc, "the value of '%s' must be a tensor that is known while generating, found %s",
                    tensor->path, ev_kind_text(&value));
         if (value.kind == EV_TUPLE)
-            diag_hint(build->cx, "full, arange, cat and the like make tensors");
+            diag_hint(build->cx, "lists of numbers that are all of one length make one");
         return false;
     }
     if (cast)
@@ -1007,6 +1010,41 @@ static bool build_activation(struct build *build, struct module *module, const s
     return true;
 }
 
+/* extra_repr of a class, in which {expression} is its value over the arguments, {expression!r} as Python's repr, and two
+ * braces are one. */
+static const char *class_repr(struct build *build, const struct module *module)
+{
+    const struct spec_class *class = module->spec_class;
+    struct scope *scope = argument_scope(build, module, find_fixed_name);
+    struct text text = text_new(&build->cx->arena);
+
+    build->eval.at = class->extra_repr_loc;
+    for (const char *c = class->extra_repr ? class->extra_repr : ""; *c; c++) {
+        if ((*c == '{' || *c == '}') && c[1] == *c) {
+            c++;
+        } else if (*c == '{') {
+            size_t length = strcspn(c + 1, "}");
+            bool quoted = length > 2 && memcmp(c + length - 1, "!r", 2) == 0;
+            struct ev value;
+
+            if (!c[1 + length]) {
+                diag_error(build->cx, class->extra_repr_loc, "a '{' of extra_repr is never closed");
+                diag_hint(build->cx, "write '{{' where a brace is meant");
+                break;
+            }
+            value = eval_text(&build->eval, scope, "extra_repr",
+                              arena_copy(&build->cx->arena, c + 1, quoted ? length - 2 : length));
+            if (value.kind != EV_BAD)
+                text_add(&text, value.kind == EV_STRING && !quoted ? value.text : ev_text(&build->eval, &value));
+            c += length + 1;
+            continue;
+        }
+        text_add_bytes(&text, c, 1);
+    }
+    build->eval.at = (struct loc){0};
+    return text.data;
+}
+
 static bool build_class(struct build *build, struct module *module, const struct spec_class *class,
                         const struct call *call)
 {
@@ -1036,7 +1074,7 @@ static bool build_class(struct build *build, struct module *module, const struct
         text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
     text_add(&text, ")");
     module->signature = text.data;
-    module->extra_repr = class->extra_repr ? class->extra_repr : "";
+    module->extra_repr = class_repr(build, module);
     for (int i = 0; i < class->tensor_count; i++)
         if (class->tensors[i]->kind == SPEC_PARAMETER)
             add_spec_tensor(build, module, class->tensors[i]);
@@ -1091,8 +1129,37 @@ static void not_a_module(struct build *build, const struct module *parent, const
         diag_hint(build->cx, "modules are made here, and called in statements");
     else if (expr->kind == EXPR_NONE)
         diag_hint(build->cx, "Identity() gives its input");
+    else if (expr->kind == EXPR_LIST)
+        diag_hint(build->cx, "leave the brackets out: only ModuleList takes one list");
     else if (expr->kind == EXPR_NAME && parent)
         diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
+}
+
+/* The children of Sequential(Linear(4, 4), ReLU()), ModuleList([Block(8), Block(8)]), ModuleDict(a=ReLU()). */
+static void build_container(struct build *build, struct module *module, struct scope *scope, const struct expr *call)
+{
+    bool dict = module->layer->container == LAYER_MODULE_DICT;
+    bool brackets = module->layer->container == LAYER_MODULE_LIST && call->count == 1 &&
+                    call->items[0]->kind == EXPR_LIST;
+    const struct expr *items = brackets ? call->items[0] : call;
+
+    for (int i = 0; i < items->count; i++) {
+        struct spec_module item = {.kind = SPEC_MODULE_CALL, .loc = items->items[i]->loc, .call = items->items[i]};
+        struct spec_module *children[1] = {&item};
+        struct spec_module list = {.kind = SPEC_MODULE_LIST, .children = children, .count = 1};
+        bool named = !brackets && call->names[i] != NULL;
+
+        if (named != dict) {
+            diag_error(build->cx, item.loc, "%s takes its modules with%s names", module->layer->name, dict ? "" : "out");
+            if (dict)
+                diag_hint(build->cx, "write ModuleDict(act=ReLU())");
+            module->faulty = true;
+        } else if (dict) {
+            build_module(build, module, call->names[i], scope, &item);
+        } else {
+            build_items(build, module, scope, &list);
+        }
+    }
 }
 
 static struct module *build_call(struct build *build, struct module *parent, const char *name, struct scope *scope,
@@ -1124,16 +1191,7 @@ static struct module *build_call(struct build *build, struct module *parent, con
         module->layer = row;
         module->extra_repr = "";
         module->faulty = false;
-        for (int i = 0; i < expr->count; i++) {
-            struct spec_module item = {.kind = SPEC_MODULE_CALL, .loc = expr->items[i]->loc, .call = expr->items[i]};
-            struct spec_module *children[1] = {&item};
-            struct spec_module list = {.kind = SPEC_MODULE_LIST, .children = children, .count = 1};
-
-            if (row->container == LAYER_MODULE_DICT && expr->names[i])
-                build_module(build, module, expr->names[i], scope, &item);
-            else
-                build_items(build, module, scope, &list);
-        }
+        build_container(build, module, scope, expr);
         build_added(build, module);
         return module;
     }
@@ -1188,6 +1246,25 @@ static void build_repeat(struct build *build, struct module *parent, struct scop
     }
 }
 
+/* The names of a rule take the parts of one item of its sequence. */
+static bool bind_names(struct build *build, struct scope *scope, const struct expr *rule, const struct expr *target,
+                       const struct ev *item)
+{
+    if (target->kind == EXPR_NAME) {
+        scope_bind(&build->eval, scope, target->text, *item);
+        return true;
+    }
+    if (item->kind != EV_TUPLE || item->count != target->count) {
+        diag_error(build->cx, rule->b->loc, "%s cannot be taken apart into %d name%s", ev_text(&build->eval, item),
+                   target->count, target->count == 1 ? "" : "s");
+        return false;
+    }
+    for (int i = 0; i < target->count; i++)
+        if (!bind_names(build, scope, rule, target->items[i], &item->items[i]))
+            return false;
+    return true;
+}
+
 static void build_for(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
                       const struct expr *expr)
 {
@@ -1199,17 +1276,9 @@ static void build_for(struct build *build, struct module *parent, struct scope *
         parent->faulty = true;
     for (int i = 0; sequence.kind == EV_TUPLE && i < sequence.count && fits_limits(build, expr->loc); i++) {
         struct scope *own = ARENA_NEW(&build->cx->arena, struct scope);
-        const struct ev *item = &sequence.items[i];
 
         own->outer = scope;
-        if (expr->count == 1) {
-            scope_bind(&build->eval, own, expr->names[0], *item);
-        } else if (item->kind == EV_TUPLE && item->count == expr->count) {
-            for (int j = 0; j < expr->count; j++)
-                scope_bind(&build->eval, own, expr->names[j], item->items[j]);
-        } else {
-            diag_error(build->cx, expr->b->loc, "%s cannot be taken apart into %d names", ev_text(&build->eval, item),
-                       expr->count);
+        if (!bind_names(build, own, expr, expr->c, &sequence.items[i])) {
             parent->faulty = true;
             return;
         }
@@ -1625,20 +1694,27 @@ static void check_constants(struct build *build)
     }
 }
 
-/* As __init__ would: a class makes its modules, added ones too, then its own parameters; a layer its parameters, and
- * what is added to it comes later. */
+static void add_draw(struct build *build, struct module_tensor *tensor)
+{
+    if (!tensor->none && tensor->key >= 0 && tensor->kind != MODULE_STATE)
+        ARENA_PUSH(&build->cx->arena, build->tree->draws, build->tree->draw_count, tensor);
+}
+
+/* As __init__ would: a class makes what it has in the order of the text, modules that are added behind its own; a layer
+ * its parameters, and what is added to it comes later. */
 static void order_draws(struct build *build, const struct module *module)
 {
-    struct module_tree *tree = build->tree;
-    int first_later = module->child_count;
+    const struct spec_class *class = module->spec_class;
+    int first_later = module->child_count, tensors = class ? class->tensor_count : module->tensor_count;
 
-    while (!module->spec_class && first_later > 0 && module->children[first_later - 1]->added)
+    while (!class && first_later > 0 && module->children[first_later - 1]->added)
         first_later--;
+    for (int i = 0; class && i < class->tensors_first; i++)
+        add_draw(build, module_find_tensor(module, class->tensors[i]->name));
     for (int i = 0; i < first_later; i++)
         order_draws(build, module->children[i]);
-    for (int i = 0; i < module->tensor_count; i++)
-        if (!module->tensors[i]->none && module->tensors[i]->key >= 0 && module->tensors[i]->kind != MODULE_STATE)
-            ARENA_PUSH(&build->cx->arena, tree->draws, tree->draw_count, module->tensors[i]);
+    for (int i = class ? class->tensors_first : 0; i < tensors; i++)
+        add_draw(build, class ? module_find_tensor(module, class->tensors[i]->name) : module->tensors[i]);
     for (int i = first_later; i < module->child_count; i++)
         order_draws(build, module->children[i]);
 }

@@ -588,9 +588,14 @@ const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
             return plan->constant_names[i];
     }
 
-    const char *name = arena_format(&cx->arena, "%s_%04x", value->name ? value->name : "constant",
-                                    (unsigned)(text_hash(tensor->data, bytes) & 0xffff));
+    const char *stem = value->name ? value->name : "constant";
+    uint64_t hash = text_hash(tensor->data, bytes);
+    const char *name = arena_format(&cx->arena, "%s_%04x", stem, (unsigned)(hash & 0xffff));
     int count = plan->constant_count;
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(plan->constant_names[i], name) == 0)
+            name = arena_format(&cx->arena, "%s_%016llx", stem, (unsigned long long)hash);
 
     ARENA_PUSH(&cx->arena, plan->constants, plan->constant_count, value);
     ARENA_PUSH(&cx->arena, plan->constant_names, count, name);

@@ -958,6 +958,7 @@ static struct spec_module *read_module(struct reader *r, const struct spec_class
 static void read_class_modules(struct reader *r, struct spec_class *owner, struct names *names,
                                const struct node *key, const struct node *node)
 {
+    owner->tensors_first = owner->tensor_count;
     if (node->kind == NODE_MAP) {
         owner->modules = new_module(r, SPEC_MODULE_MAP, NULL, node);
         read_children(r, owner, owner->modules, node, names);
@@ -1201,6 +1202,7 @@ static void read_class_key(struct reader *r, struct spec_class *class, struct na
         read_class_modules(r, class, names, key, node);
     } else if (strcmp(key->value, "extra_repr") == 0) {
         class->extra_repr = read_text(r, key, node, "text");
+        class->extra_repr_loc = node->loc;
     } else if (is_forward(key)) {
         if (!read_signature(r, key, &signature))
             return;

@@ -75,10 +75,12 @@ struct spec_class {
     struct signature_arg *args;
     int arg_count;
     struct spec_module *modules; /* LIST or MAP, or NULL: none */
-    struct spec_tensor **tensors; /* in the order of the text within each of parameters, buffers, state */
+    struct spec_tensor **tensors; /* in the order of the text */
     int tensor_count;
+    int tensors_first; /* how many of them stand before the modules */
     struct spec_function *forward; /* NULL: a list of modules, called in turn */
-    const char *extra_repr;        /* NULL: none */
+    const char *extra_repr;        /* as in a formatted string of Python, with {expression}; NULL: none */
+    struct loc extra_repr_loc;
 };
 
 enum spec_change_kind { SPEC_SET, SPEC_ADD };

@@ -279,6 +279,21 @@ static bool ends_number(const char *at)
     return !is_word(*at) && *at != '.';
 }
 
+/* Drops the operand that ends the text: a word, a call, something in brackets. */
+static void drop_operand(struct text *text)
+{
+    int depth = 0;
+
+    while (text->length > 0) {
+        char last = text->data[text->length - 1];
+
+        depth += (last == ')' || last == ']') - (last == '(' || last == '[');
+        if (depth < 0 || (depth == 0 && !is_word(last) && last != '(' && last != '['))
+            return;
+        text->data[--text->length] = 0;
+    }
+}
+
 /* x * 1 is x; x * 0 is 0, and goes where it is added. */
 static const char *simplify(struct cx *cx, const char *line)
 {
@@ -292,8 +307,7 @@ static const char *simplify(struct cx *cx, const char *line)
         } else if (plus_zero) {
             at += 3;
         } else if (strncmp(at, " * 0", 4) == 0 && ends_number(at + 4)) {
-            while (out.length > 0 && is_word(out.data[out.length - 1]))
-                out.data[--out.length] = 0;
+            drop_operand(&out);
             at += 3;
             if (strncmp(at + 1, " + ", 3) == 0)
                 at += 3;

@@ -934,6 +934,17 @@ static const struct dim *divide_const(struct arena *arena, const struct dim *a, 
     }
     if (b == 1)
         return a;
+    for (int i = 0; i < a->poly.count; i++) { /* max(x, c) // b is max(x // b, c // b) */
+        struct choice choice;
+
+        if (!as_choice(arena, a->poly, &a->poly.terms[i], EFFORT, &choice) ||
+            !(poly_is_const(choice.first->poly) || poly_is_const(choice.second->poly)))
+            continue;
+        choice.first = divide_const(arena, choice.first, b);
+        choice.second = divide_const(arena, choice.second, b);
+        return choice.larger ? dim_max(arena, choice.first, choice.second)
+                             : dim_min(arena, choice.first, choice.second);
+    }
     whole.terms = ARENA_ARRAY(arena, a->poly.count + 1, struct term);
     rest.terms = ARENA_ARRAY(arena, a->poly.count + 1, struct term);
     for (int i = 0; i < a->poly.count; i++) {

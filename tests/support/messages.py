@@ -38,7 +38,6 @@ GIVES = {
     r"ops\.c|ops/\w+\.c": r"\w+_infer|check\w*|\w+_fault|differ\w*",
     r"elementwise\.c": r"elementwise_refuses",
     r"spec_yaml\.c": r"meaning|problem_text",
-    r"eval\.c": r"python_takes",
     r"expr\.c": r"instead_of",
     r"base/text\.c": r"source_read|make_folders|prepare",
     r"process\.c": r"process_make_folder",
@@ -50,6 +49,7 @@ TABLES = [
     (r"expr\.c", "refused_words", 1, "^hint: {}$"),
     (r"spec_yaml\.c", "known", 1, "error: {}$"),
     (r"layers/\w+\.c", "checks", 1, "error: .*: {}$"),
+    (r"eval\.c", "python_rows", 1, "error: \\w+ takes {}$"),
 ]
 
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.

@@ -298,6 +298,9 @@ static void test_choices(void **state)
     assert_same(sub(tokens, max(sub(tokens, k(3)), k(0))), min(tokens, k(3)));
     assert_same(min(batch, k(INT64_MAX)), batch);
     assert_same(max(add(batch, k(-INT64_MAX)), k(0)), k(0));
+    assert_same(quo(max(mul(k(2), tokens), k(1)), k(2)), tokens); /* the length of [1::2] */
+    assert_same(quo(add(max(sub(tokens, k(3)), k(0)), k(1)), k(2)),
+                max(quo(sub(tokens, k(2)), k(2)), k(0)));
 }
 
 /* Sums and products of anything; quotients of polynomials. Where divisions, min and max stand in each other, equal

@@ -249,7 +249,7 @@ static void second_example(void **state)
     assert_int_equal(list->children[0]->call->kind, EXPR_REPEAT);
     assert_int_equal(list->children[0]->call->a->integer, 12);
     assert_int_equal(tail->children[0]->call->kind, EXPR_FOR);
-    assert_int_equal(tail->children[0]->call->count, 2);
+    assert_int_equal(tail->children[0]->call->c->count, 2);
     done(r);
 }
 

@@ -701,8 +701,8 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(double *restrict y, const doub
     }
 }
 
-/* y (16) = sum_div_mul of x0, then x0 * (1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_div_mul_batchx8x8x16_over_0_1_2(double *y, const double *x0, int batch)
+/* y (16) = sum_mul of x0, then x0 * (1.0 / float64(dim(64 * batch))) */
+static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -720,9 +720,9 @@ static MODC_KERNEL void sum_div_mul_batchx8x8x16_over_0_1_2(double *y, const dou
     }
 }
 
-/* y (16) = sum_div_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_div_mul_batchx8x8x16_over_0_1_2_2ab6(double *y, const double *x0,
-                                                                 const double *x1, int batch)
+/* y (16) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float64(dim(64 * batch))) */
+static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_c39a(double *y, const double *x0, const double *x1,
+                                                             int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -971,8 +971,8 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(double *restrict y, const dou
     }
 }
 
-/* y (32) = sum_div_mul of x0, then x0 * (1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_div_mul_batchx4x4x32_over_0_1_2(double *y, const double *x0, int batch)
+/* y (32) = sum_mul of x0, then x0 * (1.0 / float64(dim(16 * batch))) */
+static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -990,9 +990,9 @@ static MODC_KERNEL void sum_div_mul_batchx4x4x32_over_0_1_2(double *y, const dou
     }
 }
 
-/* y (32) = sum_div_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_div_mul_batchx4x4x32_over_0_1_2_e3ed(double *y, const double *x0,
-                                                                 const double *x1, int batch)
+/* y (32) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float64(dim(16 * batch))) */
+static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_9cb5(double *y, const double *x0, const double *x1,
+                                                             int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -1279,8 +1279,8 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     conv2d_8x8x1_to_8x8x16_k3(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
-    sum_div_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
-    sum_div_mul_batchx8x8x16_over_0_1_2_2ab6(var, y_0, mean, batch);
+    sum_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
+    sum_mul_batchx8x8x16_over_0_1_2_c39a(var, y_0, mean, batch);
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     write_16(p->_1.running_mean, p->_1.running_mean, mean);
     write_16_96b5(p->_1.running_var, p->_1.running_var, var, batch);
@@ -1297,8 +1297,8 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     conv2d_4x4x16_to_4x4x32_k3(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
-    sum_div_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
-    sum_div_mul_batchx4x4x32_over_0_1_2_e3ed(var_b, y_4, mean_b, batch);
+    sum_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
+    sum_mul_batchx4x4x32_over_0_1_2_9cb5(var_b, y_4, mean_b, batch);
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b);
     write_32_c5a7(p->_5.running_var, p->_5.running_var, var_b, batch);

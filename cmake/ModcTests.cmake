@@ -175,7 +175,8 @@ function(modc_find_python variable)
     endif()
 endfunction()
 
-# tests/vectors/cases.txt: inputs and outputs of PyTorch through `modc run`; once more with sanitizers.
+# tests/vectors/cases.txt: inputs and outputs of PyTorch through `modc run`; once more with sanitizers. Those of
+# tests/language/ run but once.
 function(modc_vector_tests)
     if(NOT MODC_PYTHON)
         message(WARNING "python3 is missing: no tests of numbers")
@@ -187,6 +188,11 @@ function(modc_vector_tests)
         string(REGEX MATCH "^[^ ]+" name ${line})
         set(command ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --jobs 1 ${name})
         set(programs ${CMAKE_CURRENT_BINARY_DIR}/programs) # cases of one spec compile it once
+        if(name MATCHES "^language_") # many models, of which each is for one sentence: compiled quickly, once
+            modc_test(${name} language ${command})
+            set_property(TEST ${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O1")
+            continue()
+        endif()
         modc_test(vectors_${name} vectors ${command} --keep ${programs}/plain)
         if(line MATCHES " --plan ") # tests/oracle/vectors.py sees to it that the algorithm is reached
             set_property(TEST vectors_${name} APPEND PROPERTY LABELS forced)

@@ -50,6 +50,10 @@ class FlowList(list):
     text = ""
 
 
+class Word(str):
+    """A scalar that YAML's quotes stand around: as a constant it is a string where it is one word."""
+
+
 def top_level(text):
     """(index, character) of what stands outside of brackets and quotes."""
     depth, quote = 0, None
@@ -108,7 +112,7 @@ def read_yaml(text):
             return [convert(item) for item in node.value]
         if isinstance(node, yaml.MappingNode):
             return {key.value: convert(value) for key, value in node.value}
-        return node.value
+        return Word(node.value) if node.style in ("'", '"') else node.value
 
     text = text.lstrip("\ufeff")
     return convert(yaml.compose(text, Loader=yaml.SafeLoader))
@@ -142,10 +146,10 @@ def expression_text(value):
 
 
 def statements_of(value):
-    """A list of statements, a block text with one a line, or one statement."""
+    """A list of statements, a block text, or one statement."""
     if isinstance(value, list):
         return [expression_text(item) for item in value]
-    return [line.strip() for line in value.splitlines() if line.strip() and not line.strip().startswith("#")]
+    return [value]
 
 
 def signature(key):
@@ -188,7 +192,11 @@ def for_numbers_too(name, function):
     plain = getattr(builtins, name, None) or getattr(math, name, None)
     if not callable(plain):
         return function
-    return lambda *args, **kwargs: (function if has_tensor([args, kwargs]) else plain)(*args, **kwargs)
+    # torch sums no lists, so `sum` of one is Python's, of tensors too.
+    lists = name == "sum"
+    return lambda *args, **kwargs: (
+        function if has_tensor([args, kwargs]) and not (lists and isinstance(args[0], (tuple, list))) else plain
+    )(*args, **kwargs)
 
 
 def torch_name(name):
@@ -201,7 +209,7 @@ def torch_name(name):
         return {"F": nn.functional, "torch": torch, "nn": nn}[name]
     if name.startswith("dtype "):
         return getattr(torch, name[len("dtype "):])
-    if name in ("float", "int", "bool", "len", "range", "enumerate", "zip", "tuple", "list", "slice"):
+    if name in ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list"):
         return getattr(builtins, name)
     for module in (nn.functional, torch):
         found = getattr(module, name, None)
@@ -226,14 +234,26 @@ class DtypeNames(ast.NodeTransformer):
         return node
 
 
+class ClassNames(DtypeNames):
+    """What is called may be a class, whatever else has its name."""
+
+    def visit_Call(self, node):
+        super().visit_Call(node)
+        if isinstance(node.func, ast.Name):
+            node.func.id = "new " + node.func.id
+        return node
+
+
 COMPILED = {}
 
 
 def compiled(text, mode):
-    """[(code, node)] for the statements of a text (a `return` is its expression), or one code for an expression."""
+    """[(code, node)] for the statements of a text (a `return` is its expression), or one code for an expression (`new`:
+    in which constructors are called)."""
     if (text, mode) not in COMPILED:
-        tree = ast.fix_missing_locations(DtypeNames().visit(ast.parse(text.strip(), mode=mode)))
-        if mode == "eval":
+        names = ClassNames() if mode == "new" else DtypeNames()
+        tree = ast.fix_missing_locations(names.visit(ast.parse(text.strip(), mode="exec" if mode == "exec" else "eval")))
+        if mode != "exec":
             COMPILED[text, mode] = compile(tree, text, "eval")
         else:
             COMPILED[text, mode] = [
@@ -250,20 +270,26 @@ class ConstructorNames:
         self.spec, self.args, self.sizes, self.path = spec, args, sizes or {}, path
 
     def __getitem__(self, name):
+        if name.startswith("new "):
+            name = name[len("new "):]
+            found = self.class_of(name)
+            if found is not None:
+                return found
         for table in (self.args, self.spec.constants, self.sizes):
             if name in table:
                 return table[name]
+        return torch_name(name)
+
+    def class_of(self, name):
         if name in self.spec.classes:
             return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
             return MultiStep
         found = getattr(nn, name, None)
-        if isinstance(found, type) and issubclass(found, nn.Module):
-            return with_tensor_arguments(found)
-        return torch_name(name)
+        return with_tensor_arguments(found) if isinstance(found, type) and issubclass(found, nn.Module) else None
 
     def evaluate(self, value):
-        return eval(compiled(expression_text(value), "eval"), BUILTINS, self)
+        return eval(compiled(expression_text(value), "new"), BUILTINS, self)
 
     def with_names(self, target, value):
         """These names and those of a comprehension's target (a name, or a tuple of such)."""
@@ -283,7 +309,11 @@ class InitNames(ConstructorNames):
         super().__init__(outer.spec, outer.args, outer.sizes)
         self.tensor = tensor
 
+    def evaluate(self, value):
+        return super().evaluate(re.sub(r"^(torch\.)?nn\.init\.", "", value))
+
     def __getitem__(self, name):
+        name = name.removeprefix("new ")
         function = getattr(nn.init, name if name.endswith("_") else name + "_", None)
         if function is None or name in self.args or name in self.spec.constants:
             return super().__getitem__(name)
@@ -363,10 +393,10 @@ class MultiStep(nn.Module):
 class List(nn.Sequential):
     """A list of modules: threads its first argument through, all further arguments go to every child."""
 
-    def forward(self, x, *args, **kwargs):
+    def forward(self, input, *args, **kwargs):
         for child in self:
-            x = child(x, *args, **kwargs)
-        return x
+            input = child(input, *args, **kwargs)
+        return input
 
 
 class Dict(nn.Module):
@@ -414,7 +444,7 @@ class SpecModule(nn.Module):
         for section, content in definition.sections.items():  # in the order of the text, in which values are drawn
             if section == "modules":
                 for name, child in self.children_of(content, names):
-                    self.add_module(name, child)
+                    self._modules[name] = child
                 add_children(self, names)
             else:
                 for name, description in content.items():
@@ -438,8 +468,8 @@ class SpecModule(nn.Module):
         dtype = spec.dtype_of(description["dtype"]) if "dtype" in description else None
         if "value" in description:
             tensor = names.evaluate(description["value"])
-            tensor = tensor if isinstance(tensor, torch.Tensor) else torch.tensor(tensor)
-            tensor = tensor.to(dtype or tensor.dtype).clone()
+            tensor = tensor.to(dtype or tensor.dtype).clone() if isinstance(tensor, torch.Tensor) \
+                else torch.tensor(tensor, dtype=dtype)
         else:
             tensor = torch.zeros(tuple(names.evaluate(description["shape"])), dtype=dtype or default)
             if "init" in description:
@@ -448,9 +478,11 @@ class SpecModule(nn.Module):
                     found()
         if section == "parameters":
             wanted = names.evaluate(description.get("requires_grad", "True"))
-            self.register_parameter(name, nn.Parameter(tensor, requires_grad=wanted))
+            self._parameters[name] = nn.Parameter(tensor, requires_grad=wanted)
         elif section == "buffers":
-            self.register_buffer(name, tensor, persistent=names.evaluate(description.get("persistent", "True")))
+            self._buffers[name] = tensor  # register_buffer refuses what is an attribute of every module: `half`
+            if not names.evaluate(description.get("persistent", "True")):
+                self._non_persistent_buffers_set.add(name)
         else:
             self.modc_state[name] = tensor
 
@@ -559,10 +591,12 @@ def build_as_written(value, names):
         return found
     if isinstance(value, list):
         return List(*expand(value, names))
-    container = re.fullmatch(r"(?:torch\.)?(?:nn\.)?(Sequential|ModuleList)\((.*)\)", value, re.DOTALL)
+    container = re.fullmatch(r"(?:torch\.)?(?:nn\.)?(Sequential|ModuleList|ModuleDict)\((.*)\)", value, re.DOTALL)
     if container:
         items = split(container.group(2))
-        if len(items) == 1 and items[0].startswith("["):
+        if container.group(1) == "ModuleDict":
+            return build_module(dict(map(str.strip, item.split("=", 1)) for item in items), names)
+        if len(items) == 1 and items[0].startswith("[") and container.group(1) == "ModuleList":
             items = split(items[0][1:-1])
         children = expand(items, names)
         return List(*children) if container.group(1) == "Sequential" else nn.ModuleList(children)
@@ -613,7 +647,10 @@ class Spec:
         overrides = dict(overrides or {})
         for key, table in (("constants", self.constants), ("sizes", self.sizes)):
             for name, value in content.get(key, {}).items():
-                table[name] = ConstructorNames(self, {}).evaluate(overrides.pop(name, value))
+                value = overrides.pop(name, value)
+                if isinstance(value, Word) and (not value or re.fullmatch(r"[A-Za-z_]\w*", value)):
+                    value = repr(str(value))
+                table[name] = ConstructorNames(self, {}).evaluate(value)
         if overrides:
             raise SpecError(f"no constant or size is named {sorted(overrides)}")
         dtypes = content.get("dtype", "float32")
@@ -725,6 +762,11 @@ class Spec:
         names.local = bind(name, arguments, args, kwargs, names.evaluate)
         return names.run(statements)
 
+    def input_shapes(self, sizes):
+        """(shape, dtype) of the inputs at these sizes, at the maxima of others."""
+        names = ConstructorNames(self, {}, {**self.sizes, **sizes})
+        return {name: (tuple(names.evaluate(shape)), dtype) for name, (shape, dtype) in self.inputs.items()}
+
     def find_sizes(self, inputs):
         """The current values of the sizes, from the inputs' shapes, which are checked."""
         found, checks = {}, []
@@ -794,17 +836,21 @@ class Spec:
         """Design 3: a plain name in `return` names its output; else `output`, or `output_` and the position."""
         nodes = [node for text in statements or () for _, node in compiled(text, "exec")
                  if isinstance(node, ast.Return)]
-        values = list(result) if isinstance(result, (tuple, list)) else [result]
-        written = [None] * len(values)
-        if nodes and isinstance(nodes[0].value, ast.Tuple):
-            written = nodes[0].value.elts
-        elif nodes and not isinstance(result, (tuple, list)):
-            written = [nodes[0].value]
+        found = []
+
+        def flatten(node, value):
+            if isinstance(value, (tuple, list)):
+                inner = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [None] * len(value)
+                for part, element in zip(inner, value):
+                    flatten(part, element)
+            else:
+                found.append((node.id if isinstance(node, ast.Name) else None, value))
+
+        flatten(nodes[0].value if nodes else None, result)
         outputs = {}
-        for i, (node, value) in enumerate(zip(written, values)):
-            name = node.id if isinstance(node, ast.Name) else "output" if len(values) == 1 else f"output_{i}"
-            if isinstance(value, (tuple, list)) or name in outputs:
-                raise SpecError(f"output {name} is a tuple, or there are two of it")
+        for i, (name, value) in enumerate(found):
+            if name is None or name in outputs:
+                name = "output" if len(found) == 1 else f"output_{i}"
             outputs[name] = torch.as_tensor(value).detach().clone()
         return outputs
 

@@ -610,10 +610,13 @@ def build_as_written(value, names):
 
 def replace_module(root, path, module):
     """set_submodule(path, module, strict=True), which older versions of torch have not."""
+    try:
+        root.get_submodule(path)
+    except AttributeError as fault:
+        raise SpecError(f"set: {fault}") from None
     if hasattr(root, "set_submodule"):
         root.set_submodule(path, module, strict=True)
         return
-    root.get_submodule(path)  # it must exist
     parent, _, name = path.rpartition(".")
     setattr(root.get_submodule(parent), name, module)
 
@@ -726,9 +729,13 @@ class Spec:
                 replace_module(root, path, module)
                 continue
             parent, _, name = path.rpartition(".")
-            if name in root.get_submodule(parent)._modules:
+            try:
+                found = root.get_submodule(parent)
+            except AttributeError as fault:
+                raise SpecError(f"add: {fault}") from None
+            if name in found._modules:
                 raise SpecError(f"add: {path} exists")
-            root.get_submodule(parent).add_module(name, module)
+            found.add_module(name, module)
 
     def draw_again(self, root, seed):
         """Initial values are drawn as if `set` and `add` had been written where they lead to: what is replaced draws

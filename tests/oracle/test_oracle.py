@@ -295,9 +295,55 @@ forward: return b(c(a(x)))
         state = {k: v + 1 for k, v in root.state_dict().items() if k not in ("a.weight", "c.weight")}
         self.assertTrue(torch.equal(spec.load(root, state).a.weight, state["b.0.weight"]))
 
+    def test_extends(self):
+        """Two levels; initial values are drawn as by a module that is written so."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "deep").mkdir()
+            (folder / "base.yaml").write_text("""
+constants: {n: 4, m: 3}
+inputs: {x: [n]}
+classes:
+  Block(k):
+    modules: {fc: Linear(k, k), act: Tanh()}
+    forward(x): return act(fc(x))
+modules: {a: 2 x Block(n), b: [Linear(n, m)]}
+set: {a.1.act: ReLU(), b.0: Tanh()}
+forward: return b(a(x))
+entries: {act(x): return x}
+""")
+            (folder / "deep" / "middle.yaml").write_text("""
+extends: ../base.yaml
+constants: {m: 2}
+set: {b: [Linear(n, n), Linear(n, m)]}
+add: {b.2: Linear(m, m)}
+""")
+            (folder / "spec.yaml").write_text("""
+extends: deep/middle.yaml
+constants: {k: 5, n: 6}
+set:
+  b.1: Linear(n, m, bias=False)
+  a.0.fc: [Linear(n, k), Linear(k, n)]
+entries: {act(x): return b(x), more(x): return x}
+""")
+            spec = Spec(folder / "spec.yaml")
+        self.assertEqual(list(spec.constants.items()), [("n", 6), ("m", 2), ("k", 5)])
+        self.assertEqual(list(spec.entries), ["act", "more"])
+        root = spec.build(3)
+        self.assertEqual([type(module) for module in (root.a[0].act, root.a[1].act)], [nn.Tanh, nn.ReLU])
+        torch.manual_seed(3)
+        drawn = [nn.Linear(6, 5), nn.Linear(5, 6), nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 2, bias=False),
+                 nn.Linear(2, 2)]
+        wanted = [tensor for module in drawn for tensor in module.state_dict().values()]
+        found = list(root.state_dict().values())
+        self.assertEqual(len(found), len(wanted))
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(found, wanted)))
+
     def test_refusals(self):
         for text in ("frobnicate: 1\nmodules: [ReLU()]", "inputs:\n  x: [2]\nmodules: {a: ReLU()}",
-                     "inputs:\n  x: [2]\nmodules:\n  - ReLU()\nset: {4: Tanh()}"):
+                     "inputs:\n  x: [2]\nmodules:\n  - ReLU()\nset: {4: Tanh()}",
+                     "inputs:\n  x: [2]\nmodules:\n  - ReLU()\nadd: {0: Tanh()}",
+                     "inputs:\n  x: [2]\nmodules:\n  - ReLU()\nadd: {1.0: Tanh()}"):
             with self.assertRaises(SpecError):
                 self.spec(text).build()
         text = "sizes: {n: 3}\ninputs:\n  x: [n]\n  y: [2 * n]\nforward: return cat([x, y])"

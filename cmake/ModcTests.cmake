@@ -1,7 +1,8 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
-# Labels: unit, fuzz, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with --plan),
-# variants, aarch64, sanitize, compile, api, docs, package, examples or long.
+# Labels: unit, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
+# --plan), variants, aarch64, sanitize, compile, api, docs, package, examples or long.
 
+include(CheckCSourceCompiles)
 include(CheckCSourceRuns)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 if(NOT CMOCKA_FOUND)
@@ -217,6 +218,27 @@ function(modc_planner_tests)
         modc_test(planner_faults_${spec} planner
                   ${MODC_PYTHON} tests/support/bound.py --faults $<TARGET_FILE:modc> ${spec})
     endforeach()
+endfunction()
+
+# One call of the system after the other fails: those that allocate, those that write.
+function(modc_failing_tests)
+    set(CMAKE_REQUIRED_FLAGS "")
+    check_c_source_compiles("extern void *__libc_memalign(unsigned long, unsigned long);
+                             int main(void) { return !__libc_memalign(64, 64); }" MODC_HAS_GLIBC_MEMORY)
+    if(NOT MODC_PYTHON OR NOT MODC_HAS_GLIBC_MEMORY OR MODC_SANITIZE) # sanitizers have a malloc of their own
+        return()
+    endif()
+    add_library(failing MODULE support/failing.c)
+    set_target_properties(failing PROPERTIES C_EXTENSIONS ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+    target_link_libraries(failing PRIVATE ${CMAKE_DL_LIBS})
+    modc_compile(failing)
+    set(script ${MODC_PYTHON} tests/support/failing.py $<TARGET_FILE:modc> $<TARGET_FILE:failing>)
+    modc_test(failing_memory failing ${script} memory 7)
+    modc_test(failing_files failing ${script} files)
+    set_property(TEST failing_files PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    if(MODC_LONG_TESTS)
+        modc_test(long_failing_memory long ${script} memory)
+    endif()
 endfunction()
 
 # What fuzzing has known or found, once more: the corpus of a target of tests/fuzz, and tests/regression/*/*.TARGET.

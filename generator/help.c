@@ -45,7 +45,7 @@ const char *const exit_rows[] = {
     [EXIT_FILE] = "a file cannot be read or written, or does not fit the spec",
     [EXIT_DIFFER] = "numbers differ",
     [EXIT_COMPILER] = "the compiler is missing or failed, or the program died",
-    [EXIT_FAULT] = "a fault of modc itself",
+    [EXIT_FAULT] = "a fault of modc itself, or no memory left",
     [EXIT_DEVICE] = "no such device",
 };
 const int exit_row_count = (int)(sizeof exit_rows / sizeof *exit_rows);

@@ -363,11 +363,12 @@ int main(int argc, char **argv)
 {
     struct options options = {0};
     struct cx cx = {.options = &options};
-    struct text out = text_new(&cx.arena);
+    struct text out = {.arena = &cx.arena};
     int status = EXIT_DONE;
 
     hold_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a write fails instead */
+    signal(SIGXFSZ, SIG_IGN);
     if (options_parse(&cx, argc, argv, &options, &status)) {
         out.color = terminal_wants_color(stdout, options.color);
         progress_start();

@@ -553,7 +553,7 @@ int measure_model(struct cx *cx, struct text *out, const struct plan *plan, cons
         else if (status == EXIT_DONE)
             text_printf(out, "\ncode and stack: not measured, since '%s' writes no ELF files\n", command(&m));
     }
-    process_remove_folder(m.folder);
+    process_remove_folder();
     if (interrupted)
         process_end();
     return status;

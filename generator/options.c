@@ -475,6 +475,9 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
     const struct command_row *row;
 
     *options = early_options(count, words);
+    if (options->diagnostics == DIAG_JSON)
+        arena_last_words("{\"level\":\"error\",\"file\":null,\"line\":0,\"column\":0,\"length\":0,"
+                         "\"message\":\"out of memory\",\"hints\":[],\"notes\":[]}\n");
     if (!take_words(&r)) {
         *status = r.status;
         return false;

@@ -169,14 +169,14 @@ static pid_t start(struct process *process, const sigset_t *mask)
 }
 
 /* Takes the end of any child of the list; false if all go on. */
-static bool reap(struct process *list, pid_t *pids, int count)
+static bool reap(struct process *list, int count)
 {
     for (int i = 0; i < count; i++) {
         int status;
 
-        if (pids[i] <= 0 || waitpid(pids[i], &status, WNOHANG) != pids[i])
+        if (list[i].pid <= 0 || waitpid(list[i].pid, &status, WNOHANG) != list[i].pid)
             continue;
-        pids[i] = 0;
+        list[i].pid = 0;
         list[i].signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         list[i].status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
         return true;
@@ -186,12 +186,9 @@ static bool reap(struct process *list, pid_t *pids, int count)
 
 bool process_run(struct process *list, int count, int at_once)
 {
-    pid_t *pids = calloc((size_t)count + 1, sizeof *pids);
     sigset_t blocked, old;
     int next = 0, running = 0, passed_on = 0;
 
-    if (!pids)
-        arena_out_of_memory();
     hold_signals();
     sigemptyset(&blocked);
     for (int i = 0; i < ENDING; i++)
@@ -200,22 +197,21 @@ bool process_run(struct process *list, int count, int at_once)
     sigprocmask(SIG_BLOCK, &blocked, &old);
     while (running > 0 || (next < count && !told_to_end)) {
         if (next < count && running < at_once && !told_to_end) {
-            pids[next] = start(&list[next], &old);
-            running += pids[next] > 0;
+            list[next].pid = start(&list[next], &old);
+            running += list[next].pid > 0;
             next++;
-        } else if (reap(list, pids, count)) {
+        } else if (reap(list, count)) {
             running--;
         } else if (told_to_end != passed_on) {
             passed_on = told_to_end;
             for (int i = 0; i < count; i++)
-                if (pids[i] > 0)
-                    kill(pids[i], passed_on);
+                if (list[i].pid > 0)
+                    kill(list[i].pid, passed_on);
         } else {
             sigsuspend(&old);
         }
     }
     sigprocmask(SIG_SETMASK, &old, NULL);
-    free(pids);
     return !told_to_end;
 }
 
@@ -256,27 +252,53 @@ int process_cores(void)
 
 /* ---- folders ---------------------------------------------------------------------------------------------- */
 
+struct temporary {
+    struct arena_guard guard;
+    const char *path;
+    DIR *entries; /* opened when it was made, since that takes memory */
+};
+
+static void remove_folder(void *data)
+{
+    struct temporary *folder = data;
+    const struct dirent *entry;
+
+    rewinddir(folder->entries);
+    while ((entry = readdir(folder->entries)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(folder->entries), entry->d_name, 0);
+    closedir(folder->entries);
+    rmdir(folder->path);
+}
+
 const char *process_make_folder(struct cx *cx, const char **error)
 {
+    struct temporary *folder = ARENA_NEW(&cx->arena, struct temporary);
     const char *parent = getenv("TMPDIR");
     char *path = arena_format(&cx->arena, "%s/modc-XXXXXX", parent && parent[0] ? parent : "/tmp");
 
     hold_signals();
-    if (mkdtemp(path))
-        return path;
+    if (mkdtemp(path)) {
+        folder->path = path;
+        folder->entries = opendir(path);
+        if (folder->entries) {
+            folder->guard = (struct arena_guard){.run = remove_folder, .data = folder};
+            arena_guard(&folder->guard);
+            return path;
+        }
+
+        int reason = errno;
+
+        rmdir(path);
+        errno = reason;
+    }
+    if (errno == ENOMEM)
+        arena_out_of_memory();
     *error = arena_format(&cx->arena, "cannot make a folder '%s': %s", path, strerror(errno));
     return NULL;
 }
 
-void process_remove_folder(const char *path)
+void process_remove_folder(void)
 {
-    DIR *folder = opendir(path);
-    const struct dirent *entry;
-
-    while (folder && (entry = readdir(folder)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(path);
+    arena_unguard(true);
 }

@@ -3,6 +3,8 @@
 #ifndef MODC_PROCESS_H
 #define MODC_PROCESS_H
 
+#include <sys/types.h>
+
 #include "base/diag.h"
 
 struct process {
@@ -12,6 +14,7 @@ struct process {
     int error;  /* errno where it could not be started, else 0 */
     int status; /* exit status; meaningless after a signal */
     int signal; /* that ended it, or 0 */
+    pid_t pid;  /* while it runs, else 0 */
 };
 
 /* Adds a word. */
@@ -36,8 +39,9 @@ bool process_succeeded(const struct process *process);
 void process_quote(struct cx *cx, const struct process *process);
 
 /* A new folder below $TMPDIR or /tmp, to be removed with process_remove_folder, which removes what lies in it too (no
- * folders below). From now on signals that end modc are held back until process_run. NULL: *error says why. */
+ * folders below): the one made last, as a guard of the arena does when memory ends. From now on signals that end modc
+ * are held back until process_run. NULL: *error says why. */
 const char *process_make_folder(struct cx *cx, const char **error);
-void process_remove_folder(const char *path);
+void process_remove_folder(void);
 
 #endif

@@ -173,15 +173,35 @@ static int run_compilers(struct run *run, struct process *list, int count)
     return failed == COMPILER_FINE ? EXIT_DONE : failed >= 0 ? compiler_fault(run->cx, &list[failed], NULL) : EXIT_COMPILER;
 }
 
+/* Files that only the compilation needs. */
+struct leftovers {
+    const char **objects;
+    struct process *list; /* the processes and, behind them, the linker */
+    const char *built;
+    int count;
+};
+
+static void remove_leftovers(void *data)
+{
+    const struct leftovers *left = data;
+
+    for (int i = 0; i < left->count; i++)
+        unlink(left->objects[i]);
+    for (int i = 0; i <= left->count; i++)
+        unlink(left->list[i].said);
+    unlink(left->built); /* there after a fault alone */
+}
+
 /* Every source on its own, on all cores, since the model takes as long as the whole runtime. */
 static int compile(struct run *run)
 {
     struct arena *arena = &run->cx->arena;
-    struct process *list = ARENA_ARRAY(arena, run->count + 1, struct process), link = compiler_copy(run->cx, &run->compiler);
-    const char *built = arena_format(arena, "%s.new-%ld", run->program, (long)getpid());
-    const char **objects = ARENA_ARRAY(arena, run->count + 1, const char *), *said;
+    struct process *list = ARENA_ARRAY(arena, run->count + 1, struct process), *link;
+    struct leftovers left = {.objects = ARENA_ARRAY(arena, run->count + 1, const char *), .list = list};
+    struct arena_guard guard = {.run = remove_leftovers, .data = &left};
     int count = 0, status;
 
+    left.built = arena_format(arena, "%s.new-%ld", run->program, (long)getpid());
     for (int i = 0; i < run->count; i++) {
         const char *path = run->files[i].path;
         struct process *own = &list[count];
@@ -189,42 +209,40 @@ static int compile(struct run *run)
         if (!text_ends_with(path, ".c") && !text_ends_with(path, ".S"))
             continue;
         *own = compiler_copy(run->cx, &run->compiler);
-        objects[count] = arena_format(arena, "%s/%s.o", run->folder, path);
+        left.objects[count] = arena_format(arena, "%s/%s.o", run->folder, path);
         own->said = arena_format(arena, "%s/%s.said", run->folder, path);
         process_word(run->cx, own, arena_format(arena, "-I%s", run->folder));
         process_word(run->cx, own, "-DMODC_LIBM"); /* modc_reset.c: PyTorch's bits for float64 too */
         process_word(run->cx, own, arena_format(arena, "-DMODC_MODEL=%s_model", run->plan->model));
         process_word(run->cx, own, "-c");
         process_word(run->cx, own, "-o");
-        process_word(run->cx, own, objects[count]);
+        process_word(run->cx, own, left.objects[count]);
         process_word(run->cx, own, arena_format(arena, "%s/%s", run->folder, path));
         count++;
     }
+    link = &list[count];
+    *link = compiler_copy(run->cx, &run->compiler);
+    link->said = arena_format(arena, "%s.said", run->program);
+    process_word(run->cx, link, "-o");
+    process_word(run->cx, link, left.built);
+    for (int i = 0; i < count; i++)
+        process_word(run->cx, link, left.objects[i]);
+    process_word(run->cx, link, "-lm");
+
+    left.count = count;
+    arena_guard(&guard);
     progress_step("compiling %s.c and the runtime ...", run->plan->model);
     status = run_compilers(run, list, count);
-    if (status == EXIT_DONE) {
-        link.said = said = arena_format(arena, "%s.said", run->program);
-        process_word(run->cx, &link, "-o");
-        process_word(run->cx, &link, built);
-        for (int i = 0; i < count; i++)
-            process_word(run->cx, &link, objects[i]);
-        process_word(run->cx, &link, "-lm");
-        status = run_compilers(run, &link, 1);
-        unlink(said);
-    }
-    if (status == EXIT_DONE && access(built, F_OK) != 0) {
+    if (status == EXIT_DONE)
+        status = run_compilers(run, link, 1);
+    if (status == EXIT_DONE && access(left.built, F_OK) != 0) {
         diag_error(run->cx, nowhere, "the compiler '%s' made no program", run->compiler.words[0]);
         status = EXIT_COMPILER;
-    } else if (status == EXIT_DONE && rename(built, run->program) != 0) {
+    } else if (status == EXIT_DONE && rename(left.built, run->program) != 0) {
         diag_error(run->cx, nowhere, "cannot write '%s': %s", run->program, strerror(errno));
         status = EXIT_FILE;
     }
-    if (status != EXIT_DONE)
-        unlink(built);
-    for (int i = 0; i < count; i++) {
-        unlink(objects[i]);
-        unlink(list[i].said);
-    }
+    arena_unguard(true);
     return status;
 }
 
@@ -347,7 +365,7 @@ int run_model(struct cx *cx, const struct plan *plan, const struct output_file *
     if (file >= 0)
         close(file);
     if (run.temporary)
-        process_remove_folder(run.folder);
+        process_remove_folder();
     if (run.interrupted)
         process_end();
     return status;

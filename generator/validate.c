@@ -91,12 +91,12 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
         }
         progress_step("letting Clang read what was emitted ...");
         if (!process_run(v.list, v.count, process_cores())) {
-            process_remove_folder(v.folder);
+            process_remove_folder();
             process_end();
         }
         status = judge(&v);
     }
     if (v.folder)
-        process_remove_folder(v.folder);
+        process_remove_folder();
     return status;
 }

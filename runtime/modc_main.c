@@ -94,7 +94,7 @@ static void *zeroed(size_t count, size_t bytes)
     void *block = calloc(count > 0 ? count : 1, bytes);
 
     if (block == NULL) {
-        fail(EXIT_BUG, "modc", "no memory");
+        fail(EXIT_BUG, "modc", "out of memory");
         exit(EXIT_BUG);
     }
     return block;
@@ -334,7 +334,7 @@ static void make_tensor(struct run *run, const struct modc_io *io, int index, st
         tensor->dims[i + front] = dims[i] < 0 ? 0 : dims[i];
     bytes = modc_tensor_bytes(tensor);
     if (posix_memalign(&tensor->data, 64, bytes > 0 ? bytes : 64) != 0) {
-        fail(EXIT_BUG, "modc", "no memory");
+        fail(EXIT_BUG, "modc", "out of memory");
         exit(EXIT_BUG);
     }
     memset(tensor->data, 0xff, bytes); /* NaN: what a call forgets to write shows */
@@ -1042,7 +1042,7 @@ int main(int count, char **arguments)
         status = run_all(run);
     free_all(run);
     free(run);
-    if (fflush(stdout) != 0 && status == EXIT_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK)
         status = fail(EXIT_FILES, "stdout", "%s", strerror(errno));
     return status;
 }

@@ -24,7 +24,7 @@ const char *modc_status_text(enum modc_status status)
         [MODC_KEYS] = "the file does not fit the model",
         [MODC_NAME] = "no such module, parameter, buffer or entry",
         [MODC_READ_ONLY] = "the tensors lie in read-only memory",
-        [MODC_MEMORY] = "no memory",
+        [MODC_MEMORY] = "out of memory",
         [MODC_ARGUMENT] = "an argument has a value that is not allowed",
         [MODC_UNSUPPORTED] = "left out of this build",
     };

@@ -16,9 +16,35 @@ struct arena_block {
 
 static const size_t block_bytes = 64 * 1024;
 
+/* Of the process, since it ends with whichever arena finds no memory. */
+static struct arena_guard *guards;
+static const char *last_words = "modc: error: out of memory\n";
+
+void arena_guard(struct arena_guard *guard)
+{
+    guard->outer = guards;
+    guards = guard;
+}
+
+void arena_unguard(bool run)
+{
+    struct arena_guard *guard = guards;
+
+    guards = guard->outer;
+    if (run)
+        guard->run(guard->data);
+}
+
+void arena_last_words(const char *text)
+{
+    last_words = text;
+}
+
 void arena_out_of_memory(void)
 {
-    fputs("modc: error: out of memory\n", stderr);
+    while (guards)
+        arena_unguard(true);
+    fputs(last_words, stderr);
     exit(6);
 }
 

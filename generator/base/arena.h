@@ -3,6 +3,7 @@
 #define MODC_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -28,8 +29,23 @@ char *arena_vformat(struct arena *arena, const char *format, va_list args);
 
 void arena_free(struct arena *arena);
 
-/* Says so on stderr and exits with status 6: no room can go on without memory. */
+/* What is to be done when memory ends, in whatever arena: for files and folders that would be left behind. Belongs to
+ * the caller, until arena_unguard. `run` cannot allocate. */
+struct arena_guard {
+    void (*run)(void *data);
+    void *data;
+    struct arena_guard *outer;
+};
+void arena_guard(struct arena_guard *guard);
+
+/* Takes the innermost guard away; `run`: and runs it. */
+void arena_unguard(bool run);
+
+/* Runs the guards, says so on stderr and exits with status 6: no room can go on without memory. */
 _Noreturn void arena_out_of_memory(void);
+
+/* What it says instead of a line for people. */
+void arena_last_words(const char *text);
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, count, type) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))

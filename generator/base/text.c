@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,8 @@ struct source *source_read(struct cx *cx, const char *path, size_t limit, const 
     FILE *file = standard ? stdin : fopen(path, "rb");
     struct stat info;
 
+    if (!file && errno == ENOMEM)
+        arena_out_of_memory();
     if (!file) {
         *error = arena_format(&cx->arena, "cannot read '%s': %s", path, strerror(errno));
         return NULL;
@@ -311,12 +314,15 @@ static bool make_folders(struct output *out, const char *path)
                                            "cannot write into '%s': it is a file, not a folder", part);
                 return false;
             }
-        } else if (mkdir(part, 0777) == 0) {
+        } else {
             const char *made = arena_string(&out->cx->arena, part);
 
             ARENA_PUSH(&out->cx->arena, out->folders, out->folder_count, made);
-        } else if (errno != EEXIST) { /* another run may have made it just now */
-            return fault(out, "make the folder", part);
+            if (mkdir(part, 0777) != 0) {
+                out->folder_count--; /* another run may have made it just now */
+                if (errno != EEXIST)
+                    return fault(out, "make the folder", part);
+            }
         }
         if (end == 0)
             return true;
@@ -415,16 +421,18 @@ static bool place(struct output *out, struct pending *pending)
 }
 
 /* After a fault: everything as it was. */
-static void undo(struct output *out)
+static void undo(void *data)
 {
+    struct output *out = data;
+
     for (int i = out->count - 1; i >= 0; i--) {
         struct pending *pending = &out->files[i];
 
         if (pending->temporary)
             unlink(pending->temporary);
         if (pending->backup) {
-            rename(pending->backup, pending->path);
-            unlink(pending->backup); /* rename leaves both where both name one file */
+            if (rename(pending->backup, pending->path) == 0) /* which leaves both where both name one file */
+                unlink(pending->backup);
         } else if (pending->placed) {
             unlink(pending->path);
         }
@@ -485,15 +493,22 @@ bool output_write_beside(struct cx *cx, const char *folder, const struct output_
                          const struct output_file *beside, const char **error)
 {
     struct output out = {.cx = cx, .error = error};
+    struct arena_guard guard = {.run = undo, .data = &out};
+    sigset_t ending, old;
+    bool good;
 
     assert(folder[0] != 0);
-    if (!write_all(&out, folder, files, count, beside)) {
-        undo(&out);
-        return false;
-    }
-    for (int i = 0; i < out.count; i++) {
+    sigemptyset(&ending); /* whoever ends modc waits these milliseconds */
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ending, &old);
+    arena_guard(&guard);
+    good = write_all(&out, folder, files, count, beside);
+    arena_unguard(!good);
+    for (int i = 0; good && i < out.count; i++)
         if (out.files[i].backup)
             unlink(out.files[i].backup);
-    }
-    return true;
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return good;
 }

@@ -358,7 +358,7 @@ static void test_processes(void **state)
     assert_int_equal(list[3].signal, SIGKILL);
     assert_true(process_succeeded(&list[4]));
     assert_string_equal(source_read(&cx, list[4].said, 100, &error)->text, "out\nerr\n");
-    process_remove_folder(folder);
+    process_remove_folder();
     assert_int_equal(access(folder, F_OK), -1);
     arena_free(&cx.arena);
 }
@@ -379,7 +379,7 @@ static void test_signal(void **state)
 
         process_words(&cx, &process, arena_format(&cx.arena, "sh -c 'touch %s/started; exec sleep 60'", folder));
         if (!process_run(&process, 1, 1)) {
-            process_remove_folder(folder);
+            process_remove_folder();
             process_end();
         }
         _exit(0);

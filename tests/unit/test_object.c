@@ -43,7 +43,7 @@ static unsigned char *compiled(size_t *length)
     assert_true(process_run(&compiler, 1, 1));
     assert_true(process_succeeded(&compiler));
     object = source_read(&cx, arena_format(&cx.arena, "%s/a.o", folder), (size_t)1 << 20, &error);
-    process_remove_folder(folder);
+    process_remove_folder();
     assert_non_null(object);
     *length = object->length;
     bytes = malloc(object->length);

@@ -106,7 +106,7 @@ static const struct source *run_pack(struct model *model, const char *weights)
     assert_true(process_run(&program, 1, 1));
     assert_true(process_succeeded(&program));
     said = source_read(cx, program.said, (size_t)1 << 30, &error);
-    process_remove_folder(folder);
+    process_remove_folder();
     assert_non_null(said);
     return said;
 }

@@ -139,7 +139,8 @@ function(modc_golden_tests)
     add_dependencies(update-golden modc)
 endfunction()
 
-# tests/commands/<case>.txt: command lines with what they print, of all but faults. Target update-commands. What terminals are shown, and the schema.
+# tests/commands/<case>.txt: command lines with what they print, of all but faults. What terminals are shown; the schema
+# of specs. Target update-commands.
 function(modc_command_tests)
     if(NOT MODC_PYTHON)
         return()

@@ -1,4 +1,5 @@
-/* diff.c - compares two specs as far as their plans; see diff.h.
+/* diff.c - compares two specs as far as their plans; see diff.h. What is equal in all parts is said not to differ, so
+ * every key of a spec has to show in one of them: test_command.c has the list.
  *
  * note [which module became which]
  * Children with names are compared by name. Those of a list are aligned: equal ones first, then such of one class, so

@@ -280,6 +280,29 @@ static void test_targets(void **state)
     arena_free(&cx.arena);
 }
 
+/* A key that is new needs a place in modc diff, which would say else that specs do not differ. */
+static void test_diff_has_all_keys(void **state)
+{
+    static const char *const shown[] = {
+        "modc",     /* one version */
+        "model",    "dtype", "device", "hooks", "pack", "state_dict", "threads", /* settings */
+        "constants", "sizes", "inputs", "entries", "forward", "functions",      /* parts of these names */
+        "classes",  "modules", "extends", "set", "add", "eval",                 /* modules, statements */
+        "parameters", "buffers", "state", "freeze", "tie",                      /* state_dict, tensors */
+    };
+
+    (void)state;
+    for (int i = 0; spec_key(i); i++) {
+        const struct spec_key *key = spec_key(i);
+        bool found = !(key->where & SPEC_IN_MODEL) || key->value == SPEC_VALUE_LATER;
+
+        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+            found |= strcmp(shown[k], key->name) == 0;
+        if (!found)
+            fail_msg("let diff.c compare what '%s' says, then name it here", key->name);
+    }
+}
+
 static void test_settings(void **state)
 {
     static const char text[] = "modc: 1\nmodel: m\nconstants: {wide: 4}\nsizes: {batch: 8}\ninputs:\n  x: [batch, wide]\n"
@@ -398,7 +421,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),   cmocka_unit_test(test_faults), cmocka_unit_test(test_help),
-        cmocka_unit_test(test_layers),    cmocka_unit_test(test_targets), cmocka_unit_test(test_settings), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_layers),    cmocka_unit_test(test_targets), cmocka_unit_test(test_diff_has_all_keys),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_words),
         cmocka_unit_test(test_processes), cmocka_unit_test(test_signal),
     };
 

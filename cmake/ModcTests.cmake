@@ -347,8 +347,7 @@ function(modc_api_tests)
     endif()
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
-    modc_api_test(tied tied.c "tests/specs/tied.yaml --weights tests/vectors/tied_9/state.safetensors"
-                  ENV "FLAGS=-fsanitize=address,undefined")
+    modc_api_test(tied tied.c "tests/specs/tied.yaml --weights tests/vectors/tied_9/state.safetensors")
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights tests/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV "FLAGS=-fsanitize=address,undefined")

@@ -110,7 +110,7 @@ static void wide_gives_pytorchs_numbers(struct pair_float64_params *params, doub
     struct file inputs = open_file(inputs_file), expect = open_file(wide_expect);
     const float *image = find(&inputs, "image").data;
     struct pair_float64 net;
-    double wide_image[BATCH * 2 * 5 * 5], output[BATCH * WIDTH], sums[BATCH];
+    double wide_image[BATCH * 2 * 3 * 3], output[BATCH * WIDTH], sums[BATCH];
     bool hits[BATCH];
 
     for (size_t i = 0; i < sizeof wide_image / sizeof *wide_image; i++)
@@ -148,9 +148,9 @@ static void narrowed_and_widened(void)
 
     /* back: every float32 is a float64; the tensors that have one type in both are as they were */
     CHECK_OK(pair_to(&narrow, &wide.base));
-    for (int i = 0; i < 4 * 2 * 3 * 3; i++)
-        CHECK(wide.stem._0.weight[i] == (double)narrow.stem._0.weight[i]);
-    CHECK(*wide.stem._1.num_batches_tracked == 7 && wide.offset[11] == narrow.offset[11]);
+    for (int i = 0; i < 18 * WIDTH; i++)
+        CHECK(wide.stem._2.weight[i] == (double)narrow.stem._2.weight[i]);
+    CHECK(*wide.stem._0.num_batches_tracked == 7 && wide.offset[11] == narrow.offset[11]);
     CHECK(memcmp(wide.exact, narrow.exact, WIDTH * sizeof *wide.exact) == 0);
     CHECK_OK(pair_float64_pack(&wide, NULL, 0));
     wide_gives_pytorchs_numbers(&wide, 1e-5);

@@ -938,6 +938,10 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
 
     if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
         diag_error(eval->cx, loc, "the method '%s' is not supported yet by this version of modc", name);
+        if (name[strlen(name) - 1] == '_' &&
+            (function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD) ||
+             elementwise_find(arena_copy(arena, name, strlen(name) - 1))))
+            diag_hint(eval->cx, "x = x.%.*s(...): modc works in place where it can", (int)strlen(name) - 1, name);
         return;
     }
     if (base->kind == EV_TENSOR) {

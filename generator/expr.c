@@ -753,7 +753,8 @@ static struct expr *parse_atom(struct parser *p)
         if (take_symbol(p, "..."))
             return node(p, EXPR_ELLIPSIS, token.loc);
         if (is_symbol(p, "*") || is_symbol(p, "**"))
-            fail(p, token.loc, "there is no unpacking with '%s'", token.text);
+            if (fail(p, token.loc, "there is no unpacking with '%s'", token.text))
+                diag_hint(p->cx, "a list of modules is written N x A(...), or [A(i) for i in range(N)]");
         break;
     case TOKEN_END:
         break;

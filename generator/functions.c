@@ -285,13 +285,33 @@ static bool check_weight(struct eval *eval, struct loc loc, const struct value *
     return fine;
 }
 
+/* padding='same': the output has the input's size. */
+static bool pad_same(struct eval *eval, struct loc loc, struct op *op)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t whole = (int64_t)op->window.dilation[i] * (op->window.kernel[i] - 1);
+
+        if (op->window.stride[i] != 1) {
+            diag_error(eval->cx, loc, "conv2d: padding='same' is not supported for strided convolutions");
+            return false;
+        }
+        if (whole % 2 != 0 || whole > INT32_MAX) {
+            diag_error(eval->cx, loc,
+                       "conv2d: padding='same' with an even kernel is not supported yet by this version of modc");
+            return false;
+        }
+        op->window.padding[i] = (int)(whole / 2);
+    }
+    return true;
+}
+
 static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct value *inputs[3];
     struct op *op;
     int64_t groups;
     int ndim;
-    bool bias = args[2].kind != EV_NONE;
+    bool bias = args[2].kind != EV_NONE, same;
     (void)count;
 
     if (!need_tensor(eval, "conv2d", &args[0]) || !need_tensor(eval, "conv2d", &args[1]) ||
@@ -313,11 +333,8 @@ static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct
         diag_error(eval->cx, args[6].loc, "conv2d: groups must be positive, found %lld", (long long)groups);
         return BAD;
     }
-    if (args[4].kind == EV_STRING && strcmp(args[4].text, "same") == 0) {
-        diag_error(eval->cx, args[4].loc, "padding='same' is not supported yet by this version of modc");
-        return BAD;
-    }
-    if (args[4].kind == EV_STRING && strcmp(args[4].text, "valid") != 0) {
+    same = args[4].kind == EV_STRING && strcmp(args[4].text, "same") == 0;
+    if (args[4].kind == EV_STRING && !same && strcmp(args[4].text, "valid") != 0) {
         diag_error(eval->cx, args[4].loc, "padding takes integers, 'valid' or 'same', found '%s'", args[4].text);
         return BAD;
     }
@@ -327,6 +344,7 @@ static struct ev fn_conv2d(struct eval *eval, struct ev *args, int count, struct
         !need_pair(eval, "padding", &args[4], op->window.padding) ||
         !need_pair(eval, "dilation", &args[5], op->window.dilation) ||
         !check_weight(eval, args[1].loc, inputs[1], op->window.kernel) ||
+        (same && !pad_same(eval, loc, op)) ||
         !check_window(eval, args[1].loc, "conv2d", op, NULL, &args[3], &args[5]))
         return BAD;
     return unbatched(eval, loc, build_op(eval, loc, op), ndim);

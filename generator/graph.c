@@ -594,7 +594,13 @@ static struct ev run_class(struct eval *eval, struct module *module, const struc
     if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", class->name), class->forward->args,
                    class->forward->arg_count, 0, call))
         return ev_bad(call->loc);
-    return eval_statements(eval, own, class->forward->statements, class->forward->count);
+
+    int errors = diag_errors(eval->cx);
+    struct ev result = eval_statements(eval, own, class->forward->statements, class->forward->count);
+
+    if (diag_errors(eval->cx) > errors && module->parent && module->arg_count > 0)
+        diag_note(eval->cx, module->loc, "in '%s', which is %s", module->path, module->text);
+    return result;
 }
 
 static struct ev run_layer(struct eval *eval, struct module *module, const struct call *call)
@@ -726,7 +732,11 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
 static bool lower_input(struct lower *lower, struct scope *scope, const struct spec_input *spec, struct value **out)
 {
     struct eval *eval = &lower->eval;
+    int errors = diag_errors(eval->cx);
     struct ev shape = eval_expr(eval, scope, spec->shape);
+
+    if (diag_errors(eval->cx) > errors)
+        diag_hint(eval->cx, "a dimension that each call chooses is declared under 'sizes:', with its maximum");
     enum dtype dtype = eval->default_dtype;
     const struct dim *dims[MAX_DIMS];
     struct op *op;

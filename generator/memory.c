@@ -182,6 +182,16 @@ static void hint_dtype(struct cx *cx, const struct plan *plan)
         diag_hint(cx, "--dtype float32 takes half of it");
 }
 
+/* Convolutions read packed weights alone. */
+static bool does_without_pack(const struct plan *plan)
+{
+    for (int i = 0; i < plan->variant_count; i++)
+        for (int s = 0; s < plan->variants[i]->step_count; s++)
+            if (plan->variants[i]->steps[s].op->code == GRAPH_OP_CONV)
+                return false;
+    return true;
+}
+
 static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     const struct target *target = target_of(cx);
@@ -197,7 +207,7 @@ static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory
         diag_hint(cx, "with --weights FILE the parameters lie in flash (%s): %s of RAM then",
                   text_bytes(&cx->arena, weights),
                   text_bytes(&cx->arena, memory->ram.bytes - plan->param_bytes - packed));
-    if (!memory->embedded && packed > 0)
+    if (!memory->embedded && packed > 0 && does_without_pack(plan))
         diag_hint(cx, "`pack: none` in the spec does without the packed block (%s)",
                   text_bytes(&cx->arena, packed));
     hint_dtype(cx, plan);
@@ -207,7 +217,7 @@ static void hint_flash(struct cx *cx, const struct plan *plan, const struct memo
 {
     int64_t plain = plan->param_bytes;
 
-    if (memory->embedded && plan->groups[0]->bytes > 0 && plain < weights_length(cx, plan))
+    if (memory->embedded && plan->groups[0]->bytes > 0 && plain < weights_length(cx, plan) && does_without_pack(plan))
         diag_hint(cx, "`pack: none` in the spec leaves PyTorch's layout alone (%s)",
                   text_bytes(&cx->arena, plain));
     hint_dtype(cx, plan);

@@ -714,6 +714,10 @@ static struct expr *read_shape(struct reader *r, const struct node *key, const s
 /* Returns what was meant, or "" where nothing is near. */
 static const char *unknown_key(struct reader *r, const struct node *key, const char *what, unsigned where)
 {
+    static const struct {
+        const char *found, *meant;
+    } others[] = {{"layers", "modules"}, {"submodules", "modules"}, {"def forward", "forward"}, {"outputs", "forward"},
+                  {"variables", "buffers"}, {"weights", "parameters"}, {"params", "parameters"}, {"name", "model"}};
     const char *name = arena_copy(&r->cx->arena, key->value, strcspn(key->value, "(")); /* of a signature */
     const char **known = NULL, *nearest;
     int count = 0;
@@ -722,6 +726,14 @@ static const char *unknown_key(struct reader *r, const struct node *key, const c
         if (spec_key(i)->where & where)
             ARENA_PUSH(&r->cx->arena, known, count, spec_key(i)->name);
     diag_error(r->cx, key->loc, "%s has no key '%s'", what, key->value);
+    for (int i = 0; i < COUNT(others); i++) {
+        for (int k = 0; strcmp(others[i].found, name) == 0 && k < count; k++) {
+            if (strcmp(known[k], others[i].meant) == 0) {
+                diag_hint(r->cx, "did you mean '%s'?", others[i].meant);
+                return others[i].meant;
+            }
+        }
+    }
     diag_hint_nearest(r->cx, name, known, count);
     nearest = diag_nearest(name, known, count);
     return nearest ? nearest : "";
@@ -842,6 +854,8 @@ static void check_module_expr(struct reader *r, const struct spec_class *owner, 
         return;
     default:
         diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found %s", expr_kind_text(expr));
+        if (expr->kind == EXPR_LIST)
+            diag_hint(r->cx, "here a list is written Sequential(A, B), and an empty one Sequential()");
         if (expr->kind == EXPR_BINARY && expr->op == OP_MUL)
             diag_hint(r->cx, "a list of equal modules is written '12 x Linear(4, 4)'");
         else if (expr_source(r->cx, expr)[0] == '-')
@@ -897,6 +911,15 @@ static bool check_module_name(struct reader *r, const struct node *key)
     if (strchr(key->value, '.')) {
         diag_error(r->cx, key->loc, "the module '%s' has a '.' in its name, which separates names in a path",
                    key->value);
+        return false;
+    }
+    if (strchr(key->value, ' ')) {
+        diag_error(r->cx, key->loc, "'%s' is not the name of a module", key->value);
+        if (strncmp(key->value, "if ", 3) == 0)
+            diag_hint(r->cx, "a module is chosen by 'name: A if condition else B'");
+        else if (strncmp(key->value, "for ", 4) == 0)
+            diag_hint(r->cx, "modules repeat by 'name: N x A(...)' or 'name: A(i) for i in range(N)'");
+        r->spec->partial = true;
         return false;
     }
     return true;

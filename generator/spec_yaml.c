@@ -441,7 +441,10 @@ static void hint_sign(struct reader *r, size_t at, size_t end)
         end -= whole;
         /* fall through */
     default:
-        diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
+        if (text[at] == '[' && strstr(arena_copy(&r->cx->arena, text + at, end - at), "] if "))
+            diag_hint(r->cx, "lists of modules have no 'if': write Sequential(A, B) if condition else Sequential()");
+        else
+            diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
     }
 }
 

@@ -50,7 +50,7 @@ extern "C" {
 
 enum modc_status {
     MODC_OK,
-    MODC_STALE,      /* parameters changed since policy_pack: pack again */
+    MODC_STALE,      /* parameters were not packed, or changed since policy_pack: pack again */
     MODC_ALIGNMENT,  /* a block does not start at a multiple of MODC_ALIGN */
     MODC_WORKSPACE,  /* the block is smaller than the call needs */
     MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */

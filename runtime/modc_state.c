@@ -10,7 +10,7 @@ const char *modc_status_text(enum modc_status status)
 {
     static const char *const texts[] = {
         [MODC_OK] = "ok",
-        [MODC_STALE] = "parameters changed since they were packed",
+        [MODC_STALE] = "parameters are not packed, or changed since",
         [MODC_ALIGNMENT] = "a block or tensor is not aligned",
         [MODC_WORKSPACE] = "the workspace is too small",
         [MODC_SIZE] = "a size is out of range or does not agree with another",

@@ -42,7 +42,8 @@ static bool is_file(struct cx *cx, const char *path, const char *other)
                         arena_format(&cx->arena, "%.*s.", (int)(other_name - other), other)));
 }
 
-const struct output_file *depfile_make(struct cx *cx, const struct spec *spec, const struct output_file *files, int count)
+const struct output_file *depfile_make(struct cx *cx, const struct spec *spec,
+                                       const struct output_file *files, int count)
 {
     const struct options *options = cx->options;
     struct output_file *file = ARENA_NEW(&cx->arena, struct output_file);
@@ -81,7 +82,8 @@ const struct output_file *depfile_make(struct cx *cx, const struct spec *spec, c
         text_add(&text, ":\n");
     }
     if (taken) {
-        diag_error(cx, nowhere, "--depfile cannot be '%s', which is read or written besides", options->depfile);
+        diag_error(cx, nowhere, "--depfile cannot be '%s', which is read or written besides",
+                   options->depfile);
         return NULL;
     }
     *file = (struct output_file){options->depfile, text.data, text.length};

@@ -1467,7 +1467,8 @@ static struct module *find_deepest(struct build *build, const char *path)
 
     while (!module->faulty && strcmp(module->path, path) != 0) {
         size_t skip = module->path[0] ? strlen(module->path) + 1 : 0;
-        struct module *child = module_child(module, arena_copy(&build->cx->arena, path + skip, strcspn(path + skip, ".")));
+        const char *name = arena_copy(&build->cx->arena, path + skip, strcspn(path + skip, "."));
+        struct module *child = module_child(module, name);
 
         if (!child)
             return module;
@@ -1511,7 +1512,8 @@ static void say_lost(struct build *build, const struct spec_change *change)
     if (build->cx->dropping)
         return;
     if (deepest->parent)
-        diag_note(build->cx, deepest->loc, "'%s' is here; its children: %s", deepest->path, children_text(build, deepest));
+        diag_note(build->cx, deepest->loc, "'%s' is here; its children: %s", deepest->path,
+                  children_text(build, deepest));
     else
         diag_note(build->cx, deepest->loc, "the children of the model: %s", children_text(build, deepest));
     for (int i = 1; i < build->tree->module_count; i++)
@@ -1526,17 +1528,17 @@ static void check_changes(struct build *build)
 
     for (int i = 0; i < spec->change_count; i++) {
         const struct spec_change *change = &spec->changes[i];
-        int overruled = -1;
+        int later = -1;
 
         if (build->applied[i])
             continue;
-        for (const char *path = change->path; path[0] && overruled < 0; path = parent_path(build, path))
-            overruled = find_set(build, path, i);
-        if (overruled < 0) {
+        for (const char *path = change->path; path[0] && later < 0; path = parent_path(build, path))
+            later = find_set(build, path, i);
+        if (later < 0) {
             say_lost(build, change);
-        } else if (spec->changes[overruled].loc.source == change->loc.source) {
-            diag_error(build->cx, change->loc, "this has no effect: '%s' is replaced later", spec->changes[overruled].path);
-            diag_note(build->cx, spec->changes[overruled].loc, "'%s' is replaced here", spec->changes[overruled].path);
+        } else if (spec->changes[later].loc.source == change->loc.source) {
+            diag_error(build->cx, change->loc, "this has no effect: '%s' is replaced later", spec->changes[later].path);
+            diag_note(build->cx, spec->changes[later].loc, "'%s' is replaced here", spec->changes[later].path);
         }
     }
 }
@@ -1579,8 +1581,8 @@ static void describe_changes(struct build *build, struct text *text, const struc
         const struct module *child = module->children[i];
 
         if (child->changed)
-            text_printf(text, "%s %s: %s", text->length > strlen(instance->signature) ? "," : " with", child->path + skip,
-                        describe(build, child));
+            text_printf(text, "%s %s: %s", text->length > strlen(instance->signature) ? "," : " with",
+                        child->path + skip, describe(build, child));
         else
             describe_changes(build, text, instance, child);
     }

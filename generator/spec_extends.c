@@ -17,7 +17,7 @@ struct extender {
 /* ---- laying one tree over another ------------------------------------------------------------------------- */
 
 /* Mappings of names, which the names of the extending spec join one by one. Any other key it replaces whole. */
-static const char *const joined[] = {"constants", "sizes",   "inputs", "functions", "classes",
+static const char *const joined[] = {"constants",  "sizes",   "inputs", "functions", "classes",
                                      "parameters", "buffers", "state",  "entries"};
 
 /* The name in a key: `Block(dim, heads)` is Block. */
@@ -48,10 +48,10 @@ static void add_item(struct cx *cx, struct node *map, struct node *key, struct n
 
 static struct node *lay_over(struct cx *cx, const struct node *base, const struct node *own, bool whole_spec);
 
-/* What a key means that both have. */
+/* What a key means that both have. Every file has a version: a base's that is wrong stays, so that it is said. */
 static struct node *lay_item_over(struct cx *cx, const struct node *key, struct node *base, struct node *own)
 {
-    if (strcmp(key->value, "modc") == 0) /* every file has a version; a base's that is wrong stays, so that it is said */
+    if (strcmp(key->value, "modc") == 0)
         return base->kind == NODE_SCALAR && strcmp(base->value, "1") == 0 ? own : base;
     if (!is_among(key->value, joined, sizeof joined / sizeof *joined) || own->kind != NODE_MAP)
         return own;
@@ -158,7 +158,8 @@ static const struct source *open_base(struct extender *x, const struct source *s
         }
     }
     if (out->source_count > SPEC_MAX_BASES) {
-        diag_error(x->cx, value->loc, "a spec extends at most %d specs, one through the other", SPEC_MAX_BASES);
+        diag_error(x->cx, value->loc, "a spec extends at most %d specs, one through the other",
+                   SPEC_MAX_BASES);
         return NULL;
     }
     base = source_read(x->cx, path, SPEC_MAX_BYTES, &error);

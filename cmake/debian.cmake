@@ -2,7 +2,8 @@
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()
-set(docs ${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}/share/doc/${CPACK_PACKAGE_NAME})
+set(share ${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}/share)
+set(docs ${share}/doc/${CPACK_PACKAGE_NAME})
 
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
 file(WRITE ${docs}/changelog "${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
@@ -28,7 +29,10 @@ License: Apache-2.0
  On Debian systems LICENSE is /usr/share/common-licenses/Apache-2.0.
 ")
 file(REMOVE ${docs}/LICENSE ${docs}/NOTICE)
-file(GLOB manuals ${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}/share/man/man1/*.1)
+if(EXISTS ${share}/zsh/site-functions)
+    file(RENAME ${share}/zsh/site-functions ${share}/zsh/vendor-completions)
+endif()
+file(GLOB manuals ${share}/man/man1/*.1)
 foreach(file ${docs}/changelog ${manuals})
     execute_process(COMMAND gzip -9nf ${file} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -25,6 +25,8 @@ docs=$root/share/doc/modc
 [ "$("$root/bin/modc" --version)" = "modc $(dpkg-deb -f "$package" Version)" ] || fail "the command does not run"
 grep -q "^License: Apache-2.0$" "$docs/copyright" || fail "there is no copyright file"
 gzip -cd "$docs/changelog.gz" | grep -q "^modc ($(dpkg-deb -f "$package" Version)) " || fail "there is no changelog"
+gzip -cd "$root/share/man/man1/modc.1.gz" | grep -q '^\.TH' || fail "there is no manual page"
+bash -n "$root/share/bash-completion/completions/modc"
 
 # An example, where the package has put it.
 cd "$docs/examples/balance"

@@ -106,7 +106,7 @@ function(modc_error_tests)
     add_custom_target(update-errors VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                       COMMAND ${MODC_PYTHON} ${support}/errors.py --update $<TARGET_FILE:modc>
                       COMMAND ${MODC_PYTHON} ${support}/commands.py --update $<TARGET_FILE:modc> ${transcripts}
-                      COMMAND ${MODC_PYTHON} ${support}/messages.py --update)
+                      COMMAND ${MODC_PYTHON} ${support}/messages.py)
     add_dependencies(update-errors modc)
 endfunction()
 

@@ -663,14 +663,15 @@ static bool statements_write(struct stmt *const *statements, int count, const ch
     return false;
 }
 
-static bool set_spec_dtype(struct build *build, struct scope *scope, struct module_tensor *tensor,
-                           const struct spec_tensor *spec)
+static bool set_spec_dtype(struct build *build, struct module_tensor *tensor, const struct spec_tensor *spec)
 {
+    struct scope none = {0}; /* the name is the dtype's, whatever else may have that name */
     struct ev dtype;
 
     if (!spec->dtype)
         return true;
-    dtype = eval_expr(&build->eval, scope, spec->dtype);
+    dtype = eval_expr(&build->eval, &none, spec->dtype);
+    assert(dtype.kind == EV_DTYPE || dtype.kind == EV_BAD);
     tensor->dtype = dtype.kind == EV_DTYPE ? dtype.dtype : tensor->dtype;
     return dtype.kind == EV_DTYPE; /* spec.c took only names of dtypes */
 }
@@ -692,7 +693,7 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
         for (int i = 0; i < build->tree->spec->entry_count; i++)
             tensor->written |= statements_write(build->tree->spec->entries[i]->statements,
                                                 build->tree->spec->entries[i]->count, spec->name);
-    if (!set_spec_dtype(build, scope, tensor, spec) || (spec->shape && spec->shape->kind == EXPR_BAD)) {
+    if (!set_spec_dtype(build, tensor, spec) || (spec->shape && spec->shape->kind == EXPR_BAD)) {
         tensor->faulty = true;
     } else if (spec->value) {
         tensor->faulty = !set_value(build, tensor, eval_expr(&build->eval, scope, spec->value), spec->dtype != NULL);

@@ -1700,9 +1700,10 @@ static void check_constants(struct build *build)
     }
 }
 
+/* NULL: of a module whose arguments are faulty. */
 static void add_draw(struct build *build, struct module_tensor *tensor)
 {
-    if (!tensor->none && tensor->key >= 0 && tensor->kind != MODULE_STATE)
+    if (tensor && !tensor->none && tensor->key >= 0 && tensor->kind != MODULE_STATE)
         ARENA_PUSH(&build->cx->arena, build->tree->draws, build->tree->draw_count, tensor);
 }
 

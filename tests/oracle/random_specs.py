@@ -968,7 +968,7 @@ def draw_sections(root, generator):
     """`tie:` and `eval:` over a model without: text for the end of its spec, mostly none."""
     lines, ties = [], {}
     parameters = dict(root.named_parameters())
-    for name, tensor in parameters.items() if generator.random() < 0.3 else ():
+    for name, tensor in parameters.items() if generator.random() < 0.5 else ():
         def fits(other):
             path = other
             while path in ties:

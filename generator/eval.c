@@ -293,6 +293,19 @@ static void module_as_value(struct eval *eval, struct loc loc, const char *name)
     diag_hint(eval->cx, "declare it under 'modules:' and call it by its name there");
 }
 
+/* Names that a spec does without. */
+static const struct {
+    const char *name, *hint;
+} habits[] = {
+    {"print", "nothing prints while a model runs: a hook sees what its modules give"},
+    {"super", "a class of a spec has no constructor: 'modules:' lists what it is made of"},
+    {"np", "write torch's function of the same name"},
+    {"numpy", "write torch's function of the same name"},
+    {"math", "write torch's function of the same name, or a power: 4 ** 0.5"},
+    {"isinstance", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
+    {"Tensor", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
+};
+
 static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     const char **known = NULL;
@@ -326,6 +339,12 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         return;
     }
     diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        if (strcmp(habits[i].name, expr->text) == 0) {
+            diag_hint(eval->cx, "%s", habits[i].hint);
+            return;
+        }
+    }
     if (is_like_bool(expr->text))
         diag_hint(eval->cx, "a bool is written true or false");
     else

@@ -983,7 +983,7 @@ static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count,
     if (!dtype_is_float(args[0].tensor->dtype)) {
         diag_error(eval->cx, loc, "%s takes a floating tensor, found %s", outer(eval, "mean"),
                    dtype_rows[args[0].tensor->dtype].name);
-        diag_hint(eval->cx, "convert first, as x.float().mean()");
+        diag_hint(eval->cx, "convert first, as x.float().%s()", outer(eval, "mean"));
         return BAD;
     }
     for (int i = 0; i < args[0].tensor->ndim; i++)

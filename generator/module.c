@@ -290,18 +290,25 @@ static struct scope *argument_scope(struct build *build, const struct module *mo
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
 /* Evaluates a constructor's arguments where it is written. False: some are faulty (said). */
-static bool eval_args(struct build *build, struct scope *scope, const struct expr *expr, struct call *call)
+static void eval_args(struct build *build, struct scope *scope, const struct expr *expr, struct call *call)
 {
-    bool fine = true;
-
     *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
     call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
     call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
     for (int i = 0; i < expr->count; i++) {
         call->args[i] = eval_expr(&build->eval, scope, expr->items[i]);
         call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
-        fine &= call->args[i].kind != EV_BAD;
     }
+}
+
+/* Binds them to a signature; false where that or one of the values is faulty (said). */
+static bool bind_args(struct build *build, struct scope *scope, const char *what, const struct signature_arg *args, int count,
+                      const struct call *call)
+{
+    bool fine = eval_bind(&build->eval, scope, what, args, count, 0, call);
+
+    for (int i = 0; i < scope->count; i++)
+        fine &= scope->items[i].value.kind != EV_BAD;
     return fine;
 }
 
@@ -454,8 +461,9 @@ static void set_init(struct build *build, struct scope *scope, struct module_ten
     struct call call = {.loc = init->loc};
     const char *name;
 
-    if (!signature || (init->kind == EXPR_CALL && !eval_args(build, scope, init, &call)) ||
-        !eval_bind(&build->eval, &args, signature->name, signature->args, signature->count, 0, &call))
+    if (init->kind == EXPR_CALL)
+        eval_args(build, scope, init, &call);
+    if (!signature || !bind_args(build, &args, signature->name, signature->args, signature->count, &call))
         return;
     name = signature->name;
     tensor->init = INIT_CONSTANT;
@@ -947,7 +955,7 @@ static bool build_layer(struct build *build, struct module *module, const struct
 
     if (strcmp(row->name, "Identity") == 0) /* any arguments, ignored */
         own.count = 0;
-    if (!eval_bind(&build->eval, scope, row->name, signature->args, signature->count, 0, &own))
+    if (!bind_args(build, scope, row->name, signature->args, signature->count, &own))
         return false;
     for (int i = 0; i < count; i++)
         for (int j = 0; j < scope->count; j++)
@@ -996,7 +1004,7 @@ static bool build_activation(struct build *build, struct module *module, const s
         text_printf(&text, "%sinplace=False", numbers ? ", " : "");
     text_add(&text, ")");
     signature = eval_signature(&build->eval, text.data);
-    if (!eval_bind(&build->eval, scope, row->module, signature->args, signature->count, 0, call))
+    if (!bind_args(build, scope, row->module, signature->args, signature->count, call))
         return false;
     for (int i = 0; i < signature->count; i++)
         names[i] = signature->args[i].name;
@@ -1068,7 +1076,7 @@ static bool build_class(struct build *build, struct module *module, const struct
         }
     }
     scope->outer = global_scope(&build->eval, build->tree, find_fixed_name);
-    if (call && !eval_bind(&build->eval, scope, class->name, class->args, class->arg_count, 0, call))
+    if (call && !bind_args(build, scope, class->name, class->args, class->arg_count, call))
         return false;
     for (int i = 0; i < class->arg_count; i++)
         names[i] = class->args[i].name;
@@ -1203,8 +1211,7 @@ static struct module *build_call(struct build *build, struct module *parent, con
         unknown_class(build, expr->a->loc, class_name);
         return module;
     }
-    if (!eval_args(build, scope, expr, &call))
-        return module;
+    eval_args(build, scope, expr, &call);
     module->faulty = !(class ? build_class(build, module, class, &call)
                        : row ? build_layer(build, module, row, &call)
                              : build_activation(build, module, line, &call));

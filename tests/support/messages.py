@@ -47,6 +47,7 @@ GIVES = {
 TABLES = [
     (r"expr\.c", "refused", 1, "^hint: {}$"),
     (r"expr\.c", "refused_words", 1, "^hint: {}$"),
+    (r"eval\.c", "habits", 1, "^hint: {}$"),
     (r"spec_yaml\.c", "known", 1, "error: {}$"),
     (r"layers/\w+\.c", "checks", 1, "error: .*: {}$"),
     (r"eval\.c", "python_rows", 1, "error: \\w+ takes {}$"),
@@ -54,7 +55,8 @@ TABLES = [
 
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
-    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "error",
+    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint",
+    "habits[i].hint", "error",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',
     "layer_repr(&build->eval, row_scope(build, module), row->checks[i].message)",

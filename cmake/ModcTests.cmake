@@ -520,6 +520,9 @@ endfunction()
 # What pages of docs/ show (those of examples/: modc_package_tests); docs/layers is what modc makes of its tables. Target
 # update-docs.
 function(modc_docs_tests)
+    if(MODC_PYTHON)
+        modc_test(docs_sentences docs ${MODC_PYTHON} tests/support/sentences.py)
+    endif()
     modc_test(docs_of_layers docs ${PROJECT_SOURCE_DIR}/tests/support/docs_of_layers.sh $<TARGET_FILE:modc>
               ${CMAKE_CURRENT_BINARY_DIR}/docs/of_layers)
     add_custom_target(update-docs VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

@@ -874,7 +874,7 @@ static void unknown_class(struct build *build, struct loc loc, const char *name)
         ARENA_PUSH(&build->cx->arena, known, count, build->tree->spec->classes[i]->name);
     for (int i = 0; i < layers; i++)
         ARENA_PUSH(&build->cx->arena, known, count, names[i]);
-    if (pytorch_has(PYTORCH_MODULE, name)) {
+    if (pytorch_has(PYTORCH_MODULE, name) || strcmp(name, "Extern") == 0) { /* Extern is modc's own */
         diag_error(build->cx, loc, "%s is not supported yet by this version of modc", name);
         if (strcmp(name, "AdaptiveAvgPool2d") == 0)
             diag_hint(build->cx, "in 'forward', x.mean(dim=(2, 3), keepdim=True) is AdaptiveAvgPool2d(1)");

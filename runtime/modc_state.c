@@ -986,8 +986,8 @@ static void print_format(const struct printer *printer, const struct modc_report
         [MODC_FORMAT_JSON] = "invalid JSON in header",
         [MODC_FORMAT_OFFSET] = "invalid offset for tensor `",
         [MODC_FORMAT_OVERFLOW] = "overflow computing buffer size from shape and/or element type",
-        [MODC_FORMAT_SUBBYTE] = "The slice is slicing for subbytes dtypes, and the slice does not end up at a byte boundary, "
-                                "this is invalid.",
+        [MODC_FORMAT_SUBBYTE] = ("The slice is slicing for subbytes dtypes, and the slice does not end up at a byte "
+                                 "boundary, this is invalid."),
         [MODC_FORMAT_INFO] = "invalid shape, data type, or offset for tensor",
         [MODC_FORMAT_INCOMPLETE] = "incomplete metadata, file not fully covered",
     };

@@ -14,6 +14,7 @@
 
 #define EVAL_MAX_DEPTH 64
 #define EVAL_MAX_CALLS 20000
+#define EVAL_MAX_FAULTS 20 /* faulty calls of one function; further ones say nothing new */
 
 /* ---- making values ---------------------------------------------------------------------------------------- */
 
@@ -1462,6 +1463,18 @@ struct frame {
     const struct frame *outer;
 };
 
+/* So that functions which call each other many times say their faults often enough, but come to an end. */
+static void count_fault(struct eval *eval, const struct spec_function *function)
+{
+    int i = 0;
+
+    while (i < eval->fault_count && eval->faults[i].function != function)
+        i++;
+    if (i == eval->fault_count)
+        ARENA_PUSH(&eval->cx->arena, eval->faults, eval->fault_count, ((struct function_faults){function, 0}));
+    eval->faults[i].count++;
+}
+
 static struct ev call_spec_function(struct eval *eval, struct scope *scope, const struct spec_function *function,
                                     const struct call *call)
 {
@@ -1481,6 +1494,9 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope, cons
             diag_error(eval->cx, call->loc, "functions are called more than %d times", EVAL_MAX_CALLS);
         return ev_bad(call->loc);
     }
+    for (int i = 0; i < eval->fault_count; i++)
+        if (eval->faults[i].function == function && eval->faults[i].count >= EVAL_MAX_FAULTS)
+            return ev_bad(call->loc);
     eval->calls++;
     while (outer->outer) /* functions see constants, sizes and functions alone */
         outer = outer->outer;
@@ -1490,6 +1506,8 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope, cons
     eval->frame = &frame;
     out = eval_statements(eval, &own, function->statements, function->count);
     eval->frame = frame.outer;
+    if (out.kind == EV_BAD)
+        count_fault(eval, function);
     return out;
 }
 

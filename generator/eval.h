@@ -97,6 +97,11 @@ struct eval {
     int depth;                /* of nested calls */
     const char *within;       /* the function whose body in the tables runs: messages name it, not what it is made of */
     int calls;                /* of functions of the spec, so far */
+    struct function_faults {
+        const struct spec_function *function;
+        int count;
+    } *faults; /* functions of the spec whose calls were faulty, and how often */
+    int fault_count;
     bool full;                /* the graph has more ops than it may have, which was said */
     const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
     bool partial;             /* as spec.h's */

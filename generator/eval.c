@@ -313,6 +313,8 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
     bool partial = eval->partial;
     int known_count = 0, count;
 
+    if (diag_said(eval->cx, expr->loc))
+        return;
     for (struct scope *s = scope; s; s = s->outer) {
         partial |= s->partial;
         for (int i = 0; i < s->count; i++)

@@ -341,10 +341,10 @@ static int run_command(struct cx *cx, struct text *out)
 /* A reader that has seen enough (`modc layers | head`) needs no message. */
 static int print_out(struct cx *cx, const struct text *out, int status)
 {
-    bool good = fwrite(out->data, 1, out->length, stdout) == out->length;
+    bool good = out->length == 0 || fwrite(out->data, 1, out->length, stdout) == out->length;
 
-    good = fflush(stdout) == 0 && good;
-    if (good || out->length == 0)
+    good = (out->length == 0 || fflush(stdout) == 0) && good;
+    if (good)
         return status;
     if (errno != EPIPE)
         diag_error(cx, nowhere, "cannot write to standard output: %s", strerror(errno));

@@ -212,6 +212,17 @@ void diag_hint(struct cx *cx, const char *format, ...)
     va_end(args);
 }
 
+bool diag_said(const struct cx *cx, struct loc loc)
+{
+    bool said = false;
+
+    for (int i = 0; i < cx->item_count; i++)
+        said |= cx->items[i].level == DIAG_ERROR && same_place(cx->items[i].loc, loc);
+    for (int i = 0; i < cx->hidden_count; i++)
+        said |= same_place(cx->hidden[i].loc, loc);
+    return said;
+}
+
 int diag_errors(const struct cx *cx)
 {
     return cx->errors;

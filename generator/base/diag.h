@@ -71,6 +71,9 @@ void diag_hint(struct cx *cx, const char *format, ...) __attribute__((format(pri
 
 int diag_errors(const struct cx *cx);
 
+/* Some error was said at this very place: what looks for hints need not look again. */
+bool diag_said(const struct cx *cx, struct loc loc);
+
 /* The known spelling nearest to `name` (edit distance at most a third of its length), or NULL. */
 const char *diag_nearest(const char *name, const char *const *known, int count);
 

@@ -958,6 +958,11 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
     const char **known = NULL;
     int count = 0, methods;
 
+    if (base->kind == EV_TENSOR && strcmp(name, "device") == 0) {
+        diag_error(eval->cx, loc, "a spec has no devices of tensors: all are the model's");
+        diag_hint(eval->cx, "leave it out");
+        return;
+    }
     if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
         diag_error(eval->cx, loc, "the method '%s' is not supported yet by this version of modc", name);
         if (name[strlen(name) - 1] == '_' &&

@@ -1,5 +1,5 @@
-/* test_module.c - the tree that comes of a spec: what set and add make of it, in which order initial values are drawn, and
- * what may share a function or lie in an array. */
+/* test_module.c - the tree that comes of a spec: what set and add make of it, in which order initial values are drawn, what
+ * may share a function or lie in an array, what is tied, frozen or fixed, and what differs by dtype. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,12 +215,121 @@ static void a_class_inside_its_own_instance(void **state)
     done(t);
 }
 
+/* "path=first of its tie" of every parameter, with ! where it requires gradients. */
+static const char *parameters(struct tree *t)
+{
+    struct text text = text_new(&t->cx.arena);
+
+    for (int i = 0; i < t->tree->key_count; i++) {
+        const struct module_tensor *tensor = t->tree->keys[i];
+
+        text_printf(&text, "%s%s", i ? " " : "", tensor->path);
+        if (tensor->first != tensor)
+            text_printf(&text, "=%s", tensor->first->path);
+        text_add(&text, tensor->requires_grad ? "!" : "");
+    }
+    return text.data;
+}
+
+#define THREE                                                                                                         \
+    "modc: 1\nmodel: m\ninputs: {x: [2]}\n"                                                                            \
+    "modules: {a: 'Linear(2, 2)', b: [Linear(2, 2)], c: 'Linear(2, 2)'}\n"                                             \
+    "forward: return c(b(a(x)))\n"
+
+static void ties_lead_to_one_end_and_lie_at_the_first(void **state)
+{
+    struct tree *t = read_tree(THREE "tie: {a.weight: c.weight, b.0.weight: a.weight, c.bias: b.0.bias}\n");
+
+    (void)state;
+    assert_string_equal(parameters(t), "a.weight! a.bias! b.0.weight=a.weight! b.0.bias! c.weight=a.weight! c.bias=b.0.bias!");
+    for (int i = 0; i < t->tree->key_count; i++)
+        assert_true(t->tree->keys[i]->tied == (strcmp(t->tree->keys[i]->path, "a.bias") != 0));
+    assert_string_equal(module_tensor_origin(t->tree->keys[2])->path, "c.weight");
+    assert_string_equal(module_tensor_origin(t->tree->keys[3])->path, "b.0.bias");
+    done(t);
+}
+
+static void patterns_name_parameters_and_modules(void **state)
+{
+    static const struct {
+        const char *patterns, *expected;
+    } cases[] = {
+        {"a", "a.weight a.bias b.0.weight! b.0.bias! c.weight! c.bias!"},
+        {"'*bias'", "a.weight! a.bias b.0.weight! b.0.bias c.weight! c.bias"},
+        {"b.*", "a.weight! a.bias! b.0.weight b.0.bias c.weight! c.bias!"},
+        {"['*.0*t', c.bias]", "a.weight! a.bias! b.0.weight b.0.bias! c.weight! c.bias"},
+        {"'*'", "a.weight a.bias b.0.weight b.0.bias c.weight c.bias"},
+    };
+    struct tree *t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+
+        snprintf(text, sizeof text, "%sfreeze: %s\n", THREE, cases[i].patterns);
+        t = read_tree(text);
+        assert_string_equal(parameters(t), cases[i].expected);
+        done(t);
+    }
+    t = read_tree(THREE "tie: {c.weight: a.weight}\nfreeze: c\n"); /* what is tied is one tensor */
+    assert_string_equal(parameters(t), "a.weight a.bias! b.0.weight! b.0.bias! c.weight=a.weight c.bias");
+    done(t);
+    t = read_tree(THREE "eval: [b, a]\n");
+    assert_true(at(t, "a")->always_eval && at(t, "b")->always_eval && at(t, "b.0")->always_eval);
+    assert_false(at(t, "c")->always_eval || at(t, "")->always_eval);
+    done(t);
+}
+
+/* Many stars take no more time than pattern and text together allow. */
+static void patterns_take_little_time(void **state)
+{
+    char text[8192] = THREE "freeze: ['*', '";
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+    struct source source = {.name = "t.yaml", .text = text};
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        strcat(text, "*e*a");
+    strcat(text, "']\n");
+    source.length = strlen(text);
+    module_build(&cx, spec_read(&cx, &source), 0);
+    assert_int_equal(diag_errors(&cx), 1);
+    arena_free(&cx.arena);
+}
+
+static void variants_differ_in_what_has_no_type(void **state)
+{
+    struct tree *t = read_tree("modc: 1\nmodel: m\ndtype: [float32, float64]\ninputs: {x: [2]}\n"
+                               "modules: {norm: BatchNorm2d(2)}\n"
+                               "parameters: {own: {shape: [2], dtype: float32}}\n"
+                               "buffers: {value: {value: 0.1}, count: {shape: [2], dtype: int64}}\n"
+                               "forward: return x\n");
+    struct module_tree *wide = module_build(&t->cx, t->tree->spec, 1);
+    struct text text = text_new(&t->cx.arena);
+
+    (void)state;
+    for (int i = 0; i < wide->key_count; i++)
+        text_printf(&text, "%s%s %s", i ? ", " : "", dtype_rows[t->tree->keys[i]->dtype].name,
+                    dtype_rows[wide->keys[i]->dtype].name);
+    assert_string_equal(text.data, "float32 float32, float32 float64, int64 int64, float32 float64, float32 float64, "
+                                   "float32 float64, float32 float64, int64 int64");
+    assert_string_equal(t->tree->name, "m");
+    assert_string_equal(wide->name, "m_float64");
+    assert_string_equal(wide->root->class_name, "m");
+    done(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes_apply_one_after_the_other), cmocka_unit_test(the_order_is_that_of_the_text),
         cmocka_unit_test(values_are_drawn_in_their_places),  cmocka_unit_test(arrays_are_lists_left_alone),
         cmocka_unit_test(equal_changes_share),               cmocka_unit_test(a_class_inside_its_own_instance),
+        cmocka_unit_test(ties_lead_to_one_end_and_lie_at_the_first),
+        cmocka_unit_test(patterns_name_parameters_and_modules),
+        cmocka_unit_test(patterns_take_little_time),
+        cmocka_unit_test(variants_differ_in_what_has_no_type),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -678,6 +678,84 @@ static void test_state_hooks(void **state)
     free(short_bytes);
 }
 
+/* ---- from one model to another ------------------------------------------------------------------------- */
+
+/* The tiny model in float64, in blocks twice as large. */
+static struct modc_model widened(struct modc_key *wide)
+{
+    struct modc_model model = tiny_model;
+
+    for (int i = 0; i < tiny_model.key_count; i++) {
+        wide[i] = tiny_model.keys[i];
+        wide[i].block *= 2;
+        if (wide[i].dtype == MODC_FLOAT32)
+            wide[i].dtype = MODC_FLOAT64;
+    }
+    model.keys = wide;
+    model.param_block *= 2;
+    return model;
+}
+
+static void test_to(void **state)
+{
+    struct fixture *f = *state;
+    static MODC_ALIGNED char wide_block[2 * BLOCK];
+    struct modc_key wide_keys[KEYS];
+    struct modc_model model = widened(wide_keys);
+    struct tiny_params wide, other;
+    double *embed;
+    uint64_t version;
+    char before[BLOCK];
+
+    assert_int_equal(modc_bind(&wide.head, &model, wide_block, sizeof wide_block), MODC_OK);
+    assert_int_equal(modc_to(&f->params.head, &wide.head), MODC_OK);
+    embed = wide.tensors[EMBED_WEIGHT];
+    for (int i = 0; i < 6; i++)
+        assert_true(embed[i] == (double)tensor(f, EMBED_WEIGHT)[i]);
+    assert_ptr_equal(wide.tensors[HEAD_WEIGHT], embed);
+
+    /* back: rounded; integers and booleans as they are; the packed block is stale */
+    embed[0] = 0.1;
+    *(int64_t *)wide.tensors[NORM_COUNT] = INT64_MAX;
+    ((bool *)wide.tensors[MASK])[1] = true;
+    version = f->params.head.version;
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_OK);
+    assert_true(tensor(f, EMBED_WEIGHT)[0] == 0.1f);
+    assert_true(*(int64_t *)f->params.tensors[NORM_COUNT] == INT64_MAX);
+    assert_true(((bool *)f->params.tensors[MASK])[1]);
+    assert_true(f->params.head.version == version + 1);
+    assert_int_equal(modc_to(&wide.head, &wide.head), MODC_OK);
+
+    /* nothing is written where something does not fit */
+    memcpy(before, f->block, BLOCK);
+    embed[1] = 7;
+    assert_int_equal(modc_to(NULL, &f->params.head), MODC_POINTER);
+    assert_int_equal(modc_to(&wide.head, NULL), MODC_POINTER);
+    memset(&other, 0, sizeof other);
+    assert_int_equal(modc_to(&other.head, &f->params.head), MODC_POINTER);
+    assert_int_equal(modc_to(&wide.head, &other.head), MODC_POINTER);
+    wide_keys[B2_WEIGHT].name = "blocks.3.weight";
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
+    wide_keys[B2_WEIGHT].name = "blocks.2.weight";
+    wide_keys[B2_WEIGHT].dims[0] = 3;
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
+    wide_keys[B2_WEIGHT].dims[0] = 2;
+    wide_keys[HEAD_WEIGHT].same_as = HEAD_WEIGHT;
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
+    wide_keys[HEAD_WEIGHT].same_as = EMBED_WEIGHT;
+    wide_keys[NORM_COUNT].dtype = MODC_INT32;
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
+    wide_keys[NORM_COUNT].dtype = MODC_INT64;
+    model.key_count--;
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
+    model.key_count++;
+    wide.tensors[B2_WEIGHT] = NULL; /* lies only packed, and would convert */
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_POINTER);
+    f->params.head.read_only = true;
+    assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_READ_ONLY);
+    assert_memory_equal(before, f->block, BLOCK);
+}
+
 /* ---- initial weights ----------------------------------------------------------------------------------- */
 
 /* Draws tensors of these sizes into out, one behind the other. */
@@ -1192,6 +1270,7 @@ int main(void)
         TEST(test_cut_files),
         TEST(test_strict),
         TEST(test_ties_and_types),
+        TEST(test_to),
         TEST(test_assign),
         TEST(test_pack),
         TEST(test_state_hooks),

@@ -80,13 +80,11 @@ const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
     struct catalogue_entry *list = NULL;
 
     *count = 0;
-    for (int i = 0; i < function_row_count; i++) {
-        const struct function_row *row = &function_rows[i];
-
-        if (row->flags & visible)
-            ARENA_PUSH(&cx->arena, list, *count,
-                       ((struct catalogue_entry){"functions", function_name(cx, row), row->signature, ""}));
-    }
+    for (int i = 0; function_families[i]; i++)
+        for (const struct function_row *row = function_families[i]; row->signature; row++)
+            if (row->flags & visible)
+                ARENA_PUSH(&cx->arena, list, *count,
+                           ((struct catalogue_entry){function_family_names[i], function_name(cx, row), row->signature, ""}));
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
 

@@ -3,16 +3,32 @@
 
 #include <string.h>
 
-extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[], dropout_rows[],
-    flatten_rows[], container_rows[], return_rows[], sparse_rows[];
+extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
+    dropout_rows[], flatten_rows[], container_rows[], return_rows[], sparse_rows[];
 
 const struct layer_row *const layer_families[] = {
-    container_rows, linear_rows, sparse_rows, conv_rows,  pooling_rows, norm_rows,
+    container_rows,  linear_rows,  sparse_rows,  conv_rows,   pooling_rows, norm_rows,
     activation_rows, dropout_rows, flatten_rows, return_rows, NULL,
 };
 
 const char *const layer_family_names[] = {
-    "containers", "linear", "sparse", "convolution", "pooling", "normalisation", "activation", "dropout", "shape", "returns", NULL,
+    "containers", "linear",  "sparse", "convolution", "pooling", "normalisation",
+    "activation", "dropout", "shape",  "returns",     NULL,
+};
+
+extern const struct function_row product_functions[], window_functions[], norm_functions[],
+    activation_functions[], random_functions[], choose_functions[], index_functions[], shape_functions[],
+    convert_functions[], reduce_functions[], create_functions[];
+
+const struct function_row *const function_families[] = {
+    product_functions, window_functions, norm_functions,   activation_functions,
+    random_functions,  choose_functions, index_functions,  shape_functions,
+    convert_functions, reduce_functions, create_functions, NULL,
+};
+
+const char *const function_family_names[] = {
+    "products", "windows", "normalising", "activations", "random",  "choosing",
+    "indexing", "shapes",  "conversions", "reductions",  "tensors", NULL,
 };
 
 const struct layer_row *layer_find(const char *name)
@@ -47,9 +63,10 @@ static bool row_named(const struct function_row *row, const char *name)
 
 const struct function_row *function_find(const char *name, unsigned flags)
 {
-    for (int i = 0; i < function_row_count; i++)
-        if ((function_rows[i].flags & flags) && row_named(&function_rows[i], name))
-            return &function_rows[i];
+    for (int i = 0; function_families[i]; i++)
+        for (const struct function_row *row = function_families[i]; row->signature; row++)
+            if ((row->flags & flags) && row_named(row, name))
+                return row;
     return NULL;
 }
 
@@ -69,20 +86,20 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count)
     const char **names = NULL;
 
     *count = 0;
-    for (int i = 0; i < function_row_count; i++) {
-        const char *signature = function_rows[i].signature;
-
-        if (function_rows[i].flags & flags)
-            ARENA_PUSH(&cx->arena, names, *count,
-                       arena_copy(&cx->arena, signature, (size_t)(strchr(signature, '(') - signature)));
-    }
+    for (int i = 0; function_families[i]; i++)
+        for (const struct function_row *row = function_families[i]; row->signature; row++)
+            if (row->flags & flags)
+                ARENA_PUSH(&cx->arena, names, *count,
+                           arena_copy(&cx->arena, row->signature,
+                                      (size_t)(strchr(row->signature, '(') - row->signature)));
     for (int i = 0; i < elementwise_row_count; i++)
         if (function_flags(&elementwise_rows[i]) & flags)
             ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].name);
     return names;
 }
 
-static void repr_part(struct eval *eval, struct scope *scope, struct text *text, const char *format, size_t length)
+static void repr_part(struct eval *eval, struct scope *scope, struct text *text, const char *format,
+                      size_t length)
 {
     struct arena *arena = &eval->cx->arena;
 
@@ -94,7 +111,8 @@ static void repr_part(struct eval *eval, struct scope *scope, struct text *text,
 
             size_t inner = (size_t)(close - (format + i)) - 1;
             bool quoted = inner > 2 && memcmp(close - 2, "!r", 2) == 0;
-            struct ev value = eval_text(eval, scope, "extra_repr", arena_copy(arena, format + i + 1, quoted ? inner - 2 : inner));
+            struct ev value = eval_text(eval, scope, "extra_repr",
+                                        arena_copy(arena, format + i + 1, quoted ? inner - 2 : inner));
 
             text_add(text, value.kind == EV_STRING && !quoted ? value.text : ev_text(eval, &value));
             i += inner + 1;
@@ -106,9 +124,9 @@ static void repr_part(struct eval *eval, struct scope *scope, struct text *text,
             for (close = format + i + 1; depth > 0; close++)
                 depth += *close == '[' ? 1 : *close == ']' ? -1 : 0;
 
-            struct ev value =
-                eval_text(eval, scope, "extra_repr",
-                          arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
+            struct ev value = eval_text(
+                eval, scope, "extra_repr",
+                arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
 
             if (ev_get_bool(&value, &truth) && truth)
                 repr_part(eval, scope, text, question + 1, (size_t)(close - question) - 2);

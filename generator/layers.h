@@ -1,7 +1,7 @@
 /* layers.h - the layer table and the function table: rows of torch.nn's classes and of its functions.
  *
  * A row says arguments with PyTorch's names and defaults, parameters, checks, and a body in the spec's own statements.
- * Rows live in layers/<family>.c, in files named like torch/nn/modules, and in functions.c. */
+ * Rows live in layers/<family>.c, in files named like torch/nn/modules, and in functions/<family>.c. */
 #ifndef MODC_LAYERS_H
 #define MODC_LAYERS_H
 
@@ -81,8 +81,8 @@ struct function_row {
     const char *body;                                                                 /* statements */
 };
 
-extern const struct function_row function_rows[];
-extern const int function_row_count;
+extern const struct function_row *const function_families[]; /* each ends with a row without signature; NULL ends */
+extern const char *const function_family_names[];          /* for `modc layers` */
 
 /* By name among those that have one of the flags. */
 const struct function_row *function_find(const char *name, unsigned flags);

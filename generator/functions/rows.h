@@ -1,0 +1,48 @@
+/* rows.h - what the families of functions share: their flags in short, and the checks of their arguments. Private to
+ * functions/.
+ *
+ * A row is a body in the spec's statements where that says it; else a builder that checks its arguments and makes ops. A
+ * check says what is wrong at the argument's place, in the name of what the user called, and returns false. */
+#ifndef MODC_FUNCTIONS_ROWS_H
+#define MODC_FUNCTIONS_ROWS_H
+
+#include "../eval.h"
+#include "../layers.h"
+
+#define T FUNCTION_TORCH
+#define F FUNCTION_FUNCTIONAL
+#define M FUNCTION_METHOD
+#define V FUNCTION_VARARGS
+#define H FUNCTION_HIDDEN
+
+#define BAD ev_bad(loc)
+
+/* What the user called: the function of the spec or of the tables. */
+const char *outer(const struct eval *eval, const char *what);
+
+bool need_tensor(struct eval *eval, const char *what, const struct ev *arg);
+bool need_int(struct eval *eval, const char *what, const struct ev *arg,
+              int64_t *out); /* known while generating */
+bool need_bool(struct eval *eval, const char *what, const struct ev *arg, bool *out);
+
+/* None is `absent`. */
+bool need_dtype(struct eval *eval, const struct ev *arg, enum dtype absent, enum dtype *out);
+
+/* A dimension number, -ndim .. ndim - 1 (at least -1 .. 0). */
+bool need_axis(struct eval *eval, const char *what, const struct ev *arg, int ndim, int *out);
+
+/* None, a number or a tuple of numbers, as a set of axes. Empty tuple and None: all. */
+bool need_axes(struct eval *eval, const char *what, const struct ev *arg, int ndim, bool *axes);
+bool need_one_axis(struct eval *eval, const char *what, const struct ev *arg); /* no tuple */
+
+/* An int or a tuple of `count`, none below 0. */
+bool need_ints(struct eval *eval, const char *what, const struct ev *arg, int count, int *out);
+
+/* A shape: a tuple of integers over sizes; of `x`, where that is given: then one -1 is worked out. */
+bool need_shape(struct eval *eval, const char *what, const struct ev *arg, const struct value *x,
+                const struct dim **dims, int *ndim);
+
+/* A tensor of int64, or with `any_width` of int32. */
+bool need_index(struct eval *eval, const char *what, const struct ev *arg, bool any_width);
+
+#endif

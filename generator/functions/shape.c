@@ -1,0 +1,356 @@
+/* shape.c - shapes: joining, splitting, other views of the same elements. */
+#include <string.h>
+
+#include "../graph.h"
+#include "rows.h"
+
+static struct ev fn_cat(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value **inputs;
+    struct op *op;
+    int axis;
+    enum dtype dtype = DTYPE_BOOL;
+    (void)count;
+
+    if (args[0].kind != EV_TUPLE || args[0].count == 0) {
+        diag_error(eval->cx, args[0].loc, "cat takes a list of tensors, found %s", ev_kind_text(&args[0]));
+        return BAD;
+    }
+    inputs = ARENA_ARRAY(&eval->cx->arena, args[0].count, struct value *);
+    for (int i = 0; i < args[0].count; i++) {
+        if (!need_tensor(eval, "cat", &args[0].items[i]))
+            return BAD;
+        inputs[i] = args[0].items[i].tensor;
+        if (inputs[i]->ndim == 0) {
+            diag_error(eval->cx, args[0].items[i].loc,
+                       "cat takes tensors with dimensions, found a single number");
+            diag_hint(eval->cx, "give it one first, as x.reshape(1)");
+            return BAD;
+        }
+        dtype = i == 0 ? inputs[0]->dtype : dtype_promote(dtype, inputs[i]->dtype);
+    }
+    if (!need_axis(eval, "cat", &args[1], inputs[0]->ndim, &axis))
+        return BAD;
+    for (int i = 0; i < args[0].count; i++)
+        if (!(inputs[i] = build_cast(eval, loc, inputs[i], dtype)))
+            return BAD;
+    if (args[0].count == 1)
+        return ev_tensor(loc, inputs[0]);
+    op = op_new(eval, GRAPH_OP_CONCAT, "cat", inputs, args[0].count);
+    op->concat.axis = axis;
+    return ev_tensor(loc, build_op(eval, loc, op));
+}
+
+static struct ev fn_reshape(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS];
+    int ndim;
+    (void)count;
+
+    if (!need_tensor(eval, "reshape", &args[0]) ||
+        !need_shape(eval, "reshape", &args[1], args[0].tensor, dims, &ndim))
+        return BAD;
+    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, ndim, dims));
+}
+
+static struct ev fn_flatten(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS], *product = dim_const(arena, 1);
+    int first, last, n = 0;
+    const struct value *x;
+    (void)count;
+
+    if (!need_tensor(eval, "flatten", &args[0]))
+        return BAD;
+    x = args[0].tensor;
+    if (!need_axis(eval, "flatten", &args[1], x->ndim, &first) ||
+        !need_axis(eval, "flatten", &args[2], x->ndim, &last))
+        return BAD;
+    if (first > last) {
+        diag_error(eval->cx, loc, "flatten() has invalid args: start_dim cannot come after end_dim");
+        return BAD;
+    }
+    if (x->ndim == 0) {
+        dims[n++] = product;
+        return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, n, dims));
+    }
+    for (int i = 0; i < x->ndim; i++) {
+        if (i >= first && i <= last)
+            product = dim_mul(arena, product, x->dims[i]);
+        if (i < first || i > last)
+            dims[n++] = x->dims[i];
+        else if (i == last)
+            dims[n++] = product;
+    }
+    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, n, dims));
+}
+
+static struct ev fn_permute(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int perm[MAX_DIMS], n = args[1].kind == EV_TUPLE ? args[1].count : -1;
+    bool seen[MAX_DIMS] = {false};
+    (void)count;
+
+    if (!need_tensor(eval, "permute", &args[0]))
+        return BAD;
+    if (n != args[0].tensor->ndim) {
+        diag_error(eval->cx, args[1].loc, "permute takes %d dimensions for a tensor of shape %s, found %s",
+                   args[0].tensor->ndim,
+                   shape_text(&eval->cx->arena, args[0].tensor->ndim, args[0].tensor->dims),
+                   ev_text(eval, &args[1]));
+        return BAD;
+    }
+    for (int i = 0; i < n; i++) {
+        if (!need_axis(eval, "permute", &args[1].items[i], n, &perm[i]))
+            return BAD;
+        if (seen[perm[i]]) {
+            diag_error(eval->cx, args[1].items[i].loc, "permute: dimension %d appears twice", perm[i]);
+            return BAD;
+        }
+        seen[perm[i]] = true;
+    }
+    return ev_tensor(loc, build_permute(eval, loc, args[0].tensor, perm));
+}
+
+static struct ev fn_transpose(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int perm[MAX_DIMS], a, b;
+    (void)count;
+
+    if (!need_tensor(eval, "transpose", &args[0]) ||
+        !need_axis(eval, "transpose", &args[1], args[0].tensor->ndim, &a) ||
+        !need_axis(eval, "transpose", &args[2], args[0].tensor->ndim, &b))
+        return BAD;
+    for (int i = 0; i < MAX_DIMS; i++)
+        perm[i] = i == a ? b : i == b ? a : i;
+    return ev_tensor(loc, build_permute(eval, loc, args[0].tensor, perm));
+}
+
+static struct ev fn_t(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int swap[MAX_DIMS] = {1, 0};
+    (void)count;
+
+    if (!need_tensor(eval, "t", &args[0]))
+        return BAD;
+    if (args[0].tensor->ndim > 2) {
+        diag_error(eval->cx, loc, "t takes a tensor of at most two dimensions, found %s",
+                   shape_text(&eval->cx->arena, args[0].tensor->ndim, args[0].tensor->dims));
+        return BAD;
+    }
+    return args[0].tensor->ndim < 2 ? args[0]
+                                    : ev_tensor(loc, build_permute(eval, loc, args[0].tensor, swap));
+}
+
+static struct ev fn_unsqueeze(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS + 1];
+    const struct value *x;
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "unsqueeze", &args[0]))
+        return BAD;
+    x = args[0].tensor;
+    if (!need_axis(eval, "unsqueeze", &args[1], x->ndim + 1, &axis))
+        return BAD;
+    if (x->ndim == MAX_DIMS) {
+        diag_error(eval->cx, loc, "a tensor has at most %d dimensions", MAX_DIMS);
+        return BAD;
+    }
+    memcpy(dims, x->dims, sizeof(dims[0]) * (size_t)axis);
+    dims[axis] = dim_const(&eval->cx->arena, 1);
+    memcpy(dims + axis + 1, x->dims + axis, sizeof(dims[0]) * (size_t)(x->ndim - axis));
+    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, x->ndim + 1, dims));
+}
+
+static struct ev fn_squeeze(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS];
+    const struct value *x;
+    bool axes[MAX_DIMS];
+    int n = 0;
+    (void)count;
+
+    if (!need_tensor(eval, "squeeze", &args[0]))
+        return BAD;
+    x = args[0].tensor;
+    if (!need_axes(eval, "squeeze", &args[1], x->ndim, axes))
+        return BAD;
+    for (int i = 0; i < x->ndim; i++) {
+        if (axes[i] && !dim_is_const(x->dims[i], NULL) && dim_lower(x->dims[i]) <= 1 &&
+            dim_upper(x->dims[i]) >= 1) {
+            diag_error(eval->cx, loc, "squeeze: dimension %d is %s, which is 1 for some sizes only", i,
+                       dim_text(&eval->cx->arena, x->dims[i]));
+            diag_hint(eval->cx, "name the dimension that is always 1, as x.squeeze(-1)");
+            return BAD;
+        }
+        if (!axes[i] || !dim_equals(x->dims[i], 1))
+            dims[n++] = x->dims[i];
+    }
+    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, n, dims));
+}
+
+static struct ev fn_expand(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS];
+    struct ev sizes = args[1];
+    const struct value *x;
+    int ndim;
+    (void)count;
+
+    if (!need_tensor(eval, "expand", &args[0]))
+        return BAD;
+    x = args[0].tensor;
+    if (sizes.kind == EV_TUPLE) { /* -1 keeps a dimension */
+        int gap = sizes.count - x->ndim;
+
+        sizes = ev_tuple(eval, sizes.loc, sizes.items, sizes.count);
+        for (int i = gap < 0 ? 0 : gap; i < sizes.count; i++)
+            if (sizes.items[i].kind == EV_INT && dim_equals(sizes.items[i].dim, -1))
+                sizes.items[i].dim = x->dims[i - gap];
+    }
+    if (!need_shape(eval, "expand", &sizes, NULL, dims, &ndim))
+        return BAD;
+    for (int i = 0; i < x->ndim; i++) {
+        int at = ndim - x->ndim + i;
+
+        if (at < 0 || (!dim_equals(x->dims[i], 1) && !dim_equal(x->dims[i], dims[at]))) {
+            diag_error(eval->cx, loc, "expand: %s cannot become %s",
+                       shape_text(&eval->cx->arena, x->ndim, x->dims),
+                       shape_text(&eval->cx->arena, ndim, dims));
+            return BAD;
+        }
+    }
+    return ev_tensor(loc, build_expand(eval, loc, args[0].tensor, ndim, dims));
+}
+
+static struct ev fn_select(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "select", &args[0]) ||
+        !need_axis(eval, "select", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    if (args[2].kind != EV_INT || args[0].tensor->ndim == 0) {
+        diag_error(eval->cx, args[2].loc, "select takes an integer index into a dimension");
+        return BAD;
+    }
+    return ev_tensor(loc, eval_select(eval, args[0].tensor, axis, &args[2]));
+}
+
+static struct ev fn_chunk(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    int64_t chunks, extent, step;
+    struct ev *items = NULL;
+    int axis, n = 0;
+    (void)count;
+
+    if (!need_tensor(eval, "chunk", &args[0]) || !need_int(eval, "chunk", &args[1], &chunks) ||
+        !need_axis(eval, "chunk", &args[2], args[0].tensor->ndim, &axis))
+        return BAD;
+    if (args[0].tensor->ndim == 0) {
+        diag_error(eval->cx, loc, "chunk: the tensor has no dimensions");
+        return BAD;
+    }
+    if (chunks <= 0) {
+        diag_error(eval->cx, args[1].loc, "chunk needs a positive number of chunks, found %lld",
+                   (long long)chunks);
+        return BAD;
+    }
+    if (!dim_is_const(args[0].tensor->dims[axis], &extent)) {
+        diag_error(eval->cx, loc,
+                   "chunk: dimension %d is %s, and how many chunks there are must be known while generating",
+                   axis, dim_text(arena, args[0].tensor->dims[axis]));
+        return BAD;
+    }
+    step = chunks >= extent ? extent > 0 : (extent + chunks - 1) / chunks;
+    for (int64_t at = 0; at < extent || n == 0; at += step) {
+        int64_t length = extent - at < step ? extent - at : step;
+        struct value *part = build_slice(eval, loc, args[0].tensor, axis, dim_const(arena, at),
+                                         dim_const(arena, 1), dim_const(arena, length));
+
+        ARENA_PUSH(arena, items, n, ev_tensor(loc, part));
+        if (step == 0)
+            break;
+    }
+    return ev_tuple(eval, loc, items, n);
+}
+
+static struct ev fn_size(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct ev items[MAX_DIMS];
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "size", &args[0]))
+        return BAD;
+    if (args[1].kind == EV_NONE) {
+        for (int i = 0; i < args[0].tensor->ndim; i++)
+            items[i] = ev_dim(loc, args[0].tensor->dims[i]);
+        return ev_tuple(eval, loc, items, args[0].tensor->ndim);
+    }
+    if (!need_axis(eval, "size", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    if (args[0].tensor->ndim == 0) {
+        diag_error(eval->cx, loc, "size: the tensor has no dimensions");
+        return BAD;
+    }
+    return ev_dim(loc, args[0].tensor->dims[axis]);
+}
+
+static struct ev fn_numel(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "numel", &args[0]))
+        return BAD;
+    return ev_dim(loc, dims_count(&eval->cx->arena, args[0].tensor));
+}
+
+static struct ev fn_clone(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return need_tensor(eval, "clone", &args[0]) ? ev_tensor(loc, build_copy(eval, loc, args[0].tensor)) : BAD;
+}
+
+static struct ev fn_contiguous(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count; /* values have no strides that a spec can see */
+    return need_tensor(eval, "contiguous", &args[0]) ? args[0] : BAD;
+}
+
+static struct ev fn_ndim(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return need_tensor(eval, "dim", &args[0]) ? ev_int(eval, loc, args[0].tensor->ndim) : BAD;
+}
+
+extern const struct function_row shape_functions[];
+
+const struct function_row shape_functions[] = {
+    {"cat(tensors, dim=0)", T, .build = fn_cat},
+    {"concat(tensors, dim=0)", T, .build = fn_cat},
+    {"reshape(input, shape)", T | M | V, .build = fn_reshape},
+    {"view(input, shape)", M | V, .build = fn_reshape},
+    {"flatten(input, start_dim=0, end_dim=-1)", T | M, .build = fn_flatten},
+    {"permute(input, dims)", T | M | V, .build = fn_permute},
+    {"transpose(input, dim0, dim1)", T | M, .build = fn_transpose},
+    {"t(input)", T | M, .build = fn_t},
+    {"unsqueeze(input, dim)", T | M, .build = fn_unsqueeze},
+    {"squeeze(input, dim=None)", T | M, .build = fn_squeeze},
+    {"expand(input, size)", M | V, .build = fn_expand},
+    {"select(input, dim, index)", T | M, .build = fn_select},
+    {"chunk(input, chunks, dim=0)", T | M, .build = fn_chunk},
+    {"size(input, dim=None)", M, .build = fn_size},
+    {"numel(input)", T | M, .build = fn_numel},
+    {"nelement(input)", M, .build = fn_numel},
+    {"dim(input)", M, .build = fn_ndim},
+    {"ndimension(input)", M, .build = fn_ndim},
+    {"clone(input)", T | M, .build = fn_clone},
+    {"contiguous(input)", M, .build = fn_contiguous},
+    {"detach(input)", T | M, .build = fn_contiguous},
+    {.signature = NULL},
+};

@@ -178,7 +178,7 @@ function(modc_find_python variable)
 endfunction()
 
 # tests/vectors/cases.txt: inputs and outputs of PyTorch through `modc run`; once more with sanitizers. Those of
-# tests/language/ run but once.
+# tests/language/ run but once, those of tests/layers/ with sanitizers alone.
 function(modc_vector_tests)
     if(NOT MODC_PYTHON)
         message(WARNING "python3 is missing: no tests of numbers")
@@ -193,6 +193,12 @@ function(modc_vector_tests)
         if(name MATCHES "^language_") # many models, of which each is for one sentence: compiled quickly, once
             modc_test(${name} language ${command})
             set_property(TEST ${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O1")
+            continue()
+        endif()
+        if(name MATCHES "^layers_") # many modules each
+            modc_test(${name} layers ${command} --keep ${programs}/sanitize)
+            set_property(TEST ${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}"
+                         "CFLAGS=${sanitize} -Wall -Wextra -Werror")
             continue()
         endif()
         modc_test(vectors_${name} vectors ${command} --keep ${programs}/plain)

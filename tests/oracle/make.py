@@ -1,12 +1,14 @@
 """Writes tests/vectors: inputs and outputs of PyTorch 2.15 for the specs of specs/ and tests/specs/.
 
     python3 tests/oracle/make.py            # needs torch 2.15; the same bytes again on the same version
+    python3 tests/oracle/make.py 'layers_pool*' text_1x1    # these alone, the others stay as they are
     python3 tests/oracle/make.py --check    # any torch: does it still say what the files say?
 
 A case is a line of tests/vectors/cases.txt: its name, the spec, and all the options of `modc run`. What the
 state_dict has to be after the call is in tests/vectors/NAME/state.safetensors, where that file is there.
 """
 import argparse
+import fnmatch
 import os
 import pathlib
 import re
@@ -207,7 +209,8 @@ def all_cases():
     yield from in_two_types()
     yield from windows()
     yield from forced()
-    yield from language()
+    yield from folder("language")
+    yield from folder("layers")
 
 
 def gathered():
@@ -331,33 +334,47 @@ def forced():
     yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
 
 
-def language():
-    """tests/language: a case for each line `# run: SIZE=VALUE... OPTIONS` of a spec, or one at the maxima of its sizes.
-    Inputs are drawn, the weights are what seed 0 gives."""
-    for path in sorted((ROOT / "tests" / "language").glob("*.yaml")):
+def folder(name):
+    """tests/NAME: a case for each line `# run: SIZE=VALUE... OPTIONS` of a spec, or one at the maxima of its sizes. Inputs
+    are drawn; a line `# draw: INPUT LOW HIGH` says from which range, LOW <= x < HIGH. The weights of tests/language are what
+    seed 0 gives, those of tests/layers are drawn."""
+    for path in sorted((ROOT / "tests" / name).glob("*.yaml")):
         text = path.read_text()
         if re.search("^# dump:", text, re.MULTILINE):
             continue
-        own, first = f"language_{path.stem}", None
+        own, first, held = f"{name}_{path.stem}", None, {}
+        ranges = {key: (float(low), float(high))
+                  for key, low, high in re.findall(r"^# draw: (\w+) (\S+) (\S+)$", text, re.MULTILINE)}
         for i, line in enumerate(re.findall("^# run:(.*)$", text, re.MULTILINE) or [""]):
             words = line.split()
             sizes = dict(word.split("=") for word in words if re.fullmatch(r"[a-z_]+=[0-9]+", word))
             options = " ".join(word for word in words if not re.fullmatch(r"[a-z_]+=[0-9]+", word))
             args = torch_run.parse(["run", str(path), *options.split()])
             spec = torch_run.Spec(str(path), dict(text.split("=", 1) for text in args.set), args.dtype)
+            case = f"{own}_{i + 1}" if i else own
             inputs = {}
-            for name, (shape, dtype) in spec.input_shapes({name: int(value) for name, value in sizes.items()}).items():
-                seed = zlib.crc32(f"{path.stem} {name}".encode())
-                if dtype.is_floating_point:
-                    inputs[name] = draw(seed, *shape, dtype=torch.float64).to(dtype)
-                else:
-                    inputs[name] = whole(seed, 0 if dtype in (torch.uint8, torch.bool) else -9, 10, *shape).to(dtype)
-            if sizes or first is None:
-                first = f"tests/vectors/{own}{f'_{i + 1}' if i else ''}/inputs.safetensors"
+            for key, (shape, dtype) in spec.input_shapes({name: int(value) for name, value in sizes.items()}).items():
+                inputs[key] = drawn(zlib.crc32(f"{path.stem} {key}".encode()), shape, dtype, ranges.get(key))
+            if sizes or first is None or args.dtype != first[1]:
+                first = f"tests/vectors/{case}/inputs.safetensors", args.dtype
             else:
-                inputs = first
-            yield Case(f"{own}_{i + 1}" if i else own, f"tests/language/{path.name}", options, inputs,
-                       state=bool(spec.build(0).state_dict()), smooth=False)
+                inputs = first[0]
+            state, trained = bool(spec.build(0).state_dict()), None
+            if state and name == "layers":
+                trained = held.get(args.dtype) or weights(zlib.crc32(path.stem.encode()), f"tests/layers/{path.name}",
+                                                          *options.split())
+                held.setdefault(args.dtype, f"tests/vectors/{case}/weights.safetensors")
+            yield Case(case, f"tests/{name}/{path.name}", options, inputs, trained, state=state, smooth=name == "layers")
+
+
+def drawn(seed, shape, dtype, limits):
+    if dtype.is_floating_point:
+        values = draw(seed, *shape, dtype=torch.float64)
+        if limits:  # spread evenly
+            values = limits[0] + (limits[1] - limits[0]) * torch.special.ndtr(values)
+        return values.to(dtype)
+    low, high = limits or (0 if dtype in (torch.uint8, torch.bool) else -9, 10)
+    return whole(seed, int(low), int(high), *shape).to(dtype)
 
 
 # ---- making and checking ------------------------------------------------------------------------------------------
@@ -410,20 +427,27 @@ def check(line, quiet=False):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("names", nargs="*", help="cases; * and ? stand for others' letters (default: all)")
     args = parser.parse_args()
     os.chdir(ROOT)
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}")
+    known = {line.split()[0]: line for line in (VECTORS / "cases.txt").read_text().splitlines()
+             if line and not line.startswith("#")}
+
+    def meant(name):
+        return not args.names or any(fnmatch.fnmatchcase(name, pattern) for pattern in args.names)
+
     if args.check:
-        lines = (VECTORS / "cases.txt").read_text().splitlines()
-        return 0 if all([check(line) for line in lines if line and not line.startswith("#")]) else 4
+        return 0 if all([check(line) for name, line in known.items() if meant(name)]) else 4
     if not torch.__version__.startswith(VERSION):
         print(f"the vectors are made with torch {VERSION}x; use --check", file=sys.stderr)
         return 2
     for folder in VECTORS.iterdir():
-        if folder.is_dir() and all(path.name.endswith(".safetensors") for path in folder.iterdir()):
+        if folder.is_dir() and meant(folder.name) and all(path.name.endswith(".safetensors") for path in folder.iterdir()):
             shutil.rmtree(folder)
-    table = [write(case) for case in all_cases()]
+    table = [write(case) if meant(case.name) else known.get(case.name) for case in all_cases()]
+    table = [line for line in table if line]
     version = torch.__version__.partition("+")[0]
     (VECTORS / "cases.txt").write_text(HEAD.format(version=version) + "\n".join(table) + "\n")
     size = sum(path.stat().st_size for path in VECTORS.rglob("*") if path.is_file())

@@ -64,7 +64,7 @@ WRONG = [
 
 def specs():
     """Name and text of the specs that stand in files, and of the examples of pages, some of which are wrong."""
-    for folder in ("specs", "tests/specs", "tests/language", "examples"):
+    for folder in ("specs", "tests/specs", "tests/language", "tests/layers", "examples"):
         for path in sorted((ROOT / folder).rglob("*.yaml")):
             yield str(path.relative_to(ROOT)), path.read_text()
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):

@@ -437,6 +437,15 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
     endforeach()
 endfunction()
 
+# What modc prints of modules is what PyTorch prints.
+function(modc_repr_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    modc_test(reprs vectors ${MODC_PYTHON} tests/support/reprs.py $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/reprs)
+    set_property(TEST reprs PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endfunction()
+
 # The CMake files that modc writes, and a folder that compiles alone.
 function(modc_bundle_tests)
     modc_test(bundle api tests/support/bundle.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/bundle)

@@ -1258,9 +1258,9 @@ static void print_tables(struct emit *e, struct text *out)
         text_add(out, ", ");
         print_c_string(e, out, module->class_name);
         text_add(out, ", ");
-        print_c_string(e, out, module->extra_repr ? module->extra_repr : "");
+        print_c_string(e, out, module_extra_repr(module));
         text_printf(out, ", %d, %d, %s},\n", module->parent ? module->parent->index : -1, module->subtree,
-                    module->layer && module->layer->container == LAYER_MODULE_LIST ? "true" : "false");
+                    module_folds(module) ? "true" : "false");
     }
     text_add(out, "};\n\n");
     for (int i = 0; i < program->entry_count; i++) {

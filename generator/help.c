@@ -101,6 +101,7 @@ const struct option_row option_rows[] = {
     {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 
+    {"--repr", NULL, SUMMARY, OPTION_FLAG, FIELD(repr), "print the modules alone, as print(model) does in PyTorch"},
     {"--measure", NULL, SUMMARY, OPTION_FLAG, FIELD(measure), "compile it: bytes of code, depth of the stack"},
     {"--format", "text|json|markdown", DIFF, OPTION_CHOICE, FIELD(format), "json is described in docs/diff.md"},
     {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},

@@ -186,6 +186,11 @@ static int summarise(struct cx *cx, const struct plan *plan, struct memory *memo
 {
     int count, status = EXIT_DONE;
 
+    if (cx->options->repr) {
+        if (plan->program->tree->variant == 0)
+            summary_print_repr(out, plan->program->tree);
+        return EXIT_DONE;
+    }
     summary_print(out, summary_make(cx, plan));
     if (cx->options->measure) {
         const struct output_file *files = emit_files(cx, plan, &count);

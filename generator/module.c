@@ -59,6 +59,16 @@ int64_t module_tensor_count(const struct module_tensor *tensor)
     return count;
 }
 
+const char *module_extra_repr(const struct module *module)
+{
+    return module->extra_repr ? module->extra_repr : "";
+}
+
+bool module_folds(const struct module *module)
+{
+    return module->layer && module->layer->container == LAYER_MODULE_LIST;
+}
+
 /* ---- scopes ----------------------------------------------------------------------------------------------- */
 
 static bool find_module_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out)
@@ -1908,7 +1918,7 @@ static void dump_json(struct text *text, const struct module *module)
     text_add(text, ", \"class\": ");
     text_json_string(text, module->class_name);
     text_add(text, ", \"extra_repr\": ");
-    text_json_string(text, module->extra_repr ? module->extra_repr : "");
+    text_json_string(text, module_extra_repr(module));
     text_printf(text, ", \"always_eval\": %s, \"tensors\": [", module->always_eval ? "true" : "false");
     for (int i = 0, n = 0; i < module->tensor_count; i++) {
         if (module->tensors[i]->none)
@@ -1927,7 +1937,7 @@ static void dump_json(struct text *text, const struct module *module)
 static void dump_text(struct text *text, const struct module *module, int depth)
 {
     text_printf(text, "%*s%s%s%s(%s)%s\n", 2 * depth, "", module->name, module->parent ? ": " : "", module->class_name,
-                module->extra_repr ? module->extra_repr : "", module->always_eval ? " always eval" : "");
+                module_extra_repr(module), module->always_eval ? " always eval" : "");
     for (int i = 0; i < module->tensor_count; i++) {
         const struct module_tensor *tensor = module->tensors[i];
 

@@ -112,6 +112,10 @@ extern const char *const module_inits[];
 
 int64_t module_tensor_count(const struct module_tensor *tensor);
 
+/* How PyTorch prints it: the text of extra_repr, and whether equal neighbours are one line. */
+const char *module_extra_repr(const struct module *module);
+bool module_folds(const struct module *module);
+
 /* The tensor whose initial value this one has: the end of its ties, or itself. */
 struct module_tensor *module_tensor_origin(struct module_tensor *tensor);
 

@@ -36,7 +36,7 @@ struct options {
     const char *weights;  /* generate, check, summary: to be embedded */
     const char *depfile, *deptarget; /* generate: for make */
     const char *dump;     /* room, with .json */
-    bool explain, validate, bundle, line_numbers, measure;
+    bool explain, validate, bundle, line_numbers, measure, repr;
     enum diag_style diagnostics;
     const char *format; /* diff: text, json, markdown; NULL: text */
     bool exit_code;     /* diff */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "modc.h"
 #include "options.h"
 #include "target.h"
 #include "weights.h"
@@ -294,6 +295,29 @@ void summary_print(struct text *text, struct summary *summary)
         print_modules(summary, text);
     }
     print_totals(summary, text, again);
+}
+
+static void add_bytes(void *user, const char *text, size_t length)
+{
+    text_add_bytes(user, text, length);
+}
+
+void summary_print_repr(struct text *text, const struct module_tree *tree)
+{
+    struct modc_module *modules = ARENA_ARRAY(text->arena, tree->module_count, struct modc_module);
+    struct modc_model model = {.modules = modules, .module_count = tree->module_count};
+
+    for (int i = 0; i < tree->module_count; i++) {
+        const struct module *module = tree->modules[i];
+
+        modules[i] = (struct modc_module){.name = module->name ? module->name : "",
+                                          .class_name = module->class_name,
+                                          .extra_repr = module_extra_repr(module),
+                                          .subtree = module->subtree,
+                                          .folds = module_folds(module)};
+    }
+    modc_print(&model, add_bytes, text);
+    text_add(text, "\n");
 }
 
 /* Of one kind of memory; limit 0: none. */

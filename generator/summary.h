@@ -34,6 +34,9 @@ struct summary *summary_make(struct cx *cx, const struct plan *plan);
 /* Of a second dtype only what differs from the first: memory, under the prefix of its names. */
 void summary_print(struct text *text, struct summary *summary);
 
+/* What print(model) shows in PyTorch. */
+void summary_print_repr(struct text *text, const struct module_tree *tree);
+
 /* 5,494,272 */
 const char *summary_number(struct cx *cx, double value);
 

@@ -363,13 +363,21 @@ def assign_names(target, value, found):
             assign_names(part, element, found)
 
 
+def tensor_of(value):
+    return torch.tensor(value, dtype=torch.get_default_dtype()) if isinstance(value, list) else value
+
+
 def with_tensor_arguments(cls):
-    """Where PyTorch's constructor takes a tensor, a spec writes a list: class weights of losses."""
+    """Where PyTorch's constructor takes a tensor, a spec writes a list: class weights of losses, parameters."""
     def build(*args, **kwargs):
         if cls.__name__.endswith("Loss"):
-            args = [torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a for a in args]
-            kwargs = {key: torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a
-                      for key, a in kwargs.items()}
+            args, kwargs = map(tensor_of, args), {key: tensor_of(value) for key, value in kwargs.items()}
+        elif cls is nn.ParameterList:
+            args = [[tensor_of(value) for value in values] for values in args]
+        elif cls is nn.ParameterDict:
+            args, kwargs = args or [kwargs], {}
+            args = [{name: tensor_of(value) for name, value in pairs.items()} if isinstance(pairs, dict)
+                    else [(name, tensor_of(value)) for name, value in pairs] for pairs in args]
         return cls(*args, **kwargs)
     return build
 
@@ -393,6 +401,9 @@ class MultiStep(nn.Module):
 class List(nn.Sequential):
     """A list of modules: threads its first argument through, all further arguments go to every child."""
 
+    def _get_name(self):
+        return "Sequential"
+
     def forward(self, input, *args, **kwargs):
         for child in self:
             input = child(input, *args, **kwargs)
@@ -401,6 +412,9 @@ class List(nn.Sequential):
 
 class Dict(nn.Module):
     """A mapping of modules; unlike nn.ModuleDict it takes any key that add_module takes."""
+
+    def _get_name(self):
+        return "ModuleDict"
 
     def __getitem__(self, name):
         return self._modules[name]
@@ -489,6 +503,19 @@ class SpecModule(nn.Module):
     def tables(self):
         return self._modules, self._parameters, self._buffers, self.modc_state, self.modc_args
 
+    def _get_name(self):
+        definition = self.modc_definition
+        return "Sequential" if not definition.name and definition.statements is None \
+            else definition.name or self.modc_spec.content["model"]
+
+    def extra_repr(self):
+        names = ConstructorNames(self.modc_spec, self.modc_args)
+        pieces = re.split(r"(\{\{|\}\}|\{[^}]*\})", self.modc_definition.extra_repr)
+        for i in range(1, len(pieces), 2):
+            inner, quoted, _ = pieces[i][1:-1].partition("!r")
+            pieces[i] = (repr if quoted else str)(names.evaluate(inner)) if inner else pieces[i][0]
+        return "".join(pieces)
+
     def write(self, name, value):
         """`self.NAME = value`: the name then means that tensor, as in PyTorch."""
         table = self._buffers if name in self._buffers else self.modc_state
@@ -528,6 +555,7 @@ class Definition:
         self.sections = {key: content[key] for key in content
                          if key in ("modules", "parameters", "buffers", "state")}
         self.statements, self.forward_arguments = None, None
+        self.extra_repr = content.get("extra_repr", "")
         for key, value in content.items():
             word, arguments = signature(key)
             if word == "forward":
@@ -583,6 +611,13 @@ def add_children(module, names):
         module.add_module(name, build_module(value, ConstructorNames(names.spec, {}, path=names.path).at(name)))
 
 
+def module_pairs(text):
+    """(name, text) of the modules of a mapping, or of a list of pairs."""
+    shown = ast.parse(text or "{}", mode="eval").body
+    pairs = zip(shown.keys, shown.values) if isinstance(shown, ast.Dict) else [pair.elts for pair in shown.elts]
+    return [(key.value, ast.unparse(value)) for key, value in pairs]
+
+
 def build_as_written(value, names):
     if isinstance(value, dict):
         found = Dict()
@@ -595,7 +630,9 @@ def build_as_written(value, names):
     if container:
         items = split(container.group(2))
         if container.group(1) == "ModuleDict":
-            return build_module(dict(map(str.strip, item.split("=", 1)) for item in items), names)
+            pairs = [tuple(map(str.strip, item.split("=", 1))) for item in items] if items[:1] and items[0][0] not in "[{" \
+                else module_pairs(container.group(2))
+            return build_module(dict(pairs), names)
         if len(items) == 1 and items[0].startswith("[") and container.group(1) == "ModuleList":
             items = split(items[0][1:-1])
         children = expand(items, names)

@@ -583,7 +583,7 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
 
 static struct op *view_op(struct eval *eval, enum view_kind kind, struct value *value)
 {
-    static const char *const labels[] = {"permute", "slice", "expand", "reshape"};
+    static const char *const labels[] = {"permute", "slice", "expand", "reshape", "window"};
     struct op *op = op_new(eval, GRAPH_OP_VIEW, labels[kind], &value, 1);
 
     op->view.kind = kind;
@@ -656,6 +656,44 @@ struct value *build_expand(struct eval *eval, struct loc loc, struct value *valu
     if (same_dims(value, ndim, dims))
         return value;
     return build_view(eval, loc, view_op(eval, VIEW_EXPAND, value), ndim, dims);
+}
+
+struct value *build_flip(struct eval *eval, struct loc loc, struct value *value, int axis)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *length = value->dims[axis];
+
+    if (dim_upper(length) <= 1)
+        return value;
+    return build_slice(eval, loc, value, axis, dim_sub(arena, length, dim_const(arena, 1)), dim_const(arena, -1), length);
+}
+
+struct value *build_window(struct eval *eval, struct loc loc, const char *label, struct value *value, int axis, int64_t size,
+                           int64_t step, int64_t dilation)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS + 1], *rest;
+    struct op *op = view_op(eval, VIEW_WINDOW, value);
+
+    assert(size >= 0 && step > 0 && dilation > 0);
+    if (value->ndim == MAX_DIMS) {
+        diag_error(eval->cx, loc, "a tensor has at most %d dimensions", MAX_DIMS);
+        return NULL;
+    }
+    rest = dim_sub(arena, value->dims[axis], dim_const(arena, size > 0 ? (size - 1) * dilation + 1 : 0));
+    if (dim_upper(rest) < 0) {
+        diag_error(eval->cx, loc, "%s: dimension %d of %s is too short for windows of %lld", label, axis,
+                   shape_text(arena, value->ndim, value->dims), (long long)((size - 1) * dilation + 1));
+        return NULL;
+    }
+    build_need(eval, rest);
+    memcpy(dims, value->dims, (size_t)value->ndim * sizeof *dims);
+    dims[axis] = dim_add(arena, dim_floordiv(arena, rest, dim_const(arena, step)), dim_const(arena, 1));
+    dims[value->ndim] = dim_const(arena, size);
+    op->view.axis = axis;
+    op->view.step = dim_const(arena, step);
+    op->view.dilation = dim_const(arena, dilation);
+    return build_view(eval, loc, op, value->ndim + 1, dims);
 }
 
 /* ---- reductions and products ------------------------------------------------------------------------------ */
@@ -777,6 +815,8 @@ static bool index_fits(struct arena *arena, const struct value *index, const str
         return find_fault(whole, CHECK_INDEX, negative ? -dim_lower(extent) : 0, dim_lower(extent)) < 0;
     while (op->code == GRAPH_OP_VIEW)
         op = op->inputs[0]->op;
+    if (op->code == GRAPH_OP_SORT)
+        return dim_lower(dim_sub(arena, extent, op->inputs[0]->dims[op->sort.axis])) >= 0;
     if (op->code != GRAPH_OP_REDUCE || (op->reduce.kind != REDUCE_ARGMAX && op->reduce.kind != REDUCE_ARGMIN))
         return false;
     for (int i = 0; i < op->inputs[0]->ndim; i++)
@@ -881,5 +921,48 @@ struct value *build_gather(struct eval *eval, struct loc loc, const char *label,
     op = op_new(eval, GRAPH_OP_GATHER, label, inputs, 2);
     op->gather.axis = axis;
     op->gather.along = along;
+    return build_op(eval, loc, op);
+}
+
+struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                            struct value *index, struct value *source, enum prim prim, bool along)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct value *inputs[3] = {x, index, source};
+    struct op *op = op_new(eval, GRAPH_OP_SCATTER, label, inputs, 3);
+    int held, comes;
+
+    if (!check_index(eval, loc, label, index, x->ndim > 0 ? x->dims[axis] : dim_const(arena, 1), false))
+        return NULL;
+    op->dag = dag_new(arena, 2);
+    held = dag_load(arena, op->dag, 0, x->dtype);
+    comes = dag_load(arena, op->dag, 1, x->dtype);
+    op->dag->result = prim == PRIM_LOAD ? comes : dag_prim(arena, op->dag, prim, x->dtype, held, comes, -1);
+    op->scatter.axis = axis;
+    op->scatter.along = along;
+    return build_op(eval, loc, op);
+}
+
+struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, bool product)
+{
+    struct op *op;
+
+    if (!dtype_is_float(x->dtype))
+        x = build_cast(eval, loc, x, DTYPE_INT64);
+    if (!x || x->ndim == 0)
+        return x;
+    op = op_new(eval, GRAPH_OP_SCAN, product ? "cumprod" : "cumsum", &x, 1);
+    op->scan.axis = axis;
+    op->scan.product = product;
+    return build_op(eval, loc, op);
+}
+
+struct value *build_argsort(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending)
+{
+    struct op *op = op_new(eval, GRAPH_OP_SORT, "argsort", &x, 1);
+
+    assert(x->ndim > 0);
+    op->sort.axis = axis;
+    op->sort.descending = descending;
     return build_op(eval, loc, op);
 }

@@ -1,4 +1,4 @@
-/* emit_kernel.h - text of the kernels that are loop nests around a DAG: map, write, copy, gather, reduce, random.
+/* emit_kernel.h - text of the kernels that are loop nests: map, write, copy, gather, scatter, scan, sort, reduce, random.
  *
  * A kernel is a static function
  *     static MODC_KERNEL void NAME(OUT *y, const IN0 *x0, const IN1 *x1, ... , int size, ...)
@@ -51,6 +51,23 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
 /* y = x0[x1 * step]: operands y, x0 (where its index is 0) and x1, integers of any type, inside the bounds. */
 void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                         const struct dim *step, const struct size *const *sizes, int size_count);
+
+/* y[x1 * step] = dag(y[x1 * step], x0): operands y (where its index is 0), x0 and x1 as above. */
+void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                         const struct dag *dag, const struct dim *step, const struct size *const *sizes, int size_count);
+
+/* An axis that runs by itself inside the nest over the others: its length, and the steps of y and of x0 along it. */
+struct line {
+    const struct dim *length, *y, *x;
+};
+
+/* y = sums, or products, of x0 up to each element of the line. */
+void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                      struct line line, bool product, const struct size *const *sizes, int size_count);
+
+/* y = the order of x0's elements along the line, by a heap in y itself: no memory, and n log n steps always. */
+void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                      struct line line, bool descending, const struct size *const *sizes, int size_count);
 
 /* y = tail(uniform [0, 1)); kernel parameters after the operands: uint64_t seed, uint64_t counter, uint32_t stream, then
  * sizes. Philox 4x32-10 (modc_philox in runtime/modc_simd.h: to be added there as static inline

@@ -1,5 +1,5 @@
-/* emit_loops.c - kernels that are loop nests around a DAG: map, write, copy, gather, reduce, random. Apart from the printers of
- * emit_expr.c, which know values but no loops.
+/* emit_loops.c - kernels that are loop nests: map, write, copy, gather, scatter, scan, sort, reduce, random. Apart from the
+ * printers of emit_expr.c, which know values but no loops.
  *
  * note [one text at every width]
  * Vector loops are written over MODC_LANES and hold at every width, 1 included. What is left of a row is one more vector
@@ -267,10 +267,10 @@ int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used)
 
 /* ---- beginning and end -------------------------------------------------------------------------------- */
 
-/* `a`, `b` and `step` may be NULL: what else has sizes. */
+/* `a` and `b` may be NULL; `steps`: what else has sizes. */
 static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
-                                  const struct dag *b, const struct dim *step, const struct size *const *sizes,
-                                  int size_count)
+                                  const struct dag *b, const struct dim *const *steps, int step_count,
+                                  const struct size *const *sizes, int size_count)
 {
     struct kernel k = {.cx = cx, .arena = &cx->arena, .name = name, .sizes = sizes, .size_count = size_count};
 
@@ -283,8 +283,8 @@ static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest n
         dag_mark_sizes(a, k.used);
     if (b)
         dag_mark_sizes(b, k.used);
-    if (step)
-        dim_mark_sizes(step, k.used);
+    for (int i = 0; i < step_count; i++)
+        dim_mark_sizes(steps[i], k.used);
 
     k.names.arena = k.arena;
     for (int i = 0; i < size_count; i++)
@@ -873,7 +873,7 @@ static void map_scalars(struct kernel *k, const struct value_source *source)
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      const struct dag *dag, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
     int last = k.nest.ndim - 1;
 
@@ -901,7 +901,7 @@ static const char *gather_row(struct kernel *k, const struct dim *step)
 void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                         const struct dim *step, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, NULL, NULL, step, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, NULL, NULL, &step, 1, sizes, size_count);
     int last = k.nest.ndim - 1;
     bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
     int outer = rows ? last : k.nest.ndim;
@@ -927,6 +927,173 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
         statement(&k, "%s = *%s;", element(&k, 0), from);
     }
     close_blocks(&k, outer);
+    end_kernel(&k, out, comment, NULL);
+}
+
+/* ---- scatter ------------------------------------------------------------------------------------------ */
+
+void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                         const struct dag *dag, const struct dim *step, const struct size *const *sizes, int size_count)
+{
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, &step, 1, sizes, size_count);
+    int last = k.nest.ndim - 1;
+    bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
+    int outer = rows ? last : k.nest.ndim;
+    const char *to = names_new(&k.names, "to"), *inputs[2];
+
+    for (int axis = 0; axis < outer; axis++)
+        open_loop(&k, axis);
+    declare(&k, "%s *%s = %s + (ptrdiff_t)%s%s%s;", dtype_rows[k.nest.operands[0].dtype].c, to, address(&k, 0),
+            element(&k, 2), dim_equals(step, 1) ? "" : " * ", dim_equals(step, 1) ? "" : dim_c_text(cx, step, true));
+    if (rows) {
+        open_loop(&k, last);
+        k.pointer[0] = to;
+        k.in_row[0] = true;
+        inputs[0] = element(&k, 0);
+    } else {
+        inputs[0] = arena_format(k.arena, "%s[0]", to);
+    }
+    inputs[1] = element(&k, 1);
+    statement(&k, "%s = %s;", inputs[0], expr_scalar(cx, dag, inputs, NULL, ""));
+    if (rows)
+        close_loop(&k, last);
+    close_blocks(&k, outer);
+    end_kernel(&k, out, comment, NULL);
+}
+
+/* ---- scan, sort --------------------------------------------------------------------------------------- */
+
+static struct kernel begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
+                                const struct size *const *sizes, int size_count)
+{
+    return begin_kernel(cx, name, nest, NULL, NULL, (const struct dim *[]){line.length, line.y, line.x}, 3, sizes, size_count);
+}
+
+/* An element of the line, beside what the loops around are at. */
+static const char *line_element(struct kernel *k, int operand, const char *index, const struct dim *step)
+{
+    const char *offset = operand_offset(k, operand);
+
+    return arena_format(k->arena, "%s[%s%s%s]", k->pointer[operand], offset, *offset ? " + " : "",
+                        dim_equals(step, 1) ? index : times_c(k, index, step));
+}
+
+void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                      struct line line, bool product, const struct size *const *sizes, int size_count)
+{
+    struct kernel k = begin_line(cx, name, nest, line, sizes, size_count);
+    int last = k.nest.ndim - 1;
+    bool columns = last >= 0 && stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
+    enum dtype dtype = k.nest.operands[0].dtype;
+    const char *type = dtype_rows[dtype].c;
+    struct dag *join = dag_new(k.arena, 2);
+
+    join->result = dag_prim(k.arena, join, product ? PRIM_MUL : PRIM_ADD, dtype, dag_load(k.arena, join, 0, dtype),
+                            dag_load(k.arena, join, 1, dtype), -1);
+
+    for (int axis = 0; axis < last + !columns; axis++)
+        open_loop(&k, axis);
+
+    const char *i = names_new(&k.names, "n"), *sum = names_new(&k.names, product ? "product" : "sum");
+
+    if (!columns)
+        declare(&k, "%s %s = %d;", type, sum, product);
+    open_block(&k, "for (int %s = 0; %s < %s; %s++)", i, i, dim_c(&k, line.length), i);
+    if (columns) {
+        const char *before = names_new(&k.names, "before"), *row = names_new(&k.names, "row");
+        const char *start = operand_offset(&k, 0);
+
+        declare(&k, "%s *%s = %s%s%s + %s;", type, row, k.pointer[0], *start ? " + " : "", start, times_c(&k, i, line.y));
+        declare(&k, "const %s *%s = %s > 0 ? %s - %s : NULL;", type, before, i, row, dim_c_text(cx, line.y, true));
+        open_loop(&k, last);
+
+        const char *x = line_element(&k, 1, i, line.x), *j = k.index[last];
+        const char *joined =
+            expr_scalar(cx, join, (const char *[]){arena_format(k.arena, "%s[%s]", before, j), x}, NULL, "");
+
+        statement(&k, "%s[%s] = %s ? %s : %s;", row, j, before, joined, x);
+        close_loop(&k, last);
+    } else {
+        statement(&k, "%s = %s;", sum,
+                  expr_scalar(cx, join, (const char *[]){sum, line_element(&k, 1, i, line.x)}, NULL, ""));
+        statement(&k, "%s = %s;", line_element(&k, 0, i, line.y), sum);
+    }
+    close_block(&k);
+    close_blocks(&k, last + !columns);
+    end_kernel(&k, out, comment, NULL);
+}
+
+/* " * step", where that is not 1. */
+static const char *times_step(struct kernel *k, const struct dim *step)
+{
+    return dim_equals(step, 1) ? "" : arena_format(k->arena, " * %s", dim_c_text(k->cx, step, true));
+}
+
+/* The functions that a sort needs: which of two stands first, and how a heap gets in order below a place. */
+static void sort_helpers(struct kernel *k, struct line line, bool descending, const char *sizes, const char *pass)
+{
+    enum dtype dtype = k->nest.operands[1].dtype;
+    const char *type = dtype_rows[dtype].c, *y = times_step(k, line.y), *x = times_step(k, line.x);
+    const char *next = *y ? arena_format(k->arena, "(below + 1)%s", y) : "below + 1";
+    struct text *out = &k->helpers;
+
+    text_printf(out, "/* Whether x[a] stands behind x[b]%s; equal ones as they are. */\n",
+                dtype_is_float(dtype) ? ", NaN above all" : "");
+    text_printf(out, "static inline int %s_behind(const %s *x, int64_t a, int64_t b%s)\n{\n", k->name, type, sizes);
+    text_printf(out, "    const %s u = x[a%s], v = x[b%s];\n\n", type, x, x);
+    text_printf(out, "    if (u %s v)\n        return 1;\n    if (u %s v)\n        return 0;\n", descending ? "<" : ">",
+                descending ? ">" : "<");
+    if (dtype_is_float(dtype))
+        text_printf(out, "    if ((u != u) != (v != v))\n        return %s != %s;\n", descending ? "v" : "u", descending ? "v" : "u");
+    text_add(out, "    return a > b;\n}\n\n");
+    text_add(out, "/* Puts y[at] where it belongs in the heap below, of n: what stands last is above. */\n");
+    text_printf(out, "static void %s_sift(int64_t *y, const %s *x, int at, int n%s)\n{\n", k->name, type, sizes);
+    text_printf(out, "    const int64_t held = y[at%s];\n\n", y);
+    text_add(out, "    for (int below = 2 * at + 1; below < n; below = 2 * at + 1) {\n");
+    text_printf(out, "        if (below + 1 < n && %s_behind(x, y[%s], y[below%s]%s))\n            below++;\n",
+                k->name, next, y, pass);
+    text_printf(out, "        if (!%s_behind(x, y[below%s], held%s))\n            break;\n", k->name, y, pass);
+    text_printf(out, "        y[at%s] = y[below%s];\n        at = below;\n    }\n    y[at%s] = held;\n}\n\n", y, y, y);
+}
+
+void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                      struct line line, bool descending, const struct size *const *sizes, int size_count)
+{
+    struct kernel k = begin_line(cx, name, nest, line, sizes, size_count);
+    struct text declared = text_new(k.arena), passed = text_new(k.arena);
+    bool *needed = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
+
+    dim_mark_sizes(line.x, needed);
+    dim_mark_sizes(line.y, needed);
+    for (int i = 0; i < size_count; i++) {
+        if (!needed[sizes[i]->index])
+            continue;
+        text_printf(&declared, ", int %s", size_identifier(sizes[i]));
+        text_printf(&passed, ", %s", size_identifier(sizes[i]));
+    }
+    sort_helpers(&k, line, descending, declared.data, passed.data);
+    for (int axis = 0; axis < k.nest.ndim; axis++)
+        open_loop(&k, axis);
+
+    const char *y = names_new(&k.names, "order"), *x = names_new(&k.names, "row"), *n = names_new(&k.names, "n");
+    const char *i = names_new(&k.names, "i"), *first = names_new(&k.names, "first"), *step = times_step(&k, line.y);
+
+    declare(&k, "int64_t *const %s = %s;", y, address(&k, 0));
+    declare(&k, "const %s *const %s = %s;", dtype_rows[k.nest.operands[1].dtype].c, x, address(&k, 1));
+    declare(&k, "const int %s = %s;", n, dim_c(&k, line.length));
+    open_block(&k, "for (int %s = 0; %s < %s; %s++)", i, i, n, i);
+    statement(&k, "%s[%s%s] = %s;", y, i, step, i);
+    close_block(&k);
+    open_block(&k, "for (int %s = %s / 2 - 1; %s >= 0; %s--)", i, n, i, i);
+    statement(&k, "%s_sift(%s, %s, %s, %s%s);", name, y, x, i, n, passed.data);
+    close_block(&k);
+    open_block(&k, "for (int %s = %s - 1; %s > 0; %s--)", i, n, i, i);
+    declare(&k, "const int64_t %s = %s[0];", first, y);
+    statement(&k, "%s[0] = %s[%s%s];", y, y, i, step);
+    statement(&k, "%s[%s%s] = %s;", y, i, step, first);
+    statement(&k, "%s_sift(%s, %s, 0, %s%s);", name, y, x, i, passed.data);
+    close_block(&k);
+    close_blocks(&k, k.nest.ndim);
     end_kernel(&k, out, comment, NULL);
 }
 
@@ -1563,7 +1730,7 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
     }
     r.head = (struct value_source){.dag = head, .first = 1};
     r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
-    k = begin_kernel(cx, name, nest, head, tail, NULL, sizes, size_count);
+    k = begin_kernel(cx, name, nest, head, tail, NULL, 0, sizes, size_count);
 
     r.way = choose_way(&k, &r);
     if (r.way == REDUCE_ELEMENTS) {
@@ -1597,7 +1764,7 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
                         int size_count)
 {
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, sizes, size_count);
+    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1, .reduced = ""};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};

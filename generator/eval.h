@@ -198,12 +198,25 @@ struct value *build_reshape(struct eval *eval, struct loc loc, struct value *val
                             const struct dim *const *dims);
 struct value *build_expand(struct eval *eval, struct loc loc, struct value *value, int ndim,
                            const struct dim *const *dims);
+struct value *build_flip(struct eval *eval, struct loc loc, struct value *value, int axis);
+/* Windows of `size` elements, `dilation` apart, along an axis, from one to the next `step`; a last axis for their elements.
+ * A call needs room for one. */
+struct value *build_window(struct eval *eval, struct loc loc, const char *label, struct value *value, int axis, int64_t size,
+                           int64_t step, int64_t dilation);
 struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,
                            const bool *axes, bool keepdim);
 /* The elements of x at `index`, integers, along an axis: `along` and the dims are GRAPH_OP_GATHER's. Indices outside end
  * the call (or are an error, where they are known); with `negative` those below 0 count from the end. */
 struct value *build_gather(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                            struct value *index, bool along, bool negative);
+/* x with the elements of `source`, of its type, at `index`: GRAPH_OP_SCATTER's dims. `prim` joins what stands there and what
+ * comes: PRIM_ADD, PRIM_MUL, PRIM_MAX, PRIM_MIN; PRIM_LOAD takes what comes. */
+struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                            struct value *index, struct value *source, enum prim prim, bool along);
+/* Sums, or products, up to each element; integers and bool: int64. */
+struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, bool product);
+/* The int64 order of the elements along an axis; equal ones stay as they stand, NaN is above all. */
+struct value *build_argsort(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending);
 /* Where the divisor has a 0, the call ends. NULL after an error: it is known. */
 struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor);
 struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias);

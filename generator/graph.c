@@ -193,6 +193,8 @@ static bool same_view(const struct value *a, const struct value *b)
         (a->op->view.axis != b->op->view.axis || !dim_equal(a->op->view.start, b->op->view.start) ||
          !dim_equal(a->op->view.step, b->op->view.step)))
         return false;
+    if (a->op->view.kind == VIEW_WINDOW)
+        return false;
     if (a->op->view.kind == VIEW_PERMUTE && memcmp(a->op->view.perm, b->op->view.perm, sizeof a->op->view.perm) != 0)
         return false;
     return same_view(a->op->inputs[0], b->op->inputs[0]);
@@ -1119,6 +1121,12 @@ static void dump_detail(struct text *text, const struct op *op)
             text_add(text, " step ");
             dim_print(text, op->view.step);
         }
+        if (op->view.kind == VIEW_WINDOW) {
+            text_printf(text, " axis %d step ", op->view.axis);
+            dim_print(text, op->view.step);
+            text_add(text, " dilation ");
+            dim_print(text, op->view.dilation);
+        }
         break;
     case GRAPH_OP_REDUCE:
         text_add(text, " axes");
@@ -1145,6 +1153,15 @@ static void dump_detail(struct text *text, const struct op *op)
         break;
     case GRAPH_OP_GATHER:
         text_printf(text, " %s %d", op->gather.along ? "along" : "axis", op->gather.axis);
+        break;
+    case GRAPH_OP_SCATTER:
+        text_printf(text, " %s %d", op->scatter.along ? "along" : "axis", op->scatter.axis);
+        break;
+    case GRAPH_OP_SCAN:
+        text_printf(text, " axis %d %s", op->scan.axis, op->scan.product ? "product" : "sum");
+        break;
+    case GRAPH_OP_SORT:
+        text_printf(text, " axis %d%s", op->sort.axis, op->sort.descending ? " descending" : "");
         break;
     case GRAPH_OP_CHECK:
         if (op->check.kind == CHECK_DIVISOR)

@@ -232,7 +232,8 @@ struct nest_job {
     const struct op *op; /* NULL: packing */
     struct nest nest;
     const struct dag *dag, *tail;
-    const struct dim *step; /* GATHER: between neighbours along the axis */
+    const struct dim *step; /* GATHER, SCATTER: between neighbours along the axis */
+    struct line line;       /* SCAN, SORT */
     const char *comment;
 };
 
@@ -256,6 +257,12 @@ static void print_nest(struct kernels *kernels, struct text *out, const char *na
                            count);
     else if (job->op && job->op->code == GRAPH_OP_GATHER)
         emit_gather_kernel(kernels->cx, out, name, job->comment, job->nest, job->step, sizes, count);
+    else if (job->op && job->op->code == GRAPH_OP_SCATTER)
+        emit_scatter_kernel(kernels->cx, out, name, job->comment, job->nest, job->dag, job->step, sizes, count);
+    else if (job->op && job->op->code == GRAPH_OP_SCAN)
+        emit_scan_kernel(kernels->cx, out, name, job->comment, job->nest, job->line, job->op->scan.product, sizes, count);
+    else if (job->op && job->op->code == GRAPH_OP_SORT)
+        emit_sort_kernel(kernels->cx, out, name, job->comment, job->nest, job->line, job->op->sort.descending, sizes, count);
     else if (job->op && job->op->code == GRAPH_OP_RANDOM)
         emit_random_kernel(kernels->cx, out, name, job->comment, job->nest, job->tail, sizes, count);
     else
@@ -347,26 +354,26 @@ static void call_concat(struct kernels *kernels, struct text *out, const struct 
     }
 }
 
-/* Operands y, x at index 0, index; all along the axes of y. */
-static struct nest gather_nest(struct cx *cx, const struct op *op)
+/* Operands: `indexed` where its index is 0, what comes from there or goes there, the index; all along the axes of `over`. */
+static struct nest indexed_nest(struct cx *cx, const struct value *indexed, const struct value *other,
+                                const struct value *index, const struct value *over, int axis, bool along)
 {
-    const struct value *y = op->outputs[0], *x = op->inputs[0], *index = op->inputs[1];
-    struct nest nest = {.ndim = y->ndim, .operand_count = 3};
+    struct nest nest = {.ndim = over->ndim, .operand_count = 3};
     const struct dim *zero = dim_const(&cx->arena, 0);
-    int axis = op->gather.axis, more = op->gather.along ? 0 : index->ndim - 1; /* axes of y for the one of x */
+    int more = along ? 0 : index->ndim - 1; /* axes of `over` for the one that is indexed */
 
     nest.operands = ARENA_ARRAY(&cx->arena, 3, struct nest_operand);
-    nest.operands[0] = nest_operand(cx, y, y);
-    nest.operands[1].dtype = x->dtype;
+    nest.operands[0].dtype = indexed->dtype;
+    nest.operands[1] = nest_operand(cx, other, over);
     nest.operands[2].dtype = index->dtype;
-    for (int i = 0; i < y->ndim; i++) {
-        bool indexed = i >= axis && i <= axis + more;
+    for (int i = 0; i < over->ndim; i++) {
+        bool at_index = i >= axis && i <= axis + more;
 
-        nest.dims[i] = y->dims[i];
-        nest.operands[1].strides[i] = indexed ? zero : x->strides[i < axis ? i : i - more];
-        nest.operands[2].strides[i] = op->gather.along ? index->strides[i] : indexed ? index->strides[i - axis] : zero;
+        nest.dims[i] = over->dims[i];
+        nest.operands[0].strides[i] = at_index ? zero : indexed->strides[i < axis ? i : i - more];
+        nest.operands[1].strides[i] = other->strides[i];
+        nest.operands[2].strides[i] = along ? index->strides[i] : at_index ? index->strides[i - axis] : zero;
     }
-    nest_normalise(&cx->arena, &nest);
     return nest;
 }
 
@@ -374,9 +381,13 @@ static void call_gather(struct kernels *kernels, struct text *out, const struct 
 {
     struct cx *cx = kernels->cx;
     const struct value *y = op->outputs[0], *x = op->inputs[0], *index = op->inputs[1];
-    struct nest_job job = {.op = op, .nest = gather_nest(cx, op)};
+    struct nest_job job = {.op = op, .nest = indexed_nest(cx, x, y, index, y, op->gather.axis, op->gather.along)};
     bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    struct nest_operand from = job.nest.operands[0];
 
+    job.nest.operands[0] = job.nest.operands[1]; /* y comes first */
+    job.nest.operands[1] = from;
+    nest_normalise(&cx->arena, &job.nest);
     job.step = x->ndim > 0 ? x->strides[op->gather.axis] : dim_const(&cx->arena, 0);
     job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "x0 %s at x1 %s along dimension %d",
                                                      shape_text(&cx->arena, x->ndim, x->dims),
@@ -385,6 +396,81 @@ static void call_gather(struct kernels *kernels, struct text *out, const struct 
     dim_mark_sizes(job.step, used);
     text_printf(out, "    %s(%s, %s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
                 value_pointer(cx, variant, y), value_pointer(cx, variant, x), value_pointer(cx, variant, index));
+    add_sizes(kernels, out, used);
+    text_add(out, ");\n");
+}
+
+static const char *scatter_way(const struct op *op)
+{
+    switch (op->dag->nodes[op->dag->result].prim) {
+    case PRIM_ADD:
+        return ", and is added";
+    case PRIM_MUL:
+        return ", as a factor";
+    case PRIM_MAX:
+        return ", where it is larger";
+    case PRIM_MIN:
+        return ", where it is smaller";
+    default:
+        return "";
+    }
+}
+
+/* A copy of input 0, then what goes into it. */
+static void call_scatter(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
+{
+    struct cx *cx = kernels->cx;
+    const struct value *y = op->outputs[0], *index = op->inputs[1], *source = op->inputs[2];
+    struct nest_job job = {.op = op, .dag = op->dag};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    struct text stem = text_new(&cx->arena);
+
+    text_add(&stem, "copy");
+    name_dims(cx, &stem, y->ndim, y->dims);
+    call_map(kernels, out, variant, op, stem.data, y, value_pointer(cx, variant, y), dag_identity(&cx->arena, y->dtype),
+             op->inputs, 1);
+    job.nest = indexed_nest(cx, y, source, index, op->scatter.along ? index : source, op->scatter.axis, op->scatter.along);
+    nest_normalise(&cx->arena, &job.nest);
+    job.step = y->ndim > 0 ? y->strides[op->scatter.axis] : dim_const(&cx->arena, 0);
+    job.comment = arena_format(&cx->arena, "y %s: x0 %s goes to x1 %s along dimension %d%s",
+                               shape_text(&cx->arena, y->ndim, y->dims), shape_text(&cx->arena, source->ndim, source->dims),
+                               shape_text(&cx->arena, index->ndim, index->dims), op->scatter.axis, scatter_way(op));
+    mark_nest(&job.nest, used);
+    dim_mark_sizes(job.step, used);
+    text_printf(out, "    %s(%s, %s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
+                value_pointer(cx, variant, y), value_pointer(cx, variant, source), value_pointer(cx, variant, index));
+    add_sizes(kernels, out, used);
+    text_add(out, ");\n");
+}
+
+/* SCAN and SORT: what runs along one axis, for all others. */
+static void call_line(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op, int axis,
+                      const char *what)
+{
+    struct cx *cx = kernels->cx;
+    const struct value *y = op->outputs[0], *x = op->inputs[0];
+    struct nest_job job = {.op = op, .line = {y->dims[axis], y->strides[axis], x->strides[axis]}};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+
+    job.nest.operand_count = 2;
+    job.nest.operands = ARENA_ARRAY(&cx->arena, 2, struct nest_operand);
+    job.nest.operands[0].dtype = y->dtype;
+    job.nest.operands[1].dtype = x->dtype;
+    for (int i = 0; i < y->ndim; i++) {
+        if (i == axis)
+            continue;
+        job.nest.dims[job.nest.ndim] = y->dims[i];
+        job.nest.operands[0].strides[job.nest.ndim] = y->strides[i];
+        job.nest.operands[1].strides[job.nest.ndim++] = x->strides[i];
+    }
+    nest_normalise(&cx->arena, &job.nest);
+    job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "%s of x0 along dimension %d", what, axis));
+    mark_nest(&job.nest, used);
+    dim_mark_sizes(job.line.length, used);
+    dim_mark_sizes(job.line.y, used);
+    dim_mark_sizes(job.line.x, used);
+    text_printf(out, "    %s(%s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
+                value_pointer(cx, variant, y), value_pointer(cx, variant, x));
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
 }
@@ -962,6 +1048,15 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
         break;
     case GRAPH_OP_GATHER:
         call_gather(kernels, &out, variant, op);
+        break;
+    case GRAPH_OP_SCATTER:
+        call_scatter(kernels, &out, variant, op);
+        break;
+    case GRAPH_OP_SCAN:
+        call_line(kernels, &out, variant, op, op->scan.axis, op->scan.product ? "products" : "sums");
+        break;
+    case GRAPH_OP_SORT:
+        call_line(kernels, &out, variant, op, op->sort.axis, op->sort.descending ? "descending order" : "order");
         break;
     case GRAPH_OP_REDUCE:
         call_reduce(kernels, &out, variant, op);

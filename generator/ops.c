@@ -307,6 +307,12 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
                          .infer = gather_infer,
                          .interpret = gather_interpret,
                          .pure = true},
+    [GRAPH_OP_SCATTER] = {.name = "scatter",
+                          .infer = scatter_infer,
+                          .interpret = scatter_interpret,
+                          .pure = true},
+    [GRAPH_OP_SCAN] = {.name = "scan", .infer = scan_infer, .interpret = scan_interpret, .pure = true},
+    [GRAPH_OP_SORT] = {.name = "sort", .infer = sort_infer, .interpret = sort_interpret, .pure = true},
     [GRAPH_OP_CHECK] = {.name = "check", .infer = given_infer, .accepts = dense_accepts},
     [GRAPH_OP_WRITE] = {.name = "write", .infer = write_infer},
     [GRAPH_OP_FENCE] = {.name = "fence", .infer = fence_infer, .accepts = dense_accepts},
@@ -340,8 +346,9 @@ static bool is_known(const struct op *op)
         return false;
     if (op->input_count >= WALK_STREAMS && op->code != GRAPH_OP_CONCAT)
         return false;
-    if (op->code == GRAPH_OP_VIEW && op->view.kind == VIEW_SLICE &&
-        !(dim_is_const(op->view.start, NULL) && dim_is_const(op->view.step, NULL)))
+    if (op->code == GRAPH_OP_VIEW &&
+        ((op->view.start && !dim_is_const(op->view.start, NULL)) || (op->view.step && !dim_is_const(op->view.step, NULL)) ||
+         (op->view.dilation && !dim_is_const(op->view.dilation, NULL))))
         return false;
     for (int i = 0; i < op->input_count; i++)
         if (!op->inputs[i]->constant)

@@ -1,7 +1,7 @@
 /* ops.h - SSA values, ops, and the op table: all that passes, plan and templates know.
  *
  * A value has a dtype and dimensions in PyTorch's axis order. Its elements lie row-major in a buffer of its own, or it
- * is a view of another value: the view ops (permute, slice, expand, reshape) stay in the graph as ops, so that passes
+ * is a view of another value: the view ops (permute, slice, expand, reshape, window) stay in the graph as ops, so that passes
  * can move and cancel them, and `legalise` resolves them to offset and strides at the end.
  *
  * note [memory order]
@@ -59,7 +59,7 @@ enum op_code {
     GRAPH_OP_INPUT,    /* an input of the entry or region; index */
     GRAPH_OP_TENSOR,   /* a parameter, buffer or state of the module tree, as it is at the start of the call */
     GRAPH_OP_CONST,    /* elements known while generating */
-    GRAPH_OP_VIEW,     /* permute, slice, expand, reshape of input 0 */
+    GRAPH_OP_VIEW,     /* permute, slice, expand, reshape, window of input 0 */
     GRAPH_OP_MAP,      /* dag over inputs that broadcast to the output; the identity is a copy */
     GRAPH_OP_REDUCE,   /* head dag, then a reduction over axes, then tail dag */
     GRAPH_OP_CONTRACT, /* (..., m, k) x (..., k, n) [+ bias (n)], tail */
@@ -68,6 +68,9 @@ enum op_code {
     GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
     GRAPH_OP_CONCAT,   /* along an axis */
     GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
+    GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
+    GRAPH_OP_SCAN,     /* sums or products of the elements up to each, along an axis */
+    GRAPH_OP_SORT,     /* int64: which element along an axis stands where, when they are in order; equal ones keep theirs */
     GRAPH_OP_CHECK,    /* ends the call with a status where input 0, integers, has what is not allowed; no output */
     GRAPH_OP_WRITE,    /* slot version, target view of it, dag over inputs 2.. -> next version */
     GRAPH_OP_FENCE,    /* a module boundary with hooks: n values -> n values */
@@ -77,7 +80,7 @@ enum op_code {
     GRAPH_OP_COUNT
 };
 
-enum view_kind { VIEW_PERMUTE, VIEW_SLICE, VIEW_EXPAND, VIEW_RESHAPE };
+enum view_kind { VIEW_PERMUTE, VIEW_SLICE, VIEW_EXPAND, VIEW_RESHAPE, VIEW_WINDOW };
 enum reduce_kind {
     REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL,
     REDUCE_ARGMAX, REDUCE_ARGMIN /* one axis or all; int64 */
@@ -101,7 +104,7 @@ struct op {
 
     /* Elementwise parts. head: over inputs before the op proper (REDUCE). tail: input 0 of the dag is the op's result
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
-     * from 2 on. */
+     * from 2 on, of SCATTER over two elements. */
     struct dag *dag, *head, *tail;
     int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
 
@@ -111,8 +114,9 @@ struct op {
         struct {
             enum view_kind kind;
             int perm[MAX_DIMS];            /* PERMUTE: output axis i is input axis perm[i] */
-            int axis;                      /* SLICE */
-            const struct dim *start, *step;
+            int axis;                      /* SLICE, WINDOW */
+            const struct dim *start, *step; /* SLICE: the step may be negative. WINDOW: from one to the next */
+            const struct dim *dilation;    /* WINDOW: between neighbours in one; they are the last axis of the output */
         } view;
         struct { enum reduce_kind kind; bool axes[MAX_DIMS]; bool keepdim; } reduce;
         struct { bool bias; } contract; /* input 2 is the bias */
@@ -128,6 +132,12 @@ struct op {
         struct { int axis; } concat;
         /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
         struct { int axis; bool along; } gather;
+        /* Where an element goes is where GATHER would take it from: input 2 has the dims of what that makes, but `along`
+         * the index may be smaller. The dag's input 0 is what stands there, input 1 what comes: the sum, the second. What
+         * comes later meets what came before. */
+        struct { int axis; bool along; } scatter;
+        struct { int axis; bool product; } scan;
+        struct { int axis; bool descending; } sort; /* NaN is above all */
         struct { enum check_kind kind; bool negative; const struct dim *extent; } check; /* negative: lowest is -extent */
         struct { struct module_tensor *tensor; } write;
         struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */

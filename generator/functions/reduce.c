@@ -96,6 +96,126 @@ static struct ev fn_min(struct eval *eval, struct ev *args, int count, struct lo
     return extreme(eval, args, loc, "min", false);
 }
 
+/* ---- along one axis ------------------------------------------------------------------------------------------ */
+
+static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const char *what, bool product)
+{
+    struct value *x;
+    enum dtype dtype;
+    int axis;
+
+    if (!need_tensor(eval, what, &args[0]) || !need_axis(eval, what, &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    x = args[0].tensor;
+    if (!need_dtype(eval, &args[2], x->dtype, &dtype))
+        return BAD;
+    x = build_cast(eval, loc, x, dtype);
+    x = x ? build_scan(eval, loc, x, axis, product) : NULL;
+    if (x && args[2].kind != EV_NONE)
+        x = build_cast(eval, loc, x, dtype);
+    return ev_tensor(loc, x);
+}
+
+static struct ev fn_cumsum(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return scan(eval, args, loc, "cumsum", false);
+}
+
+static struct ev fn_cumprod(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return scan(eval, args, loc, "cumprod", true);
+}
+
+static const struct tensor *zero_of(struct eval *eval)
+{
+    struct tensor *zero = ARENA_NEW(&eval->cx->arena, struct tensor);
+
+    zero->dtype = DTYPE_INT64;
+    zero->data = ARENA_ARRAY(&eval->cx->arena, 1, union scalar);
+    return zero;
+}
+
+static struct ev fn_argsort(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value *x;
+    bool descending;
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "argsort", &args[0]) || !need_axis(eval, "argsort", &args[1], args[0].tensor->ndim, &axis) ||
+        !need_bool(eval, "descending", &args[2], &descending))
+        return BAD;
+    x = args[0].tensor;
+    if (x->ndim == 0) /* one element is in order */
+        return ev_tensor(loc, build_const(eval, loc, zero_of(eval)));
+    return ev_tensor(loc, build_argsort(eval, loc, x, axis, descending));
+}
+
+/* The first `count` (NULL: all) in order, as (values, indices). */
+static struct ev in_order(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending,
+                          const struct dim *count)
+{
+    static const char *const fields[] = {"values", "indices"};
+    struct ev items[2], out;
+    struct value *order;
+
+    if (x->ndim == 0) {
+        items[0] = ev_tensor(loc, x);
+        items[1] = ev_tensor(loc, build_const(eval, loc, zero_of(eval)));
+    } else {
+        order = build_argsort(eval, loc, x, axis, descending);
+        if (order && count)
+            order = build_slice(eval, loc, order, axis, dim_const(&eval->cx->arena, 0), dim_const(&eval->cx->arena, 1), count);
+        if (!order)
+            return BAD;
+        items[0] = ev_tensor(loc, build_gather(eval, loc, "sort", x, axis, order, true, false));
+        items[1] = ev_tensor(loc, order);
+    }
+    out = ev_tuple(eval, loc, items, 2);
+    out.fields = fields;
+    return out;
+}
+
+static struct ev fn_sort(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool descending;
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "sort", &args[0]) || !need_axis(eval, "sort", &args[1], args[0].tensor->ndim, &axis) ||
+        !need_bool(eval, "descending", &args[2], &descending))
+        return BAD;
+    return in_order(eval, loc, args[0].tensor, axis, descending, NULL);
+}
+
+static struct ev fn_topk(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *length, *rest;
+    bool largest;
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "topk", &args[0]) || !need_axis(eval, "topk", &args[2], args[0].tensor->ndim, &axis) ||
+        !need_bool(eval, "largest", &args[3], &largest))
+        return BAD;
+    if (args[1].kind != EV_INT) {
+        diag_error(eval->cx, args[1].loc, "%s: k must be an integer, found %s", outer(eval, "topk"), ev_text(eval, &args[1]));
+        return BAD;
+    }
+    length = args[0].tensor->ndim > 0 ? args[0].tensor->dims[axis] : dim_const(&eval->cx->arena, 1);
+    rest = dim_sub(&eval->cx->arena, length, args[1].dim);
+    if (dim_upper(rest) < 0 || dim_upper(args[1].dim) < 0) {
+        diag_error(eval->cx, args[1].loc, "%s: k is %s, dimension %d has %s elements", outer(eval, "topk"),
+                   dim_text(&eval->cx->arena, args[1].dim), axis, dim_text(&eval->cx->arena, length));
+        return BAD;
+    }
+    build_need(eval, rest);
+    build_need(eval, args[1].dim);
+    return in_order(eval, loc, args[0].tensor, axis, largest, args[1].dim);
+}
+
 extern const struct function_row reduce_functions[];
 
 const struct function_row reduce_functions[] = {
@@ -118,5 +238,10 @@ const struct function_row reduce_functions[] = {
              "return (gap * gap).sum(dim, keepdim) / (count - correction)"},
     {"std(input, dim=None, correction=1, keepdim=False)", T | M,
      .body = "return sqrt(input.var(dim, correction, keepdim))"},
+    {"sort(input, dim=-1, descending=False, stable=False)", T | M, .build = fn_sort},
+    {"topk(input, k, dim=-1, largest=True, sorted=True)", T | M, .build = fn_topk},
+    {"cumsum(input, dim, dtype=None)", T | M, .build = fn_cumsum},
+    {"cumprod(input, dim, dtype=None)", T | M, .build = fn_cumprod},
+    {"argsort(input, dim=-1, descending=False, stable=False)", T | M, .build = fn_argsort},
     {.signature = NULL},
 };

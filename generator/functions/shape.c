@@ -328,6 +328,48 @@ static struct ev fn_ndim(struct eval *eval, struct ev *args, int count, struct l
     return need_tensor(eval, "dim", &args[0]) ? ev_int(eval, loc, args[0].tensor->ndim) : BAD;
 }
 
+static struct ev fn_flip(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool axes[MAX_DIMS];
+    struct value *x;
+    (void)count;
+
+    if (!need_tensor(eval, "flip", &args[0]))
+        return BAD;
+    x = args[0].tensor;
+    if (args[1].kind == EV_TUPLE && args[1].count == 0)
+        return args[0];
+    if (!need_axes(eval, "flip", &args[1], x->ndim, axes))
+        return BAD;
+    for (int i = 0; i < x->ndim; i++)
+        if (axes[i])
+            x = build_flip(eval, loc, x, i);
+    return ev_tensor(loc, x);
+}
+
+static struct ev fn_unfold(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int64_t numbers[3] = {0, 0, 1}; /* size, step, dilation */
+    struct value *x;
+    int axis;
+
+    if (!need_tensor(eval, "unfold", &args[0]) || !need_axis(eval, "unfold", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    for (int i = 2; i < count; i++) {
+        if (!need_int(eval, "unfold", &args[i], &numbers[i - 2]))
+            return BAD;
+        if (numbers[i - 2] >= (i > 2) && numbers[i - 2] <= INT32_MAX)
+            continue;
+        diag_error(eval->cx, args[i].loc, "%s: %s must be %s, found %lld", outer(eval, "unfold"), i == 2 ? "size" : "step",
+                   i == 2 ? "0 or more" : "positive", (long long)numbers[i - 2]);
+        return BAD;
+    }
+    x = args[0].tensor;
+    if (x->ndim == 0)
+        x = build_reshape(eval, loc, x, 1, (const struct dim *[]){dim_const(&eval->cx->arena, 1)});
+    return ev_tensor(loc, x ? build_window(eval, loc, outer(eval, "unfold"), x, axis, numbers[0], numbers[1], numbers[2]) : NULL);
+}
+
 extern const struct function_row shape_functions[];
 
 const struct function_row shape_functions[] = {
@@ -344,6 +386,9 @@ const struct function_row shape_functions[] = {
     {"expand(input, size)", M | V, .build = fn_expand},
     {"select(input, dim, index)", T | M, .build = fn_select},
     {"chunk(input, chunks, dim=0)", T | M, .build = fn_chunk},
+    {"flip(input, dims)", T | M | V, .build = fn_flip},
+    {"unfold(input, dimension, size, step)", M, .build = fn_unfold},
+    {"_windows(input, dimension, size, step, dilation)", H | M, .build = fn_unfold},
     {"size(input, dim=None)", M, .build = fn_size},
     {"numel(input)", T | M, .build = fn_numel},
     {"nelement(input)", M, .build = fn_numel},

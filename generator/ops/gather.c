@@ -1,14 +1,14 @@
-/* gather.c - gather: elements at places that a tensor of integers names; check: what those must be. */
+/* gather.c - gather and scatter: elements at places that a tensor of integers names. */
 #include <assert.h>
 #include <string.h>
 
 #include "rows.h"
 
-/* Index has a place for each element of the output: axes of the data other than `axis` must be as long. */
-static const char *along_infer(struct cx *cx, struct op *op)
+/* With `along`, the index has a place for each element: axes of x other than `axis` must be as long, or longer. */
+static const char *along_dims(struct cx *cx, const struct op *op, const struct value *x, const struct value *index,
+                              int axis)
 {
     struct arena *arena = &cx->arena;
-    const struct value *x = op->inputs[0], *index = op->inputs[1];
 
     if (x->ndim != index->ndim)
         return arena_format(arena, "%s: %s and its index %s have not the same number of dimensions", op->label,
@@ -16,59 +16,124 @@ static const char *along_infer(struct cx *cx, struct op *op)
     for (int i = 0; i < x->ndim; i++) {
         const struct dim *rest = dim_sub(arena, x->dims[i], index->dims[i]);
 
-        if (i == op->gather.axis || dim_lower(rest) >= 0)
+        if (i == axis || dim_lower(rest) >= 0)
             continue;
         return arena_format(arena, "%s: the index %s does not fit in %s: the sizes %s at dimension %d", op->label,
                             value_shape(arena, index), value_shape(arena, x),
                             dims_differ(arena, index->dims[i], x->dims[i]), i);
     }
-    return set_output(cx, op, x->dtype, index->ndim, index->dims);
+    return NULL;
+}
+
+/* The dims of x at the index, in dims[]; NULL, or what is wrong. */
+static const char *indexed_dims(struct cx *cx, const struct op *op, int axis, bool along, const struct dim **dims, int *ndim)
+{
+    const struct value *x = op->inputs[0], *index = op->inputs[1];
+
+    assert(!dtype_is_float(index->dtype) && index->dtype != DTYPE_BOOL);
+    assert(axis >= 0 && (axis < x->ndim || (along && x->ndim == 0)));
+    *ndim = along ? index->ndim : x->ndim - 1 + index->ndim;
+    if (*ndim > MAX_DIMS)
+        return arena_format(&cx->arena, "%s: the result would have %d dimensions, more than %d", op->label, *ndim, MAX_DIMS);
+    if (along) {
+        memcpy(dims, index->dims, (size_t)index->ndim * sizeof *dims);
+        return along_dims(cx, op, x, index, axis);
+    }
+    memcpy(dims, x->dims, (size_t)axis * sizeof *dims);
+    memcpy(dims + axis, index->dims, (size_t)index->ndim * sizeof *dims);
+    memcpy(dims + axis + index->ndim, x->dims + axis + 1, (size_t)(x->ndim - axis - 1) * sizeof *dims);
+    return NULL;
 }
 
 const char *gather_infer(struct cx *cx, struct op *op)
 {
-    struct arena *arena = &cx->arena;
-    const struct value *x = op->inputs[0], *index = op->inputs[1];
     const struct dim *dims[2 * MAX_DIMS];
-    int axis = op->gather.axis, ndim = x->ndim - 1 + index->ndim;
+    int ndim;
+    const char *fault = indexed_dims(cx, op, op->gather.axis, op->gather.along, dims, &ndim);
 
-    assert(!dtype_is_float(index->dtype) && index->dtype != DTYPE_BOOL);
-    assert(axis >= 0 && (axis < x->ndim || (op->gather.along && x->ndim == 0)));
-    if (op->gather.along)
-        return along_infer(cx, op);
-    if (ndim > MAX_DIMS)
-        return arena_format(arena, "%s: the result would have %d dimensions, more than %d", op->label, ndim, MAX_DIMS);
-    memcpy(dims, x->dims, (size_t)axis * sizeof *dims);
-    memcpy(dims + axis, index->dims, (size_t)index->ndim * sizeof *dims);
-    memcpy(dims + axis + index->ndim, x->dims + axis + 1, (size_t)(x->ndim - axis - 1) * sizeof *dims);
-    return set_output(cx, op, x->dtype, ndim, dims);
+    return fault ? fault : set_output(cx, op, op->inputs[0]->dtype, ndim, dims);
+}
+
+/* Walks over what is indexed: stream 0 is x at index 0, stream 1 the index. Returns the step of x along the axis. */
+static int64_t walk_indexed(struct walk *walk, const struct tensor *x, const struct tensor *index, int axis, bool along,
+                            int ndim, const int64_t *dims)
+{
+    int64_t step = 1, at = 0;
+    int places = along ? 1 : index->ndim;
+
+    walk_start(walk, ndim, dims);
+    walk->streams = 2;
+    memset(walk->strides[0], 0, sizeof walk->strides[0]);
+    memset(walk->strides[1], 0, sizeof walk->strides[1]);
+    walk->at[0] = walk->at[1] = 0;
+    for (int i = x->ndim - 1; i >= 0; i--) {
+        if (i == axis)
+            at = step;
+        else
+            walk->strides[0][along || i < axis ? i : i - 1 + places] = step;
+        step *= x->dims[i];
+    }
+    step = 1;
+    for (int i = index->ndim - 1; i >= 0; i--) {
+        walk->strides[1][along ? i : axis + i] = step;
+        step *= index->dims[i];
+    }
+    return at;
 }
 
 /* Indices were checked when the op was built. */
 void gather_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0], *index = inputs[1];
-    int64_t count = tensor_count(output), step = 1, at = 0;
-    int axis = op->gather.axis, places = op->gather.along ? 1 : index->ndim;
+    int64_t count = tensor_count(output), step;
     struct walk walk;
 
-    walk_start(&walk, output->ndim, output->dims);
-    walk.streams = 2; /* the data at index 0, and the index */
-    memset(walk.strides[0], 0, sizeof walk.strides[0]);
-    memset(walk.strides[1], 0, sizeof walk.strides[1]);
-    walk.at[0] = walk.at[1] = 0;
-    for (int i = x->ndim - 1; i >= 0; i--) {
-        if (i == axis)
-            at = step;
-        else
-            walk.strides[0][op->gather.along || i < axis ? i : i - 1 + places] = step;
-        step *= x->dims[i];
-    }
-    step = 1;
-    for (int i = index->ndim - 1; i >= 0; i--) {
-        walk.strides[1][op->gather.along ? i : axis + i] = step;
-        step *= index->dims[i];
-    }
+    step = walk_indexed(&walk, x, index, op->gather.axis, op->gather.along, output->ndim, output->dims);
     for (int64_t e = 0; e < count; e++, walk_next(&walk))
-        output->data[e] = x->data[walk.at[0] + index->data[walk.at[1]].i * at];
+        output->data[e] = x->data[walk.at[0] + index->data[walk.at[1]].i * step];
+}
+
+const char *scatter_infer(struct cx *cx, struct op *op)
+{
+    struct arena *arena = &cx->arena;
+    const struct value *x = op->inputs[0], *src = op->inputs[2];
+    const struct dim *dims[2 * MAX_DIMS];
+    int ndim;
+    const char *fault = indexed_dims(cx, op, op->scatter.axis, op->scatter.along, dims, &ndim);
+    bool fits = !fault && ndim == src->ndim;
+
+    assert(src->dtype == x->dtype && op->dag->nodes[op->dag->result].dtype == x->dtype);
+    for (int i = 0; fits && i < ndim; i++)
+        fits = op->scatter.along ? dim_lower(dim_sub(arena, src->dims[i], dims[i])) >= 0 : dim_equal(src->dims[i], dims[i]);
+    if (!fault && !fits)
+        return arena_format(arena, "%s: the source %s does not fit the index %s", op->label, value_shape(arena, src),
+                            value_shape(arena, op->inputs[1]));
+    return fault ? fault : set_output(cx, op, x->dtype, x->ndim, x->dims);
+}
+
+void scatter_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *index = inputs[1], *src = inputs[2];
+    const int64_t *dims = op->scatter.along ? index->dims : src->dims;
+    int64_t count = op->scatter.along ? tensor_count(index) : tensor_count(src), step, stride = 1;
+    struct dag_run run;
+    struct walk walk;
+
+    memcpy(output->data, inputs[0]->data, (size_t)tensor_count(output) * sizeof *output->data);
+    step = walk_indexed(&walk, output, index, op->scatter.axis, op->scatter.along, src->ndim, dims);
+    walk.streams = 3;
+    walk.at[2] = 0;
+    for (int i = src->ndim - 1; i >= 0; i--) {
+        walk.strides[2][i] = stride;
+        stride *= src->dims[i];
+    }
+    dag_run_start(&run, op->dag);
+    for (int64_t e = 0; e < count; e++, walk_next(&walk)) {
+        union scalar *to = &output->data[walk.at[0] + index->data[walk.at[1]].i * step];
+
+        run.inputs[0] = *to;
+        run.inputs[1] = src->data[walk.at[2]];
+        *to = dag_run_once(&run);
+    }
+    dag_run_end(&run);
 }

@@ -19,9 +19,17 @@ const char *concat_infer(struct cx *cx, struct op *op);
 void concat_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 const char *write_infer(struct cx *cx, struct op *op);
 
-/* gather.c */
+/* gather.c: gather, scatter */
 const char *gather_infer(struct cx *cx, struct op *op);
 void gather_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+const char *scatter_infer(struct cx *cx, struct op *op);
+void scatter_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+
+/* scan.c: scan, sort */
+const char *scan_infer(struct cx *cx, struct op *op);
+void scan_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+const char *sort_infer(struct cx *cx, struct op *op);
+void sort_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 
 /* contract.c: contract, panels */
 const char *contract_infer(struct cx *cx, struct op *op);

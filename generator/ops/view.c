@@ -1,4 +1,4 @@
-/* view.c - permute, slice, expand, reshape: the same elements under other dims. */
+/* view.c - permute, slice, expand, reshape, window: the same elements under other dims. */
 #include <assert.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool can_expand(const struct value *input, const struct value *output)
     return more >= 0;
 }
 
-/* The maker has set the output's dims, where they do not follow (slice: of its axis; expand, reshape: all). */
+/* The maker has set the output's dims, where they do not follow (slice: of its axis; expand, reshape, window: all). */
 const char *view_infer(struct cx *cx, struct op *op)
 {
     const struct value *input = op->inputs[0];
@@ -39,6 +39,9 @@ const char *view_infer(struct cx *cx, struct op *op)
         return NULL;
     case VIEW_RESHAPE:
         assert(dim_equal(dims_count(&cx->arena, input), dims_count(&cx->arena, output)));
+        return NULL;
+    case VIEW_WINDOW:
+        assert(op->view.axis < input->ndim && output->ndim == input->ndim + 1);
         return NULL;
     }
     return NULL;
@@ -72,8 +75,12 @@ void view_interpret(const struct op *op, const struct tensor *const *inputs, str
     walk_start(&walk, output->ndim, output->dims);
     walk.streams = 1;
     for (int i = 0; i < output->ndim; i++) {
-        int from = op->view.kind == VIEW_PERMUTE ? op->view.perm[i] : i - more;
+        int from = op->view.kind == VIEW_PERMUTE ? op->view.perm[i] : op->view.kind == VIEW_WINDOW ? i : i - more;
 
+        if (from == input->ndim) { /* inside the window */
+            walk.strides[0][i] = strides[op->view.axis] * known(op->view.dilation);
+            continue;
+        }
         walk.strides[0][i] = from < 0 || (op->view.kind == VIEW_EXPAND && input->dims[from] == 1)
                                  ? 0
                                  : strides[from];
@@ -81,6 +88,8 @@ void view_interpret(const struct op *op, const struct tensor *const *inputs, str
             first = known(op->view.start) * strides[i];
             walk.strides[0][i] *= known(op->view.step);
         }
+        if (op->view.kind == VIEW_WINDOW && i == op->view.axis)
+            walk.strides[0][i] *= known(op->view.step);
     }
     walk.at[0] = first;
     for (int64_t e = 0; e < count; e++, walk_next(&walk))
@@ -174,6 +183,14 @@ bool view_resolve(struct arena *arena, const struct op *op, const struct value *
         return true;
     case VIEW_RESHAPE:
         return reshape_strides(arena, input, output);
+    case VIEW_WINDOW: {
+        int axis = op->view.axis;
+
+        memcpy(output->strides, input->strides, sizeof output->strides);
+        output->strides[axis] = dim_mul(arena, op->view.step, input->strides[axis]);
+        output->strides[input->ndim] = dim_mul(arena, op->view.dilation, input->strides[axis]);
+        return true;
+    }
     }
     return false;
 }

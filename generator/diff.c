@@ -144,7 +144,8 @@ static const char *tensor_text(struct compare *c, const struct module_tensor *te
 
 static const char *init_text(struct compare *c, const struct module_tensor *tensor)
 {
-    static const char *const names[] = {[INIT_UNIFORM] = "uniform_", [INIT_NORMAL] = "normal_"};
+    static const char *const names[] = {[INIT_UNIFORM] = "uniform_", [INIT_NORMAL] = "normal_",
+                                        [INIT_WITHIN] = "trunc_normal_"};
     struct text text = text_new(&c->cx->arena);
 
     if (tensor->init == INIT_VALUE)
@@ -159,6 +160,12 @@ static const char *init_text(struct compare *c, const struct module_tensor *tens
         text_double(&text, tensor->a);
         text_add(&text, ", ");
         text_double(&text, tensor->b);
+        if (tensor->init == INIT_WITHIN) {
+            text_add(&text, ", ");
+            text_double(&text, tensor->low);
+            text_add(&text, ", ");
+            text_double(&text, tensor->high);
+        }
     }
     text_add(&text, ")");
     return text.data;

@@ -1087,9 +1087,12 @@ static const char *init_value_name(struct emit *e, const struct module_tensor *t
     return arena_format(&e->cx->arena, "%s_value", emitted_flat(e->cx, tensor->path));
 }
 
+static const char *const init_kinds[] = {[INIT_CONSTANT] = "MODC_INIT_CONSTANT", [INIT_UNIFORM] = "MODC_INIT_UNIFORM",
+                                         [INIT_NORMAL] = "MODC_INIT_NORMAL", [INIT_WITHIN] = "MODC_INIT_NORMAL",
+                                         [INIT_VALUE] = "MODC_INIT_VALUE"};
+
 static void print_key(struct emit *e, struct text *out, struct module_tensor *tensor, int index)
 {
-    static const char *const kinds[] = {"MODC_INIT_CONSTANT", "MODC_INIT_UNIFORM", "MODC_INIT_NORMAL", "MODC_INIT_VALUE"};
     const struct module_tensor *origin = module_tensor_origin(tensor);
     bool state = tensor->kind == MODULE_STATE;
     struct text flags = text_new(&e->cx->arena);
@@ -1117,7 +1120,7 @@ static void print_key(struct emit *e, struct text *out, struct module_tensor *te
     else
         text_printf(out, "offsetof(struct %s_params, %s), %lld, %d, ", e->m, tensor_member(e->cx, e->tree->root, tensor),
                     (long long)e->plan->param_offsets[index], tensor->first->key);
-    text_printf(out, "%s, %s, %s, %s},\n", kinds[origin->init], a.data, b.data,
+    text_printf(out, "%s, %s, %s, %s},\n", init_kinds[origin->init], a.data, b.data,
                 origin->init == INIT_VALUE ? init_value_name(e, origin) : "NULL");
 }
 
@@ -1193,12 +1196,51 @@ static void print_call_function(struct emit *e, struct text *out, const struct e
     text_add(out, ");\n}\n\n");
 }
 
+static void print_draw(struct emit *e, struct text *out, int key, const char *kind, double a, double b)
+{
+    struct text numbers = text_new(&e->cx->arena);
+
+    print_double(e, &numbers, a);
+    text_add(&numbers, ", ");
+    print_double(e, &numbers, b);
+    text_printf(out, "    {%d, %s, %s},", key, kind, numbers.data);
+}
+
+/* The steps of modc_reset; returns how many there are. */
+static int print_draws(struct emit *e, struct text *out)
+{
+    const struct module_tree *tree = e->tree;
+    int count = 0;
+
+    for (int i = 0; i < tree->draw_count; i++) {
+        const struct module_tensor *tensor = tree->draws[i];
+
+        if (!init_draws(tensor->init))
+            continue;
+        if (count++ == 0)
+            text_add(out, "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
+        print_draw(e, out, tensor->source ? -1 - tensor->key : tensor->key, init_kinds[tensor->init], tensor->a, tensor->b);
+        text_printf(out, " /* %s%s */\n", tensor->path, tensor->source ? "; dropped, since it is tied" : "");
+        if (tensor->init == INIT_WITHIN) {
+            print_draw(e, out, tensor->key, "MODC_INIT_WITHIN", tensor->low, tensor->high);
+            text_add(out, "\n");
+            count++;
+        }
+        if (tensor->zero_row >= 0 && !tensor->source) {
+            text_printf(out, "    {%d, MODC_INIT_ROW, 0.0, %lld},\n", tensor->key, (long long)tensor->zero_row);
+            count++;
+        }
+    }
+    if (count > 0)
+        text_add(out, "};\n\n");
+    return count;
+}
+
 static void print_tables(struct emit *e, struct text *out)
 {
     const struct module_tree *tree = e->tree;
     const struct program *program = e->plan->program;
-    static const char *const kinds[] = {"MODC_INIT_CONSTANT", "MODC_INIT_UNIFORM", "MODC_INIT_NORMAL", "MODC_INIT_VALUE"};
-    int draw_count = 0;
+    int draw_count;
 
     text_add(out, "/* ---- tables ---- */\n\n");
     for (int i = 0; i < tree->key_count; i++)
@@ -1228,25 +1270,7 @@ static void print_tables(struct emit *e, struct text *out)
             print_key(e, out, tree->states[i], i);
         text_add(out, "};\n\n");
     }
-    for (int i = 0; i < tree->draw_count; i++) {
-        const struct module_tensor *tensor = tree->draws[i];
-        struct text a = text_new(&e->cx->arena), b = text_new(&e->cx->arena);
-
-        if (tensor->init != INIT_UNIFORM && tensor->init != INIT_NORMAL)
-            continue;
-        print_double(e, &a, tensor->a);
-        print_double(e, &b, tensor->b);
-        if (draw_count++ == 0)
-            text_add(out, "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
-        text_printf(out, "    {%d, %s, %s, %s}, /* %s%s */\n", tensor->source ? -1 - tensor->key : tensor->key,
-                    kinds[tensor->init], a.data, b.data, tensor->path, tensor->source ? "; dropped, since it is tied" : "");
-        if (tensor->zero_row >= 0 && !tensor->source) {
-            text_printf(out, "    {%d, MODC_INIT_ROW, 0.0, %lld},\n", tensor->key, (long long)tensor->zero_row);
-            draw_count++;
-        }
-    }
-    if (draw_count > 0)
-        text_add(out, "};\n\n");
+    draw_count = print_draws(e, out);
     text_add(out, "static const struct modc_module modules_table[] = {\n");
     for (int i = 0; i < tree->module_count; i++) {
         const struct module *module = tree->modules[i];

@@ -436,8 +436,16 @@ const char *const module_inits[] = {
     "kaiming_normal_(a=0, mode='fan_in', nonlinearity='leaky_relu')",
     "xavier_uniform_(gain=1.0)",
     "xavier_normal_(gain=1.0)",
+    "trunc_normal_(mean=0.0, std=1.0, a=-2.0, b=2.0)",
+    "eye_()",
+    "dirac_(groups=1)",
     NULL,
 };
+
+bool init_draws(enum init_kind kind)
+{
+    return kind == INIT_UNIFORM || kind == INIT_NORMAL || kind == INIT_WITHIN;
+}
 
 /* The row of an initialisation; `zeros` and `zeros_` mean the same. NULL after a fault. */
 static const struct signature *init_signature(struct build *build, const struct expr *init)
@@ -462,6 +470,73 @@ static const struct signature *init_signature(struct build *build, const struct 
     diag_error(build->cx, callee->loc, "modc does not know the initialisation '%s'", text);
     diag_hint_nearest(build->cx, name, known, count);
     return NULL;
+}
+
+static double normal_cdf(double x)
+{
+    return (1.0 + erf(x / sqrt(2.0))) / 2.0;
+}
+
+static void set_trunc_normal(struct build *build, const struct scope *args, struct module_tensor *tensor, struct loc loc)
+{
+    if (!init_number(build, args, "mean", &tensor->a) || !init_number(build, args, "std", &tensor->b) ||
+        !init_number(build, args, "a", &tensor->low) || !init_number(build, args, "b", &tensor->high))
+        return;
+    tensor->init = INIT_WITHIN;
+    if (!(tensor->b > 0))
+        diag_error(build->cx, scope_own(args, "std")->loc, "trunc_normal_ expects std > 0, found %g", tensor->b);
+    else if (!(tensor->low < tensor->high))
+        diag_error(build->cx, loc, "trunc_normal_ expects a < b, found a=%g and b=%g", tensor->low, tensor->high);
+    else if (!(normal_cdf((tensor->high - tensor->a) / tensor->b) - normal_cdf((tensor->low - tensor->a) / tensor->b) > 0.3))
+        diag_error(build->cx, loc, "trunc_normal_ is not supported yet by this version of modc where less than 0.3 of the "
+                   "distribution is between a and b");
+}
+
+/* eye_ and dirac_: ones at the places of an identity, of `groups` of them one below the other, in the middle of what
+ * dimensions behind the second make of a place. */
+static void set_ones(struct build *build, struct module_tensor *tensor, int64_t groups)
+{
+    struct tensor *value = ARENA_NEW(&build->cx->arena, struct tensor);
+    int64_t rows = tensor->dims[0] / groups, columns = tensor->dims[1], inner = 1, middle = 0;
+
+    *value = (struct tensor){.dtype = tensor->dtype, .ndim = tensor->ndim};
+    memcpy(value->dims, tensor->dims, sizeof value->dims);
+    value->data = ARENA_ARRAY(&build->cx->arena, module_tensor_count(tensor) + 1, union scalar);
+    for (int i = 2; i < tensor->ndim; i++) {
+        middle = middle * tensor->dims[i] + tensor->dims[i] / 2;
+        inner *= tensor->dims[i];
+    }
+    for (int64_t g = 0; g < groups && inner > 0; g++) {
+        for (int64_t i = 0; i < rows && i < columns; i++) {
+            union scalar *one = &value->data[((g * rows + i) * columns + i) * inner + middle];
+
+            if (dtype_is_float(tensor->dtype))
+                one->f = 1;
+            else
+                one->i = 1;
+        }
+    }
+    tensor->init = INIT_VALUE;
+    tensor->value = value;
+}
+
+static void set_identity(struct build *build, const struct scope *args, struct module_tensor *tensor, const char *name,
+                         struct loc loc)
+{
+    bool eye = name[0] == 'e';
+    int64_t groups = 1;
+
+    if (eye ? tensor->ndim != 2 : tensor->ndim < 3 || tensor->ndim > 5) {
+        diag_error(build->cx, loc, "%s needs a tensor of %s dimensions, '%s' has %d", name, eye ? "two" : "three to five",
+                   tensor->path, tensor->ndim);
+        return;
+    }
+    if (!eye && (!ev_get_int(scope_own(args, "groups"), &groups) || groups < 1 || tensor->dims[0] % groups != 0)) {
+        diag_error(build->cx, loc, "dirac_ needs groups that divide the first dimension, %lld; found %s",
+                   (long long)tensor->dims[0], ev_text(&build->eval, scope_own(args, "groups")));
+        return;
+    }
+    set_ones(build, tensor, groups);
 }
 
 static void set_init(struct build *build, struct scope *scope, struct module_tensor *tensor, const struct expr *init)
@@ -491,6 +566,10 @@ static void set_init(struct build *build, struct scope *scope, struct module_ten
         if (init_number(build, &args, "mean", &tensor->a) && init_number(build, &args, "std", &tensor->b) &&
             !(tensor->b >= 0))
             diag_error(build->cx, scope_own(&args, "std")->loc, "normal_ expects std >= 0, found %g", tensor->b);
+    } else if (strcmp(name, "trunc_normal_") == 0) {
+        set_trunc_normal(build, &args, tensor, init->loc);
+    } else if (strcmp(name, "eye_") == 0 || strcmp(name, "dirac_") == 0) {
+        set_identity(build, &args, tensor, name, init->loc);
     } else if (strcmp(name, "zeros_") != 0) {
         double std = 0;
 
@@ -500,9 +579,13 @@ static void set_init(struct build *build, struct scope *scope, struct module_ten
         tensor->b = tensor->init == INIT_UNIFORM ? sqrt(3.0) * std : std;
         tensor->a = tensor->init == INIT_UNIFORM ? -tensor->b : 0;
     }
-    if (tensor->init != INIT_CONSTANT && !dtype_is_float(tensor->dtype))
+    if (init_draws(tensor->init) && !dtype_is_float(tensor->dtype)) {
         diag_error(build->cx, init->loc, "%s needs a floating tensor; '%s' is %s", name, tensor->path,
                    dtype_rows[tensor->dtype].name);
+    } else if (init_draws(tensor->init) && tensor->kind == MODULE_STATE) {
+        diag_error(build->cx, init->loc, "%s draws numbers, and a state begins with known ones", name);
+        diag_hint(build->cx, "draw a buffer, which policy_reset fills, and assign it to the state");
+    }
 }
 
 /* ---- tensors ---------------------------------------------------------------------------------------------- */

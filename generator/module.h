@@ -9,7 +9,17 @@
 
 enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
 
-enum init_kind { INIT_CONSTANT, INIT_UNIFORM, INIT_NORMAL, INIT_VALUE };
+enum init_kind {
+    INIT_CONSTANT, /* a */
+    INIT_UNIFORM,  /* from a to b */
+    INIT_NORMAL,   /* mean a, std b */
+    INIT_WITHIN,   /* the same, drawn again until it is from low to high */
+    INIT_VALUE
+};
+
+/* Whether random numbers are drawn for it. */
+bool init_draws(enum init_kind kind);
+
 
 struct module_tensor {
     enum module_tensor_kind kind;
@@ -27,7 +37,7 @@ struct module_tensor {
     bool written; /* some statement of the spec writes it (buffers in training mode, state) */
     bool faulty;  /* a fault of it was said: its value is bad */
     enum init_kind init;
-    double a, b;
+    double a, b, low, high;
     int64_t zero_row;           /* drawn, then this row is 0; -1: none */
     const struct tensor *value; /* INIT_VALUE */
     int key;                    /* index among the model's keys (parameters and buffers) or states; -1: constant */

@@ -189,6 +189,11 @@ static void tie(struct cx *cx, const struct module_tree *tree, const struct spec
                    dtype_rows[tensor->dtype].name, source->path, dtype_rows[source->dtype].name);
         note_made(cx, tensor);
         note_made(cx, source);
+    } else if (tensor->init == INIT_WITHIN) { /* how many numbers are dropped depends on what they are */
+        diag_error(cx, spec->loc, "'%s' is drawn by trunc_normal_, and to tie it is not supported yet by this version of modc",
+                   tensor->path);
+        note_made(cx, tensor);
+        diag_hint(cx, "'init: normal_' draws once, or tie '%s' to it", source->path);
     } else {
         tensor->source = source;
         tensor->tied = source->tied = true;

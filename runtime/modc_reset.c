@@ -15,10 +15,16 @@
 #ifdef __FAST_MATH__
 #error "modc_reset.c promises bits: compile it without -ffast-math"
 #endif
-#if defined __clang__
+/* Nothing is rounded otherwise than it is written, whatever the flags are. */
+#if defined __clang__ && __clang_major__ >= 11
+#pragma clang fp contract(off) reassociate(off)
+#elif defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
-#pragma GCC optimize("fp-contract=off")
+#pragma GCC optimize("fp-contract=off", "no-unsafe-math-optimizations", "no-associative-math", "no-reciprocal-math")
+#endif
+#if defined __FLT_EVAL_METHOD__ && (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
+#error "modc_reset.c promises bits: compile it without excess precision, on x86 with -msse2 -mfpmath=sse"
 #endif
 
 /* ---- MT19937 ------------------------------------------------------------------------------------------- */
@@ -331,13 +337,22 @@ struct target {
     unsigned char *out;
     enum modc_dtype dtype; /* a float type that is not complex */
     size_t count;
+    bool bounded; /* what lies from low to high already stays */
+    double low, high;
 };
+
+static bool is_within(const struct target *target, size_t index)
+{
+    double value = modc_number(target->out + index * modc_dtype_bytes(target->dtype), target->dtype);
+
+    return !(value < target->low || value > target->high);
+}
 
 static void store(const struct target *target, size_t index, double value)
 {
     float single = (float)value;
 
-    if (target->out == NULL)
+    if (target->out == NULL || (target->bounded && is_within(target, index)))
         return;
     if (target->dtype == MODC_FLOAT32)
         memcpy(target->out + index * sizeof single, &single, sizeof single);
@@ -395,7 +410,9 @@ static void draw_few_normals(struct generator *g, const struct target *target, d
 
 enum { BLOCK = 16, HALF = 8 };
 
-static void fill_block32(struct generator *g, const struct target *target, size_t at, float mean, float std)
+/* Of a block of 16 from `at` on, what stands before `end`. */
+static void fill_block32(struct generator *g, const struct target *target, size_t at, size_t end, float mean,
+                         float std)
 {
     float d[BLOCK];
 
@@ -410,11 +427,12 @@ static void fill_block32(struct generator *g, const struct target *target, size_
         d[j] = fma32(radius * cosine, std, mean);
         d[j + HALF] = fma32(radius * sine, std, mean);
     }
-    for (size_t j = 0; j < BLOCK; j++)
+    for (size_t j = 0; j < BLOCK && at + j < end; j++)
         store(target, at + j, (double)d[j]);
 }
 
-static void fill_block64(struct generator *g, const struct target *target, size_t at, double mean, double std)
+static void fill_block64(struct generator *g, const struct target *target, size_t at, size_t end, double mean,
+                         double std)
 {
     double d[BLOCK];
 
@@ -429,44 +447,68 @@ static void fill_block64(struct generator *g, const struct target *target, size_
         d[j] = fma64(radius * cosine, std, mean);
         d[j + HALF] = fma64(radius * sine, std, mean);
     }
-    for (size_t j = 0; j < BLOCK; j++)
+    for (size_t j = 0; j < BLOCK && at + j < end; j++)
         store(target, at + j, d[j]);
+}
+
+static void fill_block(struct generator *g, const struct target *target, size_t at, size_t end, double mean,
+                       double std)
+{
+    if (target->dtype == MODC_FLOAT64)
+        fill_block64(g, target, at, end, mean, std);
+    else
+        fill_block32(g, target, at, end, (float)mean, (float)std);
 }
 
 /* Blocks of 16; a part block at the end is drawn, but for half types, and thrown away, and the last 16 are
  * drawn again. */
 static void draw_normal(struct generator *g, const struct target *target, double mean, double std)
 {
-    bool wide = target->dtype == MODC_FLOAT64;
-    size_t part = target->count % BLOCK, whole = target->count - part;
+    size_t part = target->count % BLOCK, last = target->count - BLOCK;
 
     if (target->count < BLOCK) {
         draw_few_normals(g, target, mean, std);
         return;
     }
-    for (size_t at = 0; at < whole + (part > 0 ? BLOCK : 0); at += BLOCK) {
-        if (at == whole) {
-            at = target->count - BLOCK;
-            for (size_t i = 0; i < part; i++) {
-                if (wide)
-                    next_u53(g);
-                else if (target->dtype == MODC_FLOAT32)
-                    next_u24(g);
-            }
-        }
-        if (wide)
-            fill_block64(g, target, at, mean, std);
-        else
-            fill_block32(g, target, at, (float)mean, (float)std);
-        if (at == target->count - BLOCK)
-            break;
+    for (size_t at = 0; at + BLOCK <= target->count; at += BLOCK)
+        fill_block(g, target, at, part > 0 ? last : target->count, mean, std);
+    if (part == 0)
+        return;
+    for (size_t i = 0; i < part; i++) {
+        if (target->dtype == MODC_FLOAT64)
+            next_u53(g);
+        else if (target->dtype == MODC_FLOAT32)
+            next_u24(g);
     }
+    fill_block(g, target, last, target->count, mean, std);
+}
+
+/* `draw` stands behind the NORMAL that it repeats for what is not within its bounds. */
+static enum modc_status draw_within(struct generator *g, struct target *target, const struct modc_draw *draw)
+{
+    enum { MOST = 10000 }; /* times: with at least 0.3 of the distribution inside, no tensor needs a hundred */
+
+    if (target->out == NULL || draw[-1].init != MODC_INIT_NORMAL)
+        return MODC_ARGUMENT;
+    target->bounded = true;
+    target->low = rounded(target->dtype, draw->a);
+    target->high = rounded(target->dtype, draw->b);
+    for (int times = 0; times < MOST; times++) {
+        size_t at = 0;
+
+        while (at < target->count && is_within(target, at))
+            at++;
+        if (at == target->count)
+            return MODC_OK;
+        draw_normal(g, target, draw[-1].a, draw[-1].b);
+    }
+    return MODC_ARGUMENT;
 }
 
 static enum modc_status draw(struct generator *g, const struct modc_key *key, const struct modc_draw *draw,
                              void *out)
 {
-    struct target target = {out, key->dtype, 1};
+    struct target target = {.out = out, .dtype = key->dtype, .count = 1};
     double std = draw->b;
 
     for (int i = 0; i < key->ndim; i++)
@@ -476,6 +518,8 @@ static enum modc_status draw(struct generator *g, const struct modc_key *key, co
         target.count *= 2;
         std = draw->b / 1.4142135623730951;
     }
+    if (draw->init == MODC_INIT_WITHIN)
+        return draw_within(g, &target, draw);
     if (draw->init == MODC_INIT_UNIFORM || draw->init == MODC_INIT_NORMAL) {
         if (!modc_converts(MODC_FLOAT32, target.dtype))
             return MODC_ARGUMENT;

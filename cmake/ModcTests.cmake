@@ -321,6 +321,7 @@ function(modc_compile_tests)
     list(JOIN MODC_CXX_WARNINGS "," cxx_warnings)
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
+    list(FILTER specs EXCLUDE REGEX "^specs/networks/") # large, of kernels that others have: modc_long_tests
     foreach(spec ${specs})
         modc_test(compile_${spec} compile ${CMAKE_COMMAND} -DMODC=$<TARGET_FILE:modc> -DSPEC=${spec}
                   -DROOT=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/compile/${spec}
@@ -606,6 +607,14 @@ endfunction()
 # Random specs against the PyTorch that is installed.
 function(modc_long_tests)
     if(MODC_LONG_TESTS AND MODC_PYTHON)
+        file(GLOB networks CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs/networks
+             ${PROJECT_SOURCE_DIR}/specs/networks/*.yaml)
+        foreach(network ${networks})
+            string(REPLACE ".yaml" "" network ${network})
+            modc_test(network_${network} long ${MODC_PYTHON} tests/oracle/networks.py --modc $<TARGET_FILE:modc> ${network})
+            set_tests_properties(network_${network} PROPERTIES TIMEOUT 900
+                                 ENVIRONMENT "CC=${CMAKE_C_COMPILER};CFLAGS=-O2 -march=native -Wall -Wextra -Werror")
+        endforeach()
         modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --count 6)
         set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2
                              ENVIRONMENT "CC=${CMAKE_C_COMPILER};CFLAGS=-O1 -march=native")

@@ -343,8 +343,7 @@ def folder(name):
         if re.search("^# dump:", text, re.MULTILINE):
             continue
         own, first, held = f"{name}_{path.stem}", None, {}
-        ranges = {key: (float(low), float(high))
-                  for key, low, high in re.findall(r"^# draw: (\w+) (\S+) (\S+)$", text, re.MULTILINE)}
+        ranges = ranges_of(text)
         for i, line in enumerate(re.findall("^# run:(.*)$", text, re.MULTILINE) or [""]):
             words = line.split()
             sizes = dict(word.split("=") for word in words if re.fullmatch(r"[a-z_]+=[0-9]+", word))
@@ -365,6 +364,12 @@ def folder(name):
                                                           *options.split())
                 held.setdefault(args.dtype, f"tests/vectors/{case}/weights.safetensors")
             yield Case(case, f"tests/{name}/{path.name}", options, inputs, trained, state=state, smooth=name == "layers")
+
+
+def ranges_of(text):
+    """INPUT -> (LOW, HIGH), of the lines `# draw:` of a spec."""
+    return {name: (float(low), float(high))
+            for name, low, high in re.findall(r"^# draw: (\w+) (\S+) (\S+)$", text, re.MULTILINE)}
 
 
 def drawn(seed, shape, dtype, limits):

@@ -21,7 +21,7 @@ void catalogue_print(struct cx *cx, struct text *text);
 /* What has that name, which may be written as in PyTorch: nn.Linear, F.relu. False after a fault that was said. */
 bool catalogue_print_one(struct cx *cx, struct text *text, const char *name);
 
-/* Pages in Markdown, NAME.md for each, and README.md, which lists them: docs/layers/. */
+/* Pages in Markdown, NAME.md for each layer, functions.md, and README.md, which lists them: docs/layers/. */
 struct output_file *catalogue_pages(struct cx *cx, int *count);
 
 #endif

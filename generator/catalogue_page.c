@@ -1,4 +1,4 @@
-/* catalogue_page.c - a page of docs/layers/ for each layer, from its row. Apart from catalogue.c, which prints for
+/* catalogue_page.c - a page of docs/layers/ for each layer, from its row, and one for all functions. Apart from catalogue.c, which prints for
  * terminals. */
 #include "catalogue.h"
 
@@ -92,7 +92,8 @@ static void print_line(struct text *text, const struct elementwise_row *row)
 static void print_index(struct text *text)
 {
     text_add(text, "# Layers\n\nClasses of torch.nn that a spec can name, each with a page made from the row that the compiler "
-                   "reads\n(`modc layers NAME`). PyTorch's other classes are not supported yet.\n");
+                   "reads\n(`modc layers NAME`). PyTorch's other classes are not supported yet.\n"
+                   "[functions.md](functions.md) lists functions and methods.\n");
     for (int i = 0; layer_families[i]; i++) {
         text_printf(text, "\n## %s\n\n", layer_family_names[i]);
         for (const struct layer_row *row = layer_families[i]; row->name; row++)
@@ -105,16 +106,53 @@ static void print_index(struct text *text)
                         elementwise_rows[i].forward);
 }
 
+static void print_function(struct text *text, const char *signature, unsigned flags)
+{
+    text_printf(text, "| `%s` | %s | %s | %s |\n", signature, flags & FUNCTION_TORCH ? "x" : "",
+                flags & FUNCTION_FUNCTIONAL ? "x" : "", flags & FUNCTION_METHOD ? "x" : "");
+}
+
+static void print_function_head(struct text *text, const char *family)
+{
+    text_printf(text, "\n## %s\n\n| function | torch. | F. | method |\n|---|---|---|---|\n", family);
+}
+
+/* All functions, on one page. */
+static const char *print_functions(struct cx *cx)
+{
+    const unsigned visible = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD;
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text, "# Functions and methods\n\nWhat statements can call, by family, and where PyTorch has it: as `torch.NAME`, as "
+                    "`torch.nn.functional.NAME`,\nas a method of a tensor, which then is the first argument. "
+                    "`modc layers NAME` shows what one computes.\n");
+    for (int i = 0; function_families[i]; i++) {
+        print_function_head(&text, function_family_names[i]);
+        for (const struct function_row *row = function_families[i]; row->signature; row++)
+            if (row->flags & visible)
+                print_function(&text, row->signature, row->flags);
+    }
+    print_function_head(&text, "elementwise");
+    for (int i = 0; i < elementwise_row_count; i++) {
+        const struct elementwise_row *line = &elementwise_rows[i];
+
+        if ((function_flags(line) & visible) && !function_find(line->name, visible))
+            print_function(&text, arena_format(&cx->arena, "%s(%s)", line->name, line->args), function_flags(line));
+    }
+    return text.data;
+}
+
 struct output_file *catalogue_pages(struct cx *cx, int *count)
 {
     struct output_file *files = NULL;
-    const char *const *names;
+    const char *const *names, *functions = print_functions(cx);
     int name_count;
     struct text index = text_new(&cx->arena);
 
     *count = 0;
     print_index(&index);
     ARENA_PUSH(&cx->arena, files, *count, ((struct output_file){"README.md", index.data, index.length}));
+    ARENA_PUSH(&cx->arena, files, *count, ((struct output_file){"functions.md", functions, strlen(functions)}));
     names = layer_names(cx, &name_count);
     for (int i = 0; i < name_count; i++) {
         const struct layer_row *row = layer_find(names[i]);

@@ -142,5 +142,6 @@ const struct algorithm algorithms[] = {
     {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, PACKED_PANELS, PACKED_VECTOR},
     {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
     {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
+    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

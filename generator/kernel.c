@@ -197,7 +197,8 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
         text_add(&text, tail_name(op, base));
         return text.data;
     case GRAPH_OP_NORM:
-        base = "layer_norm";
+    case GRAPH_OP_SOFTMAX:
+        base = op->code == GRAPH_OP_NORM ? "layer_norm" : op->softmax.log ? "log_softmax" : "softmax";
         text_add(&text, base);
         name_dims(cx, &text, x->ndim, x->dims);
         text_add(&text, tail_name(op, base));
@@ -961,6 +962,20 @@ static void holes_norm(struct template_job *job)
                                 op->norm.axes == 1 ? "dimension" : arena_format(&cx->arena, "%d dimensions", op->norm.axes));
 }
 
+static void holes_softmax(struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    const struct value *x = job->op->inputs[0];
+
+    hole_extent(job, "T_m", product(cx, x, 0, x->ndim - 1));
+    hole_extent(job, "T_k", x->dims[x->ndim - 1]);
+    hole_dim(job, "T_ldx", row_stride(cx, x));
+    hole_int(job, "T_log", job->op->softmax.log);
+    hole_int(job, "T_vector_math", x->dtype == DTYPE_FLOAT32);
+    job->comment = arena_format(&cx->arena, "y %s = %ssoftmax(x) along the last dimension",
+                                shape_text(&cx->arena, x->ndim, x->dims), job->op->softmax.log ? "log " : "");
+}
+
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
 {
     struct cx *cx = kernels->cx;
@@ -999,6 +1014,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     hole(&job, "T_OUTPUTS", "MODC_DOT_OUTPUTS");
     if (op->code == GRAPH_OP_CONTRACT)
         holes_contract(&job, step);
+    else if (op->code == GRAPH_OP_SOFTMAX)
+        holes_softmax(&job);
     else if (op->code == GRAPH_OP_NORM)
         holes_norm(&job);
     else
@@ -1068,6 +1085,7 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
     case GRAPH_OP_CONV:
     case GRAPH_OP_POOL:
     case GRAPH_OP_NORM:
+    case GRAPH_OP_SOFTMAX:
         call_template(kernels, &out, variant, step);
         break;
     default:

@@ -285,6 +285,11 @@ static enum op_accepts norm_accepts(const struct op *op, int input)
     return input == 0 && op->norm.axes == 1 ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 
+static enum op_accepts softmax_accepts(const struct op *op, int input)
+{
+    return in_tail(op, input) ? ACCEPT_ANY : ACCEPT_ROWS;
+}
+
 const struct op_row op_rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_INPUT] = {.name = "input", .infer = given_infer},
     [GRAPH_OP_TENSOR] = {.name = "tensor", .infer = given_infer, .pure = true},
@@ -299,6 +304,7 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_CONV] = {"conv", conv_infer, conv_interpret, dense_accepts, .pure = true},
     [GRAPH_OP_POOL] = {"pool", pool_infer, pool_interpret, dense_accepts, .pure = true},
     [GRAPH_OP_NORM] = {"norm", norm_infer, norm_interpret, norm_accepts, .pure = true},
+    [GRAPH_OP_SOFTMAX] = {"softmax", softmax_infer, softmax_interpret, softmax_accepts, .pure = true},
     [GRAPH_OP_CONCAT] = {.name = "concat",
                          .infer = concat_infer,
                          .interpret = concat_interpret,

@@ -66,6 +66,7 @@ enum op_code {
     GRAPH_OP_CONV,     /* convolution, tail */
     GRAPH_OP_POOL,     /* windowed max or mean, tail */
     GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
+    GRAPH_OP_SOFTMAX,  /* along the last axis, or its logarithm, tail */
     GRAPH_OP_CONCAT,   /* along an axis */
     GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
     GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
@@ -129,6 +130,7 @@ struct op {
             int divisor; /* avg: 0 is the window */
         } window;
         struct { int axes; double eps; bool weight, bias; } norm;
+        struct { bool log; } softmax;
         struct { int axis; } concat;
         /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
         struct { int axis; bool along; } gather;

@@ -1,4 +1,5 @@
-/* norm.c - layer normalisation: each row of the last `axes` dimensions to mean 0 and variance 1, scaled and shifted. */
+/* norm.c - layer normalisation: each row of the last `axes` dimensions to mean 0 and variance 1, scaled and shifted;
+ * softmax: each row to sum 1. */
 #include <assert.h>
 #include <math.h>
 
@@ -48,6 +49,37 @@ void norm_interpret(const struct op *op, const struct tensor *const *inputs, str
         scale = 1 / sqrt(variance / (double)width + op->norm.eps);
         for (int64_t i = 0; i < width; i++)
             to[i].f = (from[i].f - mean) * scale * (weight ? weight[i].f : 1) + (bias ? bias[i].f : 0);
+    }
+    round_output(output, x->dtype);
+    run_tail(op, inputs, output);
+}
+
+/* The input has a last axis and is floating. */
+const char *softmax_infer(struct cx *cx, struct op *op)
+{
+    const struct value *x = op->inputs[0];
+
+    assert(x->ndim > 0 && dtype_is_float(x->dtype));
+    return set_output(cx, op, x->dtype, x->ndim, x->dims);
+}
+
+/* A row with NaN, +inf or nothing but -inf gives NaN, as in torch. */
+void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *x = inputs[0];
+    int64_t count = tensor_count(x), width = x->dims[x->ndim - 1];
+
+    for (int64_t at = 0; at < count; at += width) {
+        const union scalar *from = x->data + at;
+        union scalar *to = output->data + at;
+        double most = -(double)INFINITY, sum = 0;
+
+        for (int64_t i = 0; i < width; i++)
+            most = from[i].f > most ? from[i].f : most;
+        for (int64_t i = 0; i < width; i++)
+            sum += exp(from[i].f - most);
+        for (int64_t i = 0; i < width; i++)
+            to[i].f = op->softmax.log ? from[i].f - most - log(sum) : exp(from[i].f - most) / sum;
     }
     round_output(output, x->dtype);
     run_tail(op, inputs, output);

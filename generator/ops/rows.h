@@ -46,9 +46,11 @@ const char *pool_infer(struct cx *cx, struct op *op);
 void pool_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 double pool_macs(const struct op *op);
 
-/* norm.c */
+/* norm.c: norm, softmax */
 const char *norm_infer(struct cx *cx, struct op *op);
 void norm_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+const char *softmax_infer(struct cx *cx, struct op *op);
+void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 
 /* ---- for infer ----------------------------------------------------------------------------------------------- */
 

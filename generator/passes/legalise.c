@@ -93,7 +93,7 @@ bool tail_strides(struct arena *arena, const struct value *operand, const struct
 static bool has_row_tail(const struct op *op)
 {
     return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
-           op->code == GRAPH_OP_NORM;
+           op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_SOFTMAX;
 }
 
 static bool accepts(struct graph *graph, const struct op *op, int input)

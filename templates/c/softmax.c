@@ -1,12 +1,12 @@
 /* y = softmax(x) over rows of T_k, or its logarithm (T_log), and the tail: y, x (T_m, T_k).
  *
  * exp(x - max) / sum(exp(x - max)), in three passes over a row in cache: the maximum, the exponentials and their sum,
- * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous;
- * T_m and T_k may be sizes. T_vector_math: there is a vector exp for the type (float32). */
+ * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous,
+ * T_ldx apart; T_m and T_k may be sizes. T_vector_math: there is a vector exp for the type (float32). */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
     for (int r = 0; r < T_m; r++) {
-        const T_real *const row = x + r * T_k;
+        const T_real *const row = x + r * T_ldx;
         T_real *const out = y + r * T_k;
 #if T_vector_math
         const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
@@ -41,9 +41,9 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #endif
 #else
         const int full = 0;
-        T_real most = row[0], sum = 0, last;
+        T_real most = -T_V(inf)(), sum = 0, last;
 
-        for (int k = 1; k < T_k; k++)
+        for (int k = 0; k < T_k; k++)
             most = T_S(max)(most, row[k]);
         for (int k = 0; k < T_k; k++) {
             const T_real e = T_S(exp)(row[k] - most);

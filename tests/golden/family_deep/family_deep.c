@@ -785,45 +785,45 @@ static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *rest
 #endif
 }
 
-/* y (batch, 1) = max of x0 */
-static MODC_KERNEL void max_batchx5_over_1(float *y, const float *x0, int batch)
+/* y (batch, 5) = softmax(x) along the last dimension */
+static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict x, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        float largest = -modc_f32_inf();
+    for (int r = 0; r < batch; r++) {
+        const float *const row = x + r * 5;
+        float *const out = y + r * 5;
+        const int full = 5 / MODC_LANES * MODC_LANES, rest = 5 - full;
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
+        float most, last;
 
-        for (int j = 0; j < 5; j++)
-            largest = modc_f32s_max(largest, x0[i * 5 + j]);
-        y[i] = largest;
-    }
-}
+        for (int k = 0; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high); /* may lose a NaN, which exp brings back */
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp(modc_f32_load(row + k) - most);
 
-/* y (batch, 5) = exp(x0 - x1) */
-static MODC_KERNEL void sub_exp_batchx5(float *y, const float *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 5; j++)
-            y[i * 5 + j] = modc_f32s_exp(x0[i * 5 + j] - x1[i]);
-    }
-}
+            total += e;
+            modc_f32_store(out + k, e);
+        }
+        if (rest > 0) {
+            const modc_f32 e = modc_f32_exp(modc_f32_load_rest(row + full, rest, -modc_f32_inf()) - most);
 
-/* y (batch, 1) = sum of x0 */
-static MODC_KERNEL void sum_batchx5_over_1(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        float sum = 0.0f;
+            total += e;
+            modc_f32_store_part(out + full, e, rest);
+        }
+        last = 1 / modc_f32_sum(total);
 
-        for (int j = 0; j < 5; j++)
-            sum += x0[i * 5 + j];
-        y[i] = sum;
-    }
-}
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = modc_f32_load(out + k) * last;
 
-/* y (batch, 5) = x0 / x1 */
-static MODC_KERNEL void div_batchx5(float *y, const float *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 5; j++)
-            y[i * 5 + j] = x0[i * 5 + j] / x1[i];
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < 5; k++) {
+            const float value = out[k] * last;
+
+            out[k] = value;
+        }
     }
 }
 
@@ -956,10 +956,7 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     float *const blocks_2 = (float *)(void *)(ws + 576); /* (batch, 8) */
     float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
-    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 5) */
-    float *const max = (float *)(void *)(ws + 128); /* (batch, 1) */
-    float *const e = (float *)(void *)(ws + 0); /* (batch, 5) */
-    float *const sum = (float *)(void *)(ws + 128); /* (batch, 1) */
+    float *const head_last = (float *)(void *)(ws + 0); /* (batch, 5) */
 
     block_8_2_eval(&p->blocks._0, &k->blocks_0, net, ws + 0, batch, x, blocks_0);
 
@@ -981,11 +978,8 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     linear_batchx16_to_5(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
 
     /* head.last: Linear(classes, classes, bias=False) */
-    matmul_batchx5_to_5(x_b, head_2, k->head_last_weight, NULL, batch);
-    max_batchx5_over_1(max, x_b, batch);
-    sub_exp_batchx5(e, x_b, max, batch);
-    sum_batchx5_over_1(sum, e, batch);
-    div_batchx5(output, e, sum, batch);
+    matmul_batchx5_to_5(head_last, head_2, k->head_last_weight, NULL, batch);
+    softmax_batchx5(output, head_last, batch);
 }
 
 enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output)
@@ -1230,7 +1224,7 @@ static const struct modc_entry entries_table[] = {
          forward_call},
     {"probabilities", 1, 1, probabilities_inputs, probabilities_outputs, probabilities_max_sizes,
      {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES}, {0, 0},
-         6066.0, probabilities_shape, probabilities_call},
+         6006.0, probabilities_shape, probabilities_call},
 };
 
 const struct modc_model family_deep_model = {

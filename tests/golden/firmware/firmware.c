@@ -617,38 +617,46 @@ static MODC_KERNEL void linear_1x16_to_3(float *restrict y, const float *restric
         linear_1x16_to_3_rows(y, x, w, bias, 1, row);
 }
 
-/* y (1, 1) = max of x0 */
-static MODC_KERNEL void max_1x3_over_1(float *y, const float *x0)
+/* y (1, 3) = softmax(x) along the last dimension */
+static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
 {
-    float largest = -modc_f32_inf();
+    for (int r = 0; r < 1; r++) {
+        const float *const row = x + r * 3;
+        float *const out = y + r * 3;
+        const int full = 3 / MODC_LANES * MODC_LANES, rest = 3 - full;
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
+        float most, last;
 
-    for (int i = 0; i < 3; i++)
-        largest = modc_f32s_max(largest, x0[i]);
-    y[0] = largest;
-}
+        for (int k = 0; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high); /* may lose a NaN, which exp brings back */
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp(modc_f32_load(row + k) - most);
 
-/* y (1, 3) = exp(x0 - x1) */
-static MODC_KERNEL void sub_exp_1x3(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 3; i++)
-        y[i] = modc_f32s_exp(x0[i] - x1[0]);
-}
+            total += e;
+            modc_f32_store(out + k, e);
+        }
+        if (rest > 0) {
+            const modc_f32 e = modc_f32_exp(modc_f32_load_rest(row + full, rest, -modc_f32_inf()) - most);
 
-/* y (1, 1) = sum of x0 */
-static MODC_KERNEL void sum_1x3_over_1(float *y, const float *x0)
-{
-    float sum = 0.0f;
+            total += e;
+            modc_f32_store_part(out + full, e, rest);
+        }
+        last = 1 / modc_f32_sum(total);
 
-    for (int i = 0; i < 3; i++)
-        sum += x0[i];
-    y[0] = sum;
-}
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = modc_f32_load(out + k) * last;
 
-/* y (1, 3) = x0 / x1 */
-static MODC_KERNEL void div_1x3(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 3; i++)
-        y[i] = x0[i] / x1[0];
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < 3; k++) {
+            const float value = out[k] * last;
+
+            out[k] = value;
+        }
+    }
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -967,10 +975,7 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     float *const y_6_b = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
     float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
-    float *const x = (float *)(void *)(ws + 64); /* (1, 3) */
-    float *const y_12 = (float *)(void *)(ws + 0); /* (1, 1) */
-    float *const e = (float *)(void *)(ws + 64); /* (1, 3) */
-    float *const y_12_b = (float *)(void *)(ws + 0); /* (1, 1) */
+    float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
 
     /* 0: Conv2d(1, 6, 3, padding=1)
      * 1: BatchNorm2d(6)
@@ -998,13 +1003,10 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     linear_1x24_to_16_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
 
     /* 11: Linear(16, 3) */
-    linear_1x16_to_3(x, y_9, p->_11.weight, p->_11.bias);
+    linear_1x16_to_3(y_11, y_9, p->_11.weight, p->_11.bias);
 
     /* 12: Softmax(dim=-1) */
-    max_1x3_over_1(y_12, x);
-    sub_exp_1x3(e, x, y_12);
-    sum_1x3_over_1(y_12_b, e);
-    div_1x3(output, e, y_12_b);
+    softmax_1x3(output, y_11);
 }
 
 static void firmware_forward_train(struct firmware *net, const float *image, float *output)
@@ -1024,10 +1026,7 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     float *const y_6_b = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
     float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
-    float *const x = (float *)(void *)(ws + 64); /* (1, 3) */
-    float *const y_12 = (float *)(void *)(ws + 0); /* (1, 1) */
-    float *const e = (float *)(void *)(ws + 64); /* (1, 3) */
-    float *const y_12_b = (float *)(void *)(ws + 0); /* (1, 1) */
+    float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
 
     /* 0: Conv2d(1, 6, 3, padding=1) */
     conv2d_8x8x1_to_8x8x6_k3(y_0, image, k->_0_weight, k->_0_bias);
@@ -1065,13 +1064,10 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     linear_1x24_to_16_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
 
     /* 11: Linear(16, 3) */
-    linear_1x16_to_3(x, y_9, p->_11.weight, p->_11.bias);
+    linear_1x16_to_3(y_11, y_9, p->_11.weight, p->_11.bias);
 
     /* 12: Softmax(dim=-1) */
-    max_1x3_over_1(y_12, x);
-    sub_exp_1x3(e, x, y_12);
-    sum_1x3_over_1(y_12_b, e);
-    div_1x3(output, e, y_12_b);
+    softmax_1x3(output, y_11);
 }
 
 enum modc_status firmware_forward(struct firmware *net, const float *image, float *output)
@@ -1206,7 +1202,7 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, NULL,
-     {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5238.0, forward_shape,
+     {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5232.0, forward_shape,
          forward_call},
 };
 

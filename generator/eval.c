@@ -696,6 +696,17 @@ static struct ev sequence_binary(struct eval *eval, struct loc loc, enum expr_op
     return out;
 }
 
+/* What indices and len() of a module go over: its parameters, where it is a list or mapping of those, or its children. */
+static int element_count(const struct module *module)
+{
+    return module_holds_parameters(module) ? module->tensor_count : module->child_count;
+}
+
+static const char *element_name(const struct module *module, int index)
+{
+    return module_holds_parameters(module) ? module->tensors[index]->name : module->children[index]->name;
+}
+
 /* `is`: of what there is one of. */
 static struct ev eval_is(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a, const struct ev *b)
 {
@@ -717,7 +728,8 @@ static struct ev eval_in(struct eval *eval, struct loc loc, enum expr_op op, con
         for (int i = 0; i < b->count; i++)
             found |= ev_equal(a, &b->items[i]);
     } else if (b->kind == EV_MODULE && a->kind == EV_STRING) {
-        found = module_child(b->module, a->text) != NULL;
+        found = module_holds_parameters(b->module) ? module_find_tensor(b->module, a->text) != NULL
+                                            : module_child(b->module, a->text) != NULL;
     } else {
         return operand_fault(eval, loc, op, a, b);
     }
@@ -1290,13 +1302,15 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
     }
     if (base.kind == EV_MODULE) {
         if (ev_get_int(&items[0], &at)) {
+            int count = element_count(base.module);
+
             if (at < 0)
-                at += base.module->child_count;
-            if (at >= 0 && at < base.module->child_count)
-                return base.module->children[at]->faulty ? ev_bad(expr->loc)
-                                                         : ev_module(expr->loc, base.module->children[at]);
-            diag_error(eval->cx, items[0].loc, "index %s is out of range: '%s' has %d children",
-                       ev_text(eval, &items[0]), base.module->path, base.module->child_count);
+                at += count;
+            if (at >= 0 && at < count)
+                return module_attribute(eval, scope, base.module, expr->loc, element_name(base.module, (int)at),
+                                        items[0].loc);
+            diag_error(eval->cx, items[0].loc, "index %s is out of range: '%s' has %d %s", ev_text(eval, &items[0]),
+                       base.module->path, count, module_holds_parameters(base.module) ? "parameters" : "children");
             return ev_bad(expr->loc);
         }
         if (items[0].kind == EV_STRING)
@@ -1591,7 +1605,7 @@ static struct ev python_len(struct eval *eval, const struct call *call)
     if (of->kind == EV_TUPLE)
         return ev_int(eval, call->loc, of->count);
     if (of->kind == EV_MODULE)
-        return ev_int(eval, call->loc, of->module->child_count);
+        return ev_int(eval, call->loc, element_count(of->module));
     if (of->kind == EV_STRING)
         return ev_int(eval, call->loc, (int64_t)strlen(of->text));
     if (of->kind == EV_TENSOR && of->tensor->ndim > 0)
@@ -2008,6 +2022,9 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
         out.list = expr->kind == EXPR_LIST;
         return out;
     }
+    case EXPR_DICT:
+        diag_error(eval->cx, expr->loc, "a mapping stands in ModuleDict, ParameterDict and OrderedDict alone");
+        return ev_bad(expr->loc);
     case EXPR_CALL:
         return eval_call(eval, scope, expr);
     case EXPR_ATTR:

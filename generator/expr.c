@@ -420,7 +420,7 @@ static bool lex_prefixed_string(struct parser *p)
 static const char *const symbols[] = {"**=", "//=", "...", "**", "//", "==", "!=", "<=", ">=", "+=",
                                       "-=",  "*=",  "/=",  "%=", "@=", "&=", "|=", "^=", "+",  "-",
                                       "*",   "/",   "%",   "@",  "&",  "|",  "^",  "~",  "<",  ">",
-                                      "(",   ")",   "[",   "]",  ",",  ":",  ".",  "="};
+                                      "(",   ")",   "[",   "]",  "{",  "}",  ",",  ":",  ".",  "="};
 static const struct {
     const char *symbol, *instead;
 } refused[] = {
@@ -433,7 +433,6 @@ static const struct {
     {"->", "leave the annotation out"},
     {"!", "write ~ for tensors, 'not' for what is known while generating"},
     {";", "write one statement a line"},
-    {"{", "dictionaries and sets are not part of a spec's expressions"},
 };
 
 static void lex_symbol(struct parser *p)
@@ -689,6 +688,49 @@ static struct expr *parse_string(struct parser *p)
     return expr;
 }
 
+/* Where modules are written, a container may name what it holds so. */
+static struct expr *parse_dict(struct parser *p)
+{
+    struct loc open = p->token.loc;
+    struct expr *dict = node(p, EXPR_DICT, open);
+
+    if (!p->module) {
+        if (fail(p, open, "there is no operator '{'"))
+            diag_hint(p->cx, "dictionaries and sets are not part of a spec's expressions");
+        return bad(p, open);
+    }
+    next(p);
+    while (!is_symbol(p, "}") && p->token.kind != TOKEN_END) {
+        struct loc loc = p->token.loc;
+        int names = dict->count, locs = dict->count;
+
+        if (p->token.kind != TOKEN_STRING) {
+            if (fail(p, loc, "the names in braces are strings, found %s", found(p)))
+                diag_hint(p->cx, "write {'act': ReLU()}");
+            break;
+        }
+
+        const char *name = parse_string(p)->text;
+
+        if (!take_symbol(p, ":")) {
+            fail(p, p->token.loc, "expected ':' behind a name in braces, found %s", found(p));
+            break;
+        }
+
+        struct expr *value = adopt(p, dict, parse_item(p));
+
+        ARENA_PUSH(&p->cx->arena, dict->names, names, name);
+        ARENA_PUSH(&p->cx->arena, dict->name_locs, locs, loc);
+        ARENA_PUSH(&p->cx->arena, dict->items, dict->count, value);
+        if (!take_symbol(p, ","))
+            break;
+    }
+    if (!close_bracket(p, "{", open, "}"))
+        return bad(p, open);
+    finish(p, dict, open);
+    return dict;
+}
+
 static struct expr *parse_name(struct parser *p)
 {
     static const struct {
@@ -750,6 +792,8 @@ static struct expr *parse_atom(struct parser *p)
             return parse_parenthesis(p);
         if (is_symbol(p, "["))
             return parse_list(p);
+        if (is_symbol(p, "{"))
+            return parse_dict(p);
         if (take_symbol(p, "..."))
             return node(p, EXPR_ELLIPSIS, token.loc);
         if (is_symbol(p, "*") || is_symbol(p, "**"))
@@ -1567,8 +1611,12 @@ static void print_items(struct text *text, const struct expr *expr)
     for (int i = 0; i < expr->count; i++) {
         if (i > 0)
             text_add(text, ", ");
-        if (expr->kind == EXPR_CALL && expr->names[i])
+        if (expr->kind == EXPR_DICT) {
+            print_string(text, expr->names[i]);
+            text_add(text, ": ");
+        } else if (expr->kind == EXPR_CALL && expr->names[i]) {
             text_printf(text, "%s=", expr->names[i]);
+        }
         expr_print(text, expr->items[i]);
     }
 }
@@ -1631,6 +1679,11 @@ void expr_print(struct text *text, const struct expr *expr)
         text_add(text, "[");
         print_items(text, expr);
         text_add(text, "]");
+        break;
+    case EXPR_DICT:
+        text_add(text, "{");
+        print_items(text, expr);
+        text_add(text, "}");
         break;
     case EXPR_CALL:
         print_operand(text, expr->a);

@@ -21,6 +21,7 @@ enum expr_kind {
     EXPR_NAME,     /* text */
     EXPR_TUPLE,    /* items; (), (a,), a, b */
     EXPR_LIST,     /* items */
+    EXPR_DICT,     /* items under names, none of which is NULL: {'a': x}. Only from expr_parse_module */
     EXPR_CALL,     /* a is the callee; items are arguments, names[i] is NULL for a positional one */
     EXPR_ATTR,     /* a.text; name_loc is the place of text */
     EXPR_INDEX,    /* a[items...]; `tuple` says whether a comma stood inside */
@@ -54,7 +55,7 @@ struct expr {
     bool tuple;
     struct expr *a, *b, *c;
     struct expr **items;
-    const char **names; /* CALL: keyword of each item, or NULL */
+    const char **names; /* CALL: keyword of each item, or NULL; DICT */
     struct loc *name_locs;
     int count;      /* of items */
     size_t end;     /* where its text ends, in bytes of loc.source: loc itself stays within one line */

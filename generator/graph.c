@@ -620,6 +620,10 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
         diag_error(eval->cx, call->loc, "%s cannot be called", row->name);
         if (row->container == LAYER_MODULE_DICT && isdigit((unsigned char)module->name[0]))
             diag_hint(eval->cx, "modules in a list have no names: leave out the '- ', or the name");
+        else if (module_holds_parameters(module))
+            diag_hint(eval->cx, row->container == LAYER_PARAMETER_LIST ? "its parameters are %s[0], %s[1], ..."
+                                                                      : "its parameters are %s.NAME, %s['NAME'], ...",
+                      module->path, module->path);
         else if (row->container != LAYER_PLAIN)
             diag_hint(eval->cx, row->container == LAYER_MODULE_LIST ? "call its children: %s[0](x)"
                                                                    : "call its children: %s.NAME(x)",

@@ -40,7 +40,9 @@ struct layer_check {
     const char *condition, *message; /* message with {arg} holes */
 };
 
-enum layer_container { LAYER_PLAIN, LAYER_SEQUENTIAL, LAYER_MODULE_LIST, LAYER_MODULE_DICT };
+enum layer_container {
+    LAYER_PLAIN, LAYER_SEQUENTIAL, LAYER_MODULE_LIST, LAYER_MODULE_DICT, LAYER_PARAMETER_LIST, LAYER_PARAMETER_DICT
+};
 
 #define LAYER_MAX_CHECKS 12
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -62,6 +63,12 @@ int64_t module_tensor_count(const struct module_tensor *tensor)
 const char *module_extra_repr(const struct module *module)
 {
     return module->extra_repr ? module->extra_repr : "";
+}
+
+bool module_holds_parameters(const struct module *module)
+{
+    return module->layer && (module->layer->container == LAYER_PARAMETER_LIST ||
+                             module->layer->container == LAYER_PARAMETER_DICT);
 }
 
 bool module_folds(const struct module *module)
@@ -777,6 +784,16 @@ static bool set_spec_dtype(struct build *build, struct module_tensor *tensor, co
     return dtype.kind == EV_DTYPE; /* spec.c took only names of dtypes */
 }
 
+/* False after an error: it requires gradients, and has none. */
+static bool may_require_grad(struct build *build, const struct module_tensor *tensor, struct loc loc)
+{
+    if (!tensor->requires_grad || dtype_is_float(tensor->dtype))
+        return true;
+    diag_error(build->cx, loc, "only floating tensors can require gradients; '%s' is %s", tensor->path,
+               dtype_rows[tensor->dtype].name);
+    return false;
+}
+
 static void add_spec_tensor(struct build *build, struct module *module, const struct spec_tensor *spec)
 {
     struct scope *scope = argument_scope(build, module, spec->kind == SPEC_PARAMETER ? find_fixed_name : find_maximum_name);
@@ -805,12 +822,8 @@ static void add_spec_tensor(struct build *build, struct module *module, const st
         if (!tensor->faulty && spec->init)
             set_init(build, scope, tensor, spec->init);
     }
-    if (tensor->requires_grad && !tensor->faulty && !dtype_is_float(tensor->dtype)) {
-        diag_error(build->cx, spec->dtype ? spec->dtype->loc : spec->loc,
-                   "only floating tensors can require gradients; '%s' is %s", tensor->path,
-                   dtype_rows[tensor->dtype].name);
+    if (!tensor->faulty && !may_require_grad(build, tensor, spec->dtype ? spec->dtype->loc : spec->loc))
         diag_hint(build->cx, "declare it under 'buffers:', or write requires_grad: false");
-    }
     tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
 }
 
@@ -1240,31 +1253,199 @@ static void not_a_module(struct build *build, const struct module *parent, const
         diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
 }
 
-/* The children of Sequential(Linear(4, 4), ReLU()), ModuleList([Block(8), Block(8)]), ModuleDict(a=ReLU()). */
+/* ---- containers ------------------------------------------------------------------------------------------- */
+
+/* What a container holds under a name. */
+struct entry_of_dict {
+    const char *name;
+    struct loc loc;
+    const struct expr *item;
+};
+
+/* OrderedDict(...), with Python's name space or without. */
+static bool is_ordered(const struct expr *expr)
+{
+    return expr->kind == EXPR_CALL && (expr->a->kind == EXPR_NAME || expr->a->kind == EXPR_ATTR) &&
+           strcmp(expr->a->text, "OrderedDict") == 0;
+}
+
+/* ('act', ReLU()) */
+static bool is_pair(const struct expr *expr)
+{
+    return (expr->kind == EXPR_TUPLE || expr->kind == EXPR_LIST) && expr->count == 2 && expr->items[0]->kind == EXPR_STRING;
+}
+
+static void names_needed(struct build *build, const struct module *module, struct loc loc)
+{
+    bool parameters = module_holds_parameters(module);
+
+    diag_error(build->cx, loc, "%s takes its %s with names", module->class_name, parameters ? "parameters" : "modules");
+    diag_hint(build->cx, parameters ? "write ParameterDict(scale=[1.0, 2.0])" : "write ModuleDict(act=ReLU())");
+}
+
+/* What stands in (a=A, b=B), ({'a': A, 'b': B}), ([('a', A), ('b', B)]) and (OrderedDict(...)), by name in the order of the
+ * text. False after a fault. */
+static bool read_named(struct build *build, const struct module *module, const struct expr *call,
+                       struct entry_of_dict **entries, int *count)
+{
+    const struct expr *from = call->count == 1 && !call->names[0] ? call->items[0] : call;
+
+    if (from != call && is_ordered(from))
+        return read_named(build, module, from, entries, count);
+    if (from->kind == EXPR_BAD)
+        return false;
+    if (from != call && from->kind != EXPR_DICT && from->kind != EXPR_LIST && from->kind != EXPR_TUPLE) {
+        names_needed(build, module, from->loc);
+        return false;
+    }
+    for (int i = 0; i < from->count; i++) {
+        const struct expr *item = from->items[i];
+        struct entry_of_dict entry = {.loc = item->loc, .item = item};
+
+        if (from == call || from->kind == EXPR_DICT) {
+            entry.name = from->names[i];
+            entry.loc = entry.name ? from->name_locs[i] : item->loc;
+        } else if (is_pair(item)) {
+            entry = (struct entry_of_dict){item->items[0]->text, item->items[0]->loc, item->items[1]};
+        }
+        if (!entry.name) {
+            names_needed(build, module, item->loc);
+            return false;
+        }
+        ARENA_PUSH(&build->cx->arena, *entries, *count, entry);
+    }
+    return true;
+}
+
+/* ParameterDict sorts a mapping; an OrderedDict, or pairs, keep their order. */
+static bool sorts(const struct module *module, const struct expr *call)
+{
+    const struct expr *first = call->count > 0 ? call->items[0] : NULL;
+
+    return module->layer->container == LAYER_PARAMETER_DICT && first &&
+           (call->names[0] || (first->kind == EXPR_DICT && !is_ordered(first)));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct entry_of_dict *left = a, *right = b;
+    int order = strcmp(left->name, right->name);
+
+    return order != 0 ? order : left->loc.offset < right->loc.offset ? -1 : 1;
+}
+
+/* A name that no sibling has, in C neither. */
+static bool is_free(struct build *build, struct names *taken, const struct entry_of_dict *entry)
+{
+    const char *upper;
+    const struct name_entry *first;
+
+    if (!entry->name[0] || strpbrk(entry->name, ". ")) {
+        diag_error(build->cx, entry->loc, "'%s' cannot be a name: it %s", entry->name,
+                   entry->name[0] ? "has a '.' or a blank in it" : "is empty");
+        return false;
+    }
+    upper = spec_upper_c_name(build->cx, entry->name);
+    first = names_add(&build->cx->arena, taken, upper, entry->name, entry->loc);
+    if (!first)
+        return true;
+    if (strcmp(first->name, entry->name) == 0)
+        diag_error(build->cx, entry->loc, "the name '%s' is taken", entry->name);
+    else
+        diag_error(build->cx, entry->loc, "'%s' and '%s' give one name in C, %s", first->name, entry->name, upper);
+    diag_note(build->cx, first->loc, "'%s' is defined here", first->name);
+    return false;
+}
+
+/* A parameter of ParameterList or ParameterDict: a tensor that is known while generating; a list stands for one of the
+ * model's dtype. */
+static void add_parameter(struct build *build, struct module *module, const char *name, struct loc loc, struct scope *scope,
+                          const struct expr *expr)
+{
+    struct module_tensor *tensor = add_tensor(build, module, MODULE_PARAMETER, name, loc);
+    struct ev value = eval_expr(&build->eval, scope, expr);
+
+    tensor->faulty = true;
+    if (value.kind != EV_TENSOR && value.kind != EV_TUPLE) {
+        if (value.kind != EV_BAD) {
+            diag_error(build->cx, value.loc, "%s holds tensors, found %s", module->class_name, ev_text(&build->eval, &value));
+            diag_hint(build->cx, "a list stands for a tensor, as [1.0, 2.0]; zeros(3) and ones(2, 3) make one");
+        }
+        return;
+    }
+    tensor->faulty = !set_value(build, tensor, value, value.kind == EV_TUPLE) || !may_require_grad(build, tensor, value.loc);
+}
+
+static void build_named(struct build *build, struct module *module, struct scope *scope, const struct expr *call)
+{
+    struct entry_of_dict *entries = NULL;
+    struct names taken = {0};
+    int count = 0;
+
+    module->faulty = !read_named(build, module, call, &entries, &count);
+    if (sorts(module, call) && count > 1)
+        qsort(entries, (size_t)count, sizeof *entries, by_name);
+    for (int i = 0; i < count && !module->faulty; i++) {
+        struct spec_module item = {.kind = SPEC_MODULE_CALL, .loc = entries[i].loc, .call = (struct expr *)entries[i].item};
+
+        if (!is_free(build, &taken, &entries[i]))
+            module->faulty = true;
+        else if (module_holds_parameters(module))
+            add_parameter(build, module, entries[i].name, entries[i].loc, scope, entries[i].item);
+        else
+            build_module(build, module, entries[i].name, scope, &item);
+    }
+}
+
+/* What Sequential(Linear(4, 4), ReLU()), ModuleList([Block(8), Block(8)]), ModuleDict({'act': ReLU()}),
+ * Sequential(OrderedDict(...)) and ParameterList([[1.0, 2.0], zeros(3)]) hold. */
 static void build_container(struct build *build, struct module *module, struct scope *scope, const struct expr *call)
 {
-    bool dict = module->layer->container == LAYER_MODULE_DICT;
-    bool brackets = module->layer->container == LAYER_MODULE_LIST && call->count == 1 &&
-                    call->items[0]->kind == EXPR_LIST;
-    const struct expr *items = brackets ? call->items[0] : call;
+    enum layer_container kind = module->layer->container;
+    const struct expr *only = call->count == 1 && !call->names[0] ? call->items[0] : NULL;
+    bool brackets = (kind == LAYER_MODULE_LIST || kind == LAYER_PARAMETER_LIST) && only && only->kind == EXPR_LIST;
+    const struct expr *items = brackets ? only : call;
 
+    if (kind == LAYER_MODULE_DICT || kind == LAYER_PARAMETER_DICT ||
+        (kind == LAYER_SEQUENTIAL && only && is_ordered(only))) {
+        build_named(build, module, scope, call);
+        return;
+    }
     for (int i = 0; i < items->count; i++) {
         struct spec_module item = {.kind = SPEC_MODULE_CALL, .loc = items->items[i]->loc, .call = items->items[i]};
         struct spec_module *children[1] = {&item};
         struct spec_module list = {.kind = SPEC_MODULE_LIST, .children = children, .count = 1};
-        bool named = !brackets && call->names[i] != NULL;
 
-        if (named != dict) {
-            diag_error(build->cx, item.loc, "%s takes its modules with%s names", module->layer->name, dict ? "" : "out");
-            if (dict)
-                diag_hint(build->cx, "write ModuleDict(act=ReLU())");
+        if (!brackets && call->names[i]) {
+            diag_error(build->cx, call->name_locs[i], "%s takes its %s without names", module->class_name,
+                       module_holds_parameters(module) ? "parameters" : "modules");
+            if (kind == LAYER_SEQUENTIAL)
+                diag_hint(build->cx, "names are given by Sequential(OrderedDict(act=ReLU()))");
             module->faulty = true;
-        } else if (dict) {
-            build_module(build, module, call->names[i], scope, &item);
         } else {
             build_items(build, module, scope, &list);
         }
     }
+}
+
+/* "  (0): Parameter containing: [torch.float32 of size 2x3]", a line each. ParameterDict has the name of a type of tensors
+ * there. */
+static const char *parameters_repr(struct build *build, const struct module *module)
+{
+    struct text text = text_new(&build->cx->arena);
+
+    for (int i = 0; i < module->tensor_count; i++) {
+        const struct module_tensor *tensor = module->tensors[i];
+
+        text_printf(&text, "%s  (%s): Parameter containing: [torch.%s of size ", i ? "\n" : "", tensor->name,
+                    module->layer->container == LAYER_PARAMETER_LIST ? dtype_rows[tensor->dtype].name
+                    : tensor->dtype == DTYPE_FLOAT64                 ? "DoubleTensor"
+                                                                     : "FloatTensor");
+        for (int d = 0; d < tensor->ndim; d++)
+            text_printf(&text, "%s%lld", d ? "x" : "", (long long)tensor->dims[d]);
+        text_add(&text, "]");
+    }
+    return text.data;
 }
 
 static struct module *build_call(struct build *build, struct module *parent, const char *name, struct scope *scope,
@@ -1292,11 +1473,11 @@ static struct module *build_call(struct build *build, struct module *parent, con
     class = expr->a->kind == EXPR_NAME ? find_class(build, class_name) : NULL;
     row = class ? NULL : layer_find(class_name);
     line = class || row ? NULL : elementwise_module(class_name);
-    if (row && row->container != LAYER_PLAIN) { /* Sequential(Linear(4, 4), ReLU()), ModuleList(12 x Block(8)) */
+    if (row && row->container != LAYER_PLAIN) {
         module->layer = row;
-        module->extra_repr = "";
         module->faulty = false;
         build_container(build, module, scope, expr);
+        module->extra_repr = module_holds_parameters(module) ? parameters_repr(build, module) : "";
         build_added(build, module);
         return module;
     }
@@ -1329,6 +1510,18 @@ static bool fits_limits(struct build *build, struct loc loc)
     return false;
 }
 
+/* The next of a list. */
+static void build_item(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
+                       const struct expr *expr, bool array)
+{
+    const char *name = number_name(build, module_holds_parameters(parent) ? parent->tensor_count : parent->child_count);
+
+    if (module_holds_parameters(parent))
+        add_parameter(build, parent, name, expr->loc, scope, expr);
+    else if (!build_set(build, parent, name))
+        build_call(build, parent, name, scope, spec, expr)->array = array;
+}
+
 static void build_repeat(struct build *build, struct module *parent, struct scope *scope, const struct spec_module *spec,
                          const struct expr *expr)
 {
@@ -1342,12 +1535,8 @@ static void build_repeat(struct build *build, struct module *parent, struct scop
     }
     if (times.kind == EV_BAD)
         parent->faulty = true;
-    for (int64_t i = 0; i < count && times.kind != EV_BAD && fits_limits(build, expr->loc); i++) {
-        const char *name = number_name(build, parent->child_count);
-
-        if (!build_set(build, parent, name))
-            build_call(build, parent, name, scope, spec, expr->b)->array = true;
-    }
+    for (int64_t i = 0; i < count && times.kind != EV_BAD && fits_limits(build, expr->loc); i++)
+        build_item(build, parent, scope, spec, expr->b, true);
 }
 
 /* The names of a rule take the parts of one item of its sequence. */
@@ -1386,11 +1575,7 @@ static void build_for(struct build *build, struct module *parent, struct scope *
             parent->faulty = true;
             return;
         }
-
-        const char *name = number_name(build, parent->child_count);
-
-        if (!build_set(build, parent, name))
-            build_call(build, parent, name, own, spec, expr->a);
+        build_item(build, parent, own, spec, expr->a, false);
     }
 }
 
@@ -1403,6 +1588,8 @@ static void build_items(struct build *build, struct module *parent, struct scope
             build_repeat(build, parent, scope, item, item->call);
         else if (item->kind == SPEC_MODULE_CALL && item->call->kind == EXPR_FOR)
             build_for(build, parent, scope, item, item->call);
+        else if (module_holds_parameters(parent))
+            build_item(build, parent, scope, item, item->call, false);
         else
             build_module(build, parent, number_name(build, parent->child_count), scope, item);
     }
@@ -1699,8 +1886,12 @@ static const char *describe(struct build *build, const struct module *module)
     text_printf(&text, "%s(", module->class_name);
     for (int i = 0; i < module->arg_count; i++)
         text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
+    for (int i = 0; i < module->tensor_count && module_holds_parameters(module); i++)
+        text_printf(&text, "%s%s: %s %s", i ? ", " : "", module->tensors[i]->name,
+                    dtype_rows[module->tensors[i]->dtype].name,
+                    shape_text(&build->cx->arena, module->tensors[i]->ndim, module->tensors[i]->shape));
     for (int i = 0; i < module->child_count; i++)
-        text_printf(&text, "%s%s: %s", i + module->arg_count ? ", " : "", module->children[i]->name,
+        text_printf(&text, "%s%s: %s", i + module->arg_count + module->tensor_count ? ", " : "", module->children[i]->name,
                     describe(build, module->children[i]));
     text_add(&text, ")");
     return text.data;

@@ -122,6 +122,9 @@ extern const char *const module_inits[];
 
 int64_t module_tensor_count(const struct module_tensor *tensor);
 
+/* A ParameterList or ParameterDict: what is indexed are its tensors. */
+bool module_holds_parameters(const struct module *module);
+
 /* How PyTorch prints it: the text of extra_repr, and whether equal neighbours are one line. */
 const char *module_extra_repr(const struct module *module);
 bool module_folds(const struct module *module);

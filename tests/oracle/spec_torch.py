@@ -363,21 +363,13 @@ def assign_names(target, value, found):
             assign_names(part, element, found)
 
 
-def tensor_of(value):
-    return torch.tensor(value, dtype=torch.get_default_dtype()) if isinstance(value, list) else value
-
-
 def with_tensor_arguments(cls):
-    """Where PyTorch's constructor takes a tensor, a spec writes a list: class weights of losses, parameters."""
+    """Where PyTorch's constructor takes a tensor, a spec writes a list: class weights of losses."""
     def build(*args, **kwargs):
         if cls.__name__.endswith("Loss"):
-            args, kwargs = map(tensor_of, args), {key: tensor_of(value) for key, value in kwargs.items()}
-        elif cls is nn.ParameterList:
-            args = [[tensor_of(value) for value in values] for values in args]
-        elif cls is nn.ParameterDict:
-            args, kwargs = args or [kwargs], {}
-            args = [{name: tensor_of(value) for name, value in pairs.items()} if isinstance(pairs, dict)
-                    else [(name, tensor_of(value)) for name, value in pairs] for pairs in args]
+            args = [torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a for a in args]
+            kwargs = {key: torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a
+                      for key, a in kwargs.items()}
         return cls(*args, **kwargs)
     return build
 
@@ -567,12 +559,12 @@ class Definition:
             raise SpecError(f"{name or 'the model'} has no forward")
 
 
-def expand(items, names):
-    """The modules of a list: `N x Call` and `Call for NAMES in SEQUENCE` expand in place."""
+def expand(items, names, make=None):
+    """The modules, or what `make` makes, of a list: `N x Call` and `Call for NAMES in SEQUENCE` expand in place."""
     modules = []
 
     def build(text, own=names):
-        modules.append(build_module(text, own.at(len(modules))))
+        modules.append((make or build_module)(text, own.at(len(modules))))
 
     for item in items:
         if not isinstance(item, str):
@@ -611,11 +603,41 @@ def add_children(module, names):
         module.add_module(name, build_module(value, ConstructorNames(names.spec, {}, path=names.path).at(name)))
 
 
-def module_pairs(text):
-    """(name, text) of the modules of a mapping, or of a list of pairs."""
-    shown = ast.parse(text or "{}", mode="eval").body
+def named_items(text):
+    """([(name, text)], ordered) of `a=A, b=B`, `{'a': A}`, `[('a', A)]` and `OrderedDict(...)` of such. PyTorch keeps the
+    order of what is ordered, and sorts other mappings in a ParameterDict."""
+    inside = re.fullmatch(r"(?:collections\.)?OrderedDict\((.*)\)", text.strip(), re.DOTALL)
+    if inside:
+        return named_items(inside.group(1))[0], True
+    if not text.strip().startswith(("{", "[", "(")):
+        return [tuple(map(str.strip, item.split("=", 1))) for item in split(text)], False
+    shown = ast.parse(text.strip(), mode="eval").body
     pairs = zip(shown.keys, shown.values) if isinstance(shown, ast.Dict) else [pair.elts for pair in shown.elts]
-    return [(key.value, ast.unparse(value)) for key, value in pairs]
+    return [(key.value, ast.unparse(value)) for key, value in pairs], not isinstance(shown, ast.Dict)
+
+
+def parameter(text, names):
+    value = names.evaluate(text)
+    return torch.tensor(value, dtype=torch.get_default_dtype()) if isinstance(value, list) else value
+
+
+def build_container(kind, text, names):
+    items = split(text)
+    if kind.endswith("Dict") or text.strip().startswith(("OrderedDict(", "collections.OrderedDict(")):
+        pairs, ordered = named_items(text)
+        if kind == "ParameterDict":
+            pairs = [(name, parameter(value, names)) for name, value in pairs]
+            return nn.ParameterDict(pairs if ordered else dict(pairs))
+        found = Dict() if kind == "ModuleDict" else List()
+        for name, value in pairs:
+            found.add_module(name, build_module(value, names.at(name)))
+        return found
+    if len(items) == 1 and items[0].startswith("[") and kind != "Sequential":
+        items = split(items[0][1:-1])
+    if kind == "ParameterList":
+        return nn.ParameterList(expand(items, names, parameter))
+    children = expand(items, names)
+    return List(*children) if kind == "Sequential" else nn.ModuleList(children)
 
 
 def build_as_written(value, names):
@@ -626,17 +648,9 @@ def build_as_written(value, names):
         return found
     if isinstance(value, list):
         return List(*expand(value, names))
-    container = re.fullmatch(r"(?:torch\.)?(?:nn\.)?(Sequential|ModuleList|ModuleDict)\((.*)\)", value, re.DOTALL)
+    container = re.fullmatch(r"(?:torch\.)?(?:nn\.)?(Sequential|(?:Module|Parameter)(?:List|Dict))\((.*)\)", value, re.DOTALL)
     if container:
-        items = split(container.group(2))
-        if container.group(1) == "ModuleDict":
-            pairs = [tuple(map(str.strip, item.split("=", 1))) for item in items] if items[:1] and items[0][0] not in "[{" \
-                else module_pairs(container.group(2))
-            return build_module(dict(pairs), names)
-        if len(items) == 1 and items[0].startswith("[") and container.group(1) == "ModuleList":
-            items = split(items[0][1:-1])
-        children = expand(items, names)
-        return List(*children) if container.group(1) == "Sequential" else nn.ModuleList(children)
+        return build_container(*container.groups(), names)
     if outside(value, "for") or [i for i in outside(value, "x") if re.match(r"\sx\s+[\w.]+\s*\(", value[i:])]:
         return List(*expand([value], names))
     module = names.evaluate(value)

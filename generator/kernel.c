@@ -112,7 +112,7 @@ static const char *register_kernel(struct kernels *kernels, const char *stem, pr
     struct text text = text_new(&cx->arena);
 
     print(kernels, &text, name, data);
-    for (int round = 0; round < 2; round++) {
+    for (;;) {
         bool taken = false;
 
         for (int i = 0; i < kernels->count; i++) {

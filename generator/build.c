@@ -349,8 +349,7 @@ enum dtype build_dtype(struct eval *eval, const struct ev *const *operands, int 
     return (enum dtype)dtype;
 }
 
-/* An integer that its narrow type cannot hold is refused, as by PyTorch: unsigned types take negative ones. */
-static bool number_fits(struct eval *eval, const struct ev *x, enum dtype dtype)
+bool build_number_fits(struct eval *eval, const struct ev *x, enum dtype dtype)
 {
     int bits = 8 * dtype_rows[dtype].bytes;
     int64_t integer, high, low;
@@ -419,13 +418,21 @@ static int power_node(struct eval *eval, struct dag *dag, int base, enum dtype d
     return -1;
 }
 
-/* An integer constant with a zero among its elements. */
-static bool holds_zero(const struct value *value)
+/* The divisor of an integer division in `dtype`, which has no 0 where the call goes on. False after an error. */
+static bool checked_divisor(struct eval *eval, struct loc loc, const struct ev *b, enum dtype dtype, struct ev *out)
 {
-    for (int64_t i = 0; value->constant && i < tensor_count(value->constant); i++)
-        if (value->constant->data[i].i == 0)
+    int64_t integer;
+
+    *out = *b;
+    if (b->kind != EV_TENSOR) {
+        if (!ev_get_int(b, &integer) || dtype_wrap(dtype, integer) != 0)
             return true;
-    return false;
+        diag_error(eval->cx, b->loc, "integer division by zero");
+        return false;
+    }
+    if (dtype_rows[dtype].bytes < dtype_rows[b->tensor->dtype].bytes) /* what is no 0 may become one */
+        *out = ev_tensor(b->loc, build_cast(eval, loc, b->tensor, dtype));
+    return out->kind == EV_TENSOR && build_divisor(eval, b->loc, out->tensor) != NULL;
 }
 
 static bool is_bool(const struct ev *x)
@@ -443,6 +450,7 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
     struct value *tensors[2];
     bool compare = prim >= PRIM_EQ && prim <= PRIM_GE, logic = prim >= PRIM_AND && prim <= PRIM_XOR;
     int count = 0, x, y, result = -1;
+    struct ev divisor;
     double exponent;
 
     if (logic && !dtype_is_int(dtype) && dtype != DTYPE_BOOL) {
@@ -464,19 +472,11 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
         return ev_bad(loc);
     }
     if ((prim == PRIM_FLOORDIV || prim == PRIM_MOD) && !dtype_is_float(dtype)) {
-        int64_t integer;
-
-        if (b->kind == EV_TENSOR ? holds_zero(b->tensor) : ev_get_int(b, &integer) && integer == 0) {
-            diag_error(eval->cx, b->loc, "integer division by zero");
+        if (!checked_divisor(eval, loc, b, dtype, &divisor))
             return ev_bad(loc);
-        }
-        if (b->kind == EV_TENSOR && !b->tensor->constant) {
-            diag_error(eval->cx, b->loc, "integer division by a tensor is not supported yet by this version of modc");
-            diag_hint(eval->cx, "divide by a number, or convert with .float() first");
-            return ev_bad(loc);
-        }
+        b = &divisor;
     }
-    if (!number_fits(eval, a, dtype) || !number_fits(eval, b, dtype))
+    if (prim == PRIM_POW && (!build_number_fits(eval, a, dtype) || !build_number_fits(eval, b, dtype)))
         return ev_bad(loc);
     x = operand_node(eval, dag, a, dtype, tensors, &count);
     if (prim == PRIM_POW && b->kind != EV_TENSOR && ev_get_number(b, &exponent)) {
@@ -505,6 +505,8 @@ struct ev build_where(struct eval *eval, struct loc loc, struct value *condition
     enum dtype dtype = build_dtype(eval, (const struct ev *const[]){a, b}, 2);
     int count = 1, x, y;
 
+    if (!build_number_fits(eval, a, dtype) || !build_number_fits(eval, b, dtype))
+        return ev_bad(loc);
     x = operand_node(eval, dag, a, dtype, tensors, &count);
     y = operand_node(eval, dag, b, dtype, tensors, &count);
     dag->result = dag_prim(arena, dag, PRIM_SELECT, dtype, dag_load(arena, dag, 0, DTYPE_BOOL), x, y);
@@ -571,7 +573,7 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
     struct dag *dag = dag_new(arena, 0);
 
     for (int i = 0; i < row->tensors; i++)
-        if (!number_fits(eval, &args[i], dtype))
+        if (!build_number_fits(eval, &args[i], dtype))
             return ev_bad(loc);
     for (int i = 0; i < row->tensors; i++)
         nodes[i] = operand_node(eval, dag, &args[i], dtype, tensors, &used);
@@ -796,6 +798,18 @@ static void add_check(struct eval *eval, struct loc loc, struct op *op)
         ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
 }
 
+/* x // y and x % y check y once. */
+static bool is_checked(const struct eval *eval, const struct op *op)
+{
+    for (int i = eval->graph ? eval->graph->op_count - 1 : -1; i >= 0; i--) {
+        const struct op *other = eval->graph->ops[i];
+
+        if (other->code == GRAPH_OP_CHECK && other->check.kind == op->check.kind && other->inputs[0] == op->inputs[0])
+            return true;
+    }
+    return false;
+}
+
 /* The constant that a value is a part of, through views; or NULL. */
 static const struct tensor *part_of(const struct value *value)
 {
@@ -873,7 +887,8 @@ struct value *build_divisor(struct eval *eval, struct loc loc, struct value *div
     op->check.kind = CHECK_DIVISOR;
     op->check.extent = dim_const(&eval->cx->arena, 0);
     if (!divisor->constant) {
-        add_check(eval, loc, op);
+        if (!is_checked(eval, op))
+            add_check(eval, loc, op);
         return divisor;
     }
     if (find_fault(divisor->constant, CHECK_DIVISOR, 0, 0) < 0)

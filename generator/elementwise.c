@@ -508,6 +508,45 @@ static int simplify_logic(struct dag *dag, const struct dag_node *node)
     return -1;
 }
 
+/* Bool and integers. */
+static void type_limits(enum dtype dtype, int64_t *low, int64_t *high)
+{
+    *low = dtype == DTYPE_BOOL || dtype == DTYPE_UINT8 ? 0 : INT64_MIN >> (64 - 8 * dtype_rows[dtype].bytes);
+    *high = dtype == DTYPE_BOOL ? 1 : dtype == DTYPE_UINT8 ? 255 : ~*low;
+}
+
+/* A comparison with the least or largest number of the type that all its numbers pass, or none: a uint8 below 0. */
+static int simplify_comparison(struct arena *arena, struct dag *dag, const struct dag_node *node)
+{
+    static const enum prim turned[] = {[PRIM_LT] = PRIM_GT, [PRIM_LE] = PRIM_GE, [PRIM_GT] = PRIM_LT, [PRIM_GE] = PRIM_LE};
+    bool left = is_const(dag, node->args[0]), none, all;
+    const struct dag_node *limit = &dag->nodes[node->args[left ? 0 : 1]];
+    enum prim prim = left ? turned[node->prim] : node->prim;
+    int64_t low, high;
+
+    if (limit->prim != PRIM_CONST || dtype_is_float(limit->dtype))
+        return -1;
+    type_limits(limit->dtype, &low, &high);
+    none = (prim == PRIM_LT && limit->integer == low) || (prim == PRIM_GT && limit->integer == high);
+    all = (prim == PRIM_GE && limit->integer == low) || (prim == PRIM_LE && limit->integer == high);
+    return none || all ? dag_integer(arena, dag, DTYPE_BOOL, all) : -1;
+}
+
+/* The least and the largest of two integers, of which one is as small or large as it can be. */
+static int simplify_bound(struct dag *dag, const struct dag_node *node)
+{
+    int64_t low, high;
+
+    type_limits(node->dtype, &low, &high);
+    for (int i = 0; i < 2; i++) {
+        const struct dag_node *bound = &dag->nodes[node->args[i]];
+
+        if (bound->prim == PRIM_CONST && (bound->integer == low || bound->integer == high))
+            return node->args[(bound->integer == low) == (node->prim == PRIM_MAX) ? 1 - i : i];
+    }
+    return -1;
+}
+
 /* The node that `node` can be replaced by, see note [exact simplification]; -1: none. */
 static int simplify(struct arena *arena, struct dag *dag, const struct dag_node *node)
 {
@@ -558,10 +597,17 @@ static int simplify(struct arena *arena, struct dag *dag, const struct dag_node 
     case PRIM_MAX: {
         double neutral = node->prim == PRIM_MIN ? INFINITY : -INFINITY;
 
-        if (a == b || (floating && is_number(dag, b, neutral)))
+        if (!floating && a != b)
+            return simplify_bound(dag, node);
+        if (a == b || is_number(dag, b, neutral))
             return a;
-        return floating && is_number(dag, a, neutral) ? b : -1;
+        return is_number(dag, a, neutral) ? b : -1;
     }
+    case PRIM_LT:
+    case PRIM_LE:
+    case PRIM_GT:
+    case PRIM_GE:
+        return simplify_comparison(arena, dag, node);
     case PRIM_NEG:
         if (dag->nodes[a].prim == PRIM_NEG)
             return dag->nodes[a].args[0];
@@ -950,7 +996,7 @@ const struct elementwise_row elementwise_rows[] = {
 
     /* torch */
     {"exp", "input", 1, "exp(x)", "g * y", NULL, NULL, TORCH | FLOAT},
-    {"exp2", "input", 1, "exp(x * log(2))", "g * y * log(2)", NULL, NULL, TORCH | FLOAT},
+    {"exp2", "input", 1, "pow(2, x)", "g * y * log(2)", NULL, NULL, TORCH | FLOAT},
     {"expm1", "input", 1, "expm1(x)", "g * (y + 1)", NULL, NULL, TORCH | FLOAT},
     {"log", "input", 1, "log(x)", "g / x", NULL, NULL, TORCH | FLOAT},
     {"log1p", "input", 1, "log1p(x)", "g / (x + 1)", NULL, NULL, TORCH | FLOAT},
@@ -959,8 +1005,8 @@ const struct elementwise_row elementwise_rows[] = {
     {"sqrt", "input", 1, "sqrt(x)", "g / (2 * y)", NULL, NULL, TORCH | FLOAT},
     {"rsqrt", "input", 1, "rsqrt(x)", "-0.5 * g * (y * y * y)", NULL, NULL, TORCH | FLOAT},
     {"reciprocal", "input", 1, "1 / x", "-g * (y * y)", NULL, NULL, TORCH | FLOAT},
-    {"square", "input", 1, "x * x", "g * (2 * x)", NULL, NULL, TORCH},
-    {"abs", "input", 1, "abs(x)", "g * sign(x)", NULL, NULL, TORCH},
+    {"square", "input", 1, "x * x", "g * (2 * x)", NULL, NULL, TORCH | NO_BOOL},
+    {"abs", "input", 1, "abs(x)", "g * sign(x)", NULL, NULL, TORCH | NO_BOOL},
     {"neg", "input", 1, "-x", "-g", NULL, NULL, TORCH | NO_BOOL},
     {"sign", "input", 1, "where(x > 0, 1, where(x < 0, -1, 0))", NULL, NULL, NULL, TORCH},
     {"floor", "input", 1, "floor(x)", NULL, NULL, NULL, TORCH | NO_BOOL | ELEMENTWISE_ROUNDING},
@@ -978,7 +1024,69 @@ const struct elementwise_row elementwise_rows[] = {
     {"tan", "input", 1, "sin(x) / cos(x)", "g * (1 + y * y)", NULL, NULL, TORCH | FLOAT},
     {"sinh", "input", 1, "0.5 * (expm1(x) - expm1(-x))", "g * cosh(x)", NULL, NULL, TORCH | FLOAT},
     {"cosh", "input", 1, "0.5 * (exp(x) + exp(-x))", "g * sinh(x)", NULL, NULL, TORCH | FLOAT},
+    {"atan", "input", 1, "where(x < 0, -_atan_positive(-x), _atan_positive(x))", "g / (1 + x * x)", NULL, NULL,
+     TORCH | FLOAT},
+    /* of x > sqrt(2) + 1 as of -1 / x, of x > 0.66 as of (x - 1) / (x + 1): a quotient of polynomials for -0.42 .. 0.66 */
+    {"_atan_positive", "input", 1,
+     "where(x > 2.41421356237309504880, pi / 2 + _atan_small(-1 / x),"
+     " where(x > 0.66, pi / 4 + _atan_small((x - 1) / (x + 1)), _atan_small(x)))",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_atan_small", "input", 1, "x + x * (x * x * _atan_series(x * x))", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_atan_series", "input", 1,
+     "((((-0.875060860003190412 * x - 16.1575371873336507664) * x - 75.0085579231470466734) * x"
+     " - 122.886668449013617341) * x - 64.8502190494202537177)"
+     " / (((((x + 24.8584649014230629796) * x + 165.027009831698854205) * x + 432.881060491290266895) * x"
+     " + 485.390399635913696487) * x + 194.550657148261396443)",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"asin", "input", 1, "atan(x / sqrt((1 - x) * (1 + x)))", "g * rsqrt((1 - x) * (1 + x))", NULL, NULL,
+     TORCH | FLOAT},
+    {"acos", "input", 1, "2 * atan(sqrt((1 - x) / (1 + x)))", "-g * rsqrt((1 - x) * (1 + x))", NULL, NULL,
+     TORCH | FLOAT},
+    /* The sign of a zero says from which side it was reached. */
+    {"atan2", "input, other", 2,
+     "where((abs(x) == inf) & (abs(other) == inf), where(other > 0, pi / 4, 3 * pi / 4) * sign(x),"
+     " where(other > 0, atan(x / other), where((x == 0) & (other == 0) & (1 / other > 0), x,"
+     " where((x < 0) | (1 / x < 0), -pi, pi) * where(other == 0, where(x == 0, 1, 0.5), 1)"
+     " + where(other == 0, other * 0, atan(x / other)))))",
+     "g * (other / (x * x + other * other)); d_other = -g * (x / (x * x + other * other))", NULL, NULL, TORCH | FLOAT},
+    {"asinh", "input", 1,
+     "where(x < 0, -_asinh_positive(-x), _asinh_positive(x))", "g * rsqrt(x * x + 1)", NULL, NULL, TORCH | FLOAT},
+    {"_asinh_positive", "input", 1,
+     "where(x > 1e9, log(x) + log(2), log1p(x + x * x / (1 + sqrt(x * x + 1))))", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"acosh", "input", 1,
+     "where(x > 1e9, log(x) + log(2), log1p(x - 1 + sqrt((x - 1) * (x + 1))))", "g * rsqrt((x - 1) * (x + 1))", NULL,
+     NULL, TORCH | FLOAT},
+    {"atanh", "input", 1, "0.5 * log1p(2 * x / (1 - x))", "g / ((1 - x) * (1 + x))", NULL, NULL, TORCH | FLOAT},
     {"erf", "input", 1, "erf(x)", "g * (2 / sqrt(pi)) * exp(-(x * x))", NULL, NULL, TORCH | FLOAT},
+    {"erfc", "input", 1,
+     "where(abs(x) < 1, 1 - erf(x), where(x < 0, 2 - _erfc_beyond(-x), _erfc_beyond(x)))",
+     "g * (-2 / sqrt(pi)) * exp(-(x * x))", NULL, NULL, TORCH | FLOAT},
+    /* of x >= 1; beyond 30 it is 0 in every type */
+    {"_erfc_beyond", "input", 1,
+     "where(x < 8, exp(-(x * x)) * _erfc_series(x), exp(-(x * x)) * _erfc_far(minimum(x, 30)))", NULL, NULL, NULL,
+     HIDDEN | FLOAT},
+    {"_erfc_series", "input", 1,
+     "((((((((2.46196981473530512524e-10 * x + 0.564189564831068821977) * x + 7.46321056442269912687) * x"
+     " + 48.6371970985681366614) * x + 196.520832956077098242) * x + 526.445194995477358631) * x"
+     " + 934.528527171957607540) * x + 1027.55188689515710272) * x + 557.535335369399327526)"
+     " / ((((((((x + 13.2281951154744992508) * x + 86.7072140885989742329) * x + 354.937778887819891062) * x"
+     " + 975.708501743205489753) * x + 1823.90916687909736289) * x + 2246.33760818710981792) * x"
+     " + 1656.66309194161350182) * x + 557.535340817727675546)",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_erfc_far", "input", 1,
+     "(((((0.564189583547755073984 * x + 1.27536670759978104416) * x + 5.01905042251180477414) * x"
+     " + 6.16021097993053585195) * x + 7.40974269950448939160) * x + 2.97886665372100240670)"
+     " / ((((((x + 2.26052863220117276590) * x + 9.39603524938001434673) * x + 12.0489539808096656605) * x"
+     " + 17.0814450747565897222) * x + 9.60896809063285878198) * x + 3.36907645100081516050)",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"hypot", "input, other", 2,
+     "where((abs(x) == inf) | (abs(other) == inf), inf, _hypot(maximum(abs(x), abs(other)), minimum(abs(x), abs(other))))",
+     "g * (x / y); d_other = g * (other / y)", NULL, NULL, TORCH | ONLY_FLOAT},
+    {"_hypot", "input, other", 2, "where(x == 0, x, x * sqrt(1 + (other / x) * (other / x)))", NULL, NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"logaddexp", "input, other", 2,
+     "where((x == other) & (abs(x) == inf), x, maximum(x, other) + log1p(exp(-abs(x - other))))",
+     "g * sigmoid(x - other); d_other = g * sigmoid(other - x)", NULL, NULL, TORCH | ONLY_FLOAT},
     {"isnan", "input", 1, "isnan(x)", NULL, NULL, NULL, TORCH},
     {"isinf", "input", 1, "abs(x) == inf", NULL, NULL, NULL, TORCH | FLOAT},
     {"isfinite", "input", 1, "abs(x) < inf", NULL, NULL, NULL, TORCH | FLOAT},

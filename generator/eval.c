@@ -1015,6 +1015,12 @@ static struct ev eval_attribute(struct eval *eval, struct scope *scope, const st
             if (strcmp(base.fields[i], name) == 0)
                 return base.items[i];
         break;
+    case EV_DTYPE:
+        if (strcmp(name, "is_floating_point") == 0)
+            return ev_bool(expr->loc, dtype_is_float(base.dtype));
+        if (strcmp(name, "itemsize") == 0)
+            return ev_int(eval, expr->loc, dtype_rows[base.dtype].bytes);
+        break;
     case EV_TENSOR:
         if (strcmp(name, "shape") == 0)
             return tensor_shape(eval, expr->loc, base.tensor);

@@ -175,6 +175,9 @@ struct value *build_map(struct eval *eval, struct loc loc, const char *label, st
 struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype);
 /* The type in which operands meet, by PyTorch's promotion: tensors with dimensions, 0-dim tensors, numbers. */
 enum dtype build_dtype(struct eval *eval, const struct ev *const *operands, int count);
+/* False after an error: an integer that its narrow type cannot hold, where PyTorch refuses one. Unsigned types take
+ * negative ones. */
+bool build_number_fits(struct eval *eval, const struct ev *x, enum dtype dtype);
 /* A binary primitive with PyTorch's promotion; either side may be a number. */
 struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label, const struct ev *a,
                        const struct ev *b);

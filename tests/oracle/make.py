@@ -35,7 +35,7 @@ HEAD = """# Written by tests/oracle/make.py with torch {version}; change that, n
 # ---- tensors ------------------------------------------------------------------------------------------------------
 
 def draw(seed, *shape, dtype=torch.float32, scale=1.0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype) * scale
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype) * scale
 
 
 def whole(seed, low, high, *shape):

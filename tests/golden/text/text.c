@@ -655,7 +655,7 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
     float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
     float *const add = (float *)(void *)(ws + 0); /* (batch, length, 32) */
     float *const h = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
-    int64_t *const x = (int64_t *)(void *)(ws + 0); /* (batch, 1) */
+    int64_t *const sum_maximum = (int64_t *)(void *)(ws + 0); /* (batch, 1) */
     float *const pooled = (float *)(void *)(ws + 2048); /* (batch, 32) */
     float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
     int64_t *const argmax = (int64_t *)(void *)(ws + 0); /* (batch) */
@@ -672,8 +672,8 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
 
     /* norm: LayerNorm(32) */
     layer_norm_batchxlengthx32(h, add, p->norm.weight, p->norm.bias, batch, length);
-    sum_maximum_batchxlength_over_1(x, mask, batch, length);
-    sum_div_batchxlengthx32_over_1(pooled, h, mask, x, batch, length);
+    sum_maximum_batchxlength_over_1(sum_maximum, mask, batch, length);
+    sum_div_batchxlengthx32_over_1(pooled, h, mask, sum_maximum, batch, length);
 
     /* hidden: Linear(32, 64) */
     linear_batchx32_to_64_relu(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
@@ -699,7 +699,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     float *const position_b = (float *)(void *)(ws + 32768); /* (length, 32) */
     float *const add = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
     float *const norm_b = (float *)(void *)(ws + 0); /* (batch, length, 32) */
-    int64_t *const x = (int64_t *)(void *)(ws + 17408); /* (batch, 1) */
+    int64_t *const sum_maximum = (int64_t *)(void *)(ws + 17408); /* (batch, 1) */
     float *const pooled = (float *)(void *)(ws + 16384); /* (batch, 32) */
     float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
     float *const relu = (float *)(void *)(ws + 2048); /* (batch, 64) */
@@ -790,8 +790,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const h = norm_out_slots[0].data;
-    sum_maximum_batchxlength_over_1(x, mask_c, batch, length);
-    sum_div_batchxlengthx32_over_1(pooled, h, mask_c, x, batch, length);
+    sum_maximum_batchxlength_over_1(sum_maximum, mask_c, batch, length);
+    sum_div_batchxlengthx32_over_1(pooled, h, mask_c, sum_maximum, batch, length);
 
     /* forward pre-hooks of hidden */
     struct modc_tensor hidden_in_slots[1] = {

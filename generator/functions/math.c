@@ -1,0 +1,128 @@
+/* math.c - elementwise functions that are made of others, and second names of lines of elementwise.c. */
+#include <float.h>
+
+#include "../graph.h"
+#include "rows.h"
+
+/* The fields of torch.finfo and torch.iinfo. */
+static struct ev fn_finfo(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const char *const fields[] = {"bits",      "eps", "max", "min", "tiny", "smallest_normal",
+                                         "resolution"};
+    enum dtype dtype;
+    struct ev out, items[7];
+    bool wide;
+    (void)count;
+
+    if (!need_dtype(eval, &args[0], eval->default_dtype, &dtype))
+        return BAD;
+    if (!dtype_is_float(dtype)) {
+        diag_error(eval->cx, args[0].loc, "finfo takes a floating type, found %s", dtype_rows[dtype].name);
+        return BAD;
+    }
+    wide = dtype == DTYPE_FLOAT64;
+    items[0] = ev_int(eval, loc, 8 * dtype_rows[dtype].bytes);
+    items[1] = ev_float(loc, wide ? DBL_EPSILON : (double)FLT_EPSILON);
+    items[2] = ev_float(loc, wide ? DBL_MAX : (double)FLT_MAX);
+    items[3] = ev_float(loc, wide ? -DBL_MAX : -(double)FLT_MAX);
+    items[4] = items[5] = ev_float(loc, wide ? DBL_MIN : (double)FLT_MIN);
+    items[6] = ev_float(loc, wide ? 1e-15 : 1e-6);
+    out = ev_tuple(eval, loc, items, 7);
+    out.fields = fields;
+    return out;
+}
+
+static struct ev fn_iinfo(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const char *const fields[] = {"bits", "max", "min"};
+    enum dtype dtype;
+    struct ev out, items[3];
+    int64_t most;
+    (void)count;
+
+    if (!need_dtype(eval, &args[0], DTYPE_INT64, &dtype))
+        return BAD;
+    if (!dtype_is_int(dtype)) {
+        diag_error(eval->cx, args[0].loc, "iinfo takes an integer type, found %s", dtype_rows[dtype].name);
+        return BAD;
+    }
+    most = dtype == DTYPE_UINT8 ? 255 : INT64_MAX >> (64 - 8 * dtype_rows[dtype].bytes);
+    items[0] = ev_int(eval, loc, 8 * dtype_rows[dtype].bytes);
+    items[1] = ev_int(eval, loc, most);
+    items[2] = ev_int(eval, loc, dtype == DTYPE_UINT8 ? 0 : -most - 1);
+    out = ev_tuple(eval, loc, items, 3);
+    out.fields = fields;
+    return out;
+}
+
+/* The line of elementwise.c, which has no decimals. */
+static struct ev fn_rounded(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    return build_elementwise(eval, loc, elementwise_find("round"), args, count);
+}
+
+/* where(condition, input, other), of a condition that is known one of the two. */
+static struct ev fn_pick(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool truth;
+    (void)count;
+
+    if (args[0].kind == EV_TENSOR)
+        return build_where(eval, loc, args[0].tensor, &args[1], &args[2]);
+    return args[ev_get_bool(&args[0], &truth) && truth ? 1 : 2];
+}
+
+extern const struct function_row math_functions[];
+
+const struct function_row math_functions[] = {
+    {"absolute(input)", T | M, .body = "return abs(input)"},
+    {"negative(input)", T | M, .body = "return neg(input)"},
+    {"fix(input)", T | M, .body = "return trunc(input)"},
+    {"sgn(input)", T | M, .body = "return sign(input)"},
+    {"arcsin(input)", T | M, .body = "return asin(input)"},
+    {"arccos(input)", T | M, .body = "return acos(input)"},
+    {"arctan(input)", T | M, .body = "return atan(input)"},
+    {"arctan2(input, other)", T | M, .body = "return atan2(input, other)"},
+    {"arcsinh(input)", T | M, .body = "return asinh(input)"},
+    {"arccosh(input)", T | M, .body = "return acosh(input)"},
+    {"arctanh(input)", T | M, .body = "return atanh(input)"},
+    {"deg2rad(input)", T | M, .body = "return input * (pi / 180)"},
+    {"rad2deg(input)", T | M, .body = "return input * (180 / pi)"},
+    {"round(input, decimals=0)", T | M,
+     .body =
+         "return _rounded(input) if decimals == 0 else _round_decimals(input, 10.0 ** abs(decimals), decimals > 0)"},
+    {"_rounded(input)", H, .build = fn_rounded},
+    {"_round_decimals(input, scale, fraction)", H, /* with a scale that is no fraction */
+     .body = "_check_float(input)\n"
+             "return _rounded(input * scale) / scale if fraction else _rounded(input / scale) * scale"},
+    {"lerp(input, end, weight)", T | M,
+     .body = "_check_float(input)\n"
+             "near = input + weight * (end - input)\n"
+             "far = end - (end - input) * (1 - weight)\n"
+             "return _pick(abs(weight) < 0.5, near, far)"},
+    {"_pick(condition, input, other)", H, .build = fn_pick},
+    {"signbit(input)", T | M,
+     .body = "return (input < 0) | (reciprocal(input) < 0) if input.is_floating_point() else input < 0"},
+    {"copysign(input, other)", T | M,
+     .body = "return where(signbit(_met(other, input * 1.0)), -abs(input * 1.0), abs(input * 1.0))"},
+    {"logaddexp2(input, other)", T | M,
+     .body = "return logaddexp(input * log(2.0), other * log(2.0)) * (1 / log(2.0))"},
+    {"xlogy(input, other)", T | M,
+     .body = "return where(isnan(other), nan, where(input == 0, 0.0, input * log(other)))"},
+    {"sinc(input)", T | M, .body = "return where(input == 0, 1.0, sin(pi * input) / (pi * input))"},
+    {"logit(input, eps=None)", T | M,
+     .body = "x = input if eps == None else input.clamp(eps, 1 - eps)\n"
+             "return log(x / (1 - x))"},
+    {"isposinf(input)", T | M, .body = "return input == inf"},
+    {"isneginf(input)", T | M, .body = "return input == -inf"},
+    {"nan_to_num(input, nan=0.0, posinf=None, neginf=None)", T | M,
+     .body = "return _nan_to_num(input, nan, posinf, neginf) if input.is_floating_point() else input"},
+    {"_nan_to_num(input, nan, posinf, neginf)", H,
+     .body = "most = finfo(input.dtype).max\n"
+             "x = where(isnan(input), nan, input)\n"
+             "y = where(x == inf, most if posinf == None else posinf, x)\n"
+             "return where(y == -inf, -most if neginf == None else neginf, y)"},
+    {"finfo(type=None)", T, .build = fn_finfo},
+    {"iinfo(type)", T, .build = fn_iinfo},
+    {.signature = NULL},
+};

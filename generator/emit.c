@@ -628,12 +628,16 @@ static void print_slots(struct emit *e, struct text *out, const struct variant *
     text_add(out, "    };\n");
 }
 
+/* Whether emitted code reads it: forward hooks get a module's inputs from where its pre-hooks left them. */
 static bool is_used(const struct variant *variant, const struct value *value)
 {
-    for (int s = 0; s < variant->step_count; s++)
-        for (int j = 0; j < variant->steps[s].op->input_count; j++)
-            if (variant->steps[s].op->inputs[j]->base == value)
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = op->code == GRAPH_OP_FENCE && op->fence.post ? op->fence.inputs : 0; j < op->input_count; j++)
+            if (op->inputs[j]->base == value)
                 return true;
+    }
     for (int i = 0; i < variant->graph->output_count; i++)
         if (variant->graph->outputs[i]->base == value)
             return true;
@@ -766,11 +770,17 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
     }
 }
 
+/* Whether it stands in emitted code, comments left out: those have the names of modules. */
 static bool uses_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
 
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+    for (const char *at = text; *at; at++) {
+        if (strncmp(at, "/*", 2) == 0)
+            at = strstr(at, "*/") + 1;
+        if (strncmp(at, word, length) != 0)
+            continue;
+
         bool before = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');
         bool after = isalnum((unsigned char)at[length]) || at[length] == '_';
 
@@ -861,6 +871,23 @@ static const char *function_body(struct emit *e, const struct variant *variant)
     return out.data;
 }
 
+/* Whether an entry's function calls the region, itself or by way of others: what nothing uses is not emitted. */
+static bool is_called(const struct emit *e, const struct region *region)
+{
+    for (int i = 0; i < e->plan->variant_count; i++) {
+        const struct variant *variant = e->plan->variants[i];
+
+        for (int s = 0; s < variant->step_count; s++) {
+            const struct op *op = variant->steps[s].op;
+
+            if (op->code == GRAPH_OP_CALL && op->invoke.region == region &&
+                (!variant->graph->region || is_called(e, variant->graph->region)))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void print_region(struct emit *e, struct text *out, struct variant *variant)
 {
     const struct graph *graph = variant->graph;
@@ -872,8 +899,8 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
 
         if (other == variant)
             break;
-        if (other->graph->region && !other->same && other->group == variant->group && other->peak == variant->peak &&
-            strcmp(function_body(e, other), body) == 0) {
+        if (other->graph->region && !other->same && is_called(e, other->graph->region) && other->group == variant->group &&
+            other->peak == variant->peak && strcmp(function_body(e, other), body) == 0) {
             variant->same = other;
             return;
         }
@@ -1173,6 +1200,8 @@ static void print_shape_function(struct emit *e, struct text *out, const struct 
     for (int i = 0; i < e->tree->size_count; i++)
         if (uses_word(body.data, e->tree->sizes[i].c_name))
             text_printf(out, "    const int %s = sizes[%d];\n", e->tree->sizes[i].c_name, i);
+    if (!uses_word(body.data, "dims"))
+        text_add(out, "    (void)dims;\n");
     text_printf(out, "    (void)sizes;\n\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n", body.data);
 }
 
@@ -1436,10 +1465,10 @@ static const char *source_text(struct emit *e)
     for (int i = 0; i < e->plan->variant_count; i++) {
         struct variant *variant = e->plan->variants[i];
 
-        if (variant->graph->region)
-            print_region(e, &functions, variant);
-        else
+        if (!variant->graph->region)
             print_variant(e, &functions, variant);
+        else if (is_called(e, variant->graph->region))
+            print_region(e, &functions, variant);
     }
     for (int i = 0; i < e->plan->program->entry_count; i++)
         print_entry(e, &functions, &e->plan->program->entries[i]);

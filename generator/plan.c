@@ -1127,6 +1127,9 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
         text_printf(text, "], \"inputs\": [");
         for (int j = 0; j < step->op->input_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->inputs[j]->base->id);
+        text_add(text, "], \"bytes\": [");
+        for (int j = 0; j < step->op->output_count; j++)
+            text_printf(text, "%s%lld", j ? ", " : "", (long long)value_bytes(step->op->outputs[j]));
         text_add(text, "]");
         if (step->op->code == GRAPH_OP_CALL)
             text_printf(text, ", \"calls\": \"%s\", \"count\": %lld",

@@ -8,6 +8,7 @@ static struct ev reduce(struct eval *eval, struct ev *args, struct loc loc, cons
                         enum reduce_kind kind)
 {
     bool axes[MAX_DIMS], keepdim;
+    struct value *y;
 
     if ((kind == REDUCE_PROD || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) &&
         !need_one_axis(eval, what, &args[1]))
@@ -15,7 +16,10 @@ static struct ev reduce(struct eval *eval, struct ev *args, struct loc loc, cons
     if (!need_tensor(eval, what, &args[0]) || !need_axes(eval, what, &args[1], args[0].tensor->ndim, axes) ||
         !need_bool(eval, "keepdim", &args[2], &keepdim))
         return BAD;
-    return ev_tensor(loc, build_reduce(eval, loc, args[0].tensor, kind, axes, keepdim));
+    y = build_reduce(eval, loc, args[0].tensor, kind, axes, keepdim);
+    if (y && args[0].tensor->dtype == DTYPE_UINT8 && (kind == REDUCE_ANY || kind == REDUCE_ALL)) /* once PyTorch's bool */
+        y = build_cast(eval, loc, y, DTYPE_UINT8);
+    return ev_tensor(loc, y);
 }
 
 #define REDUCE(name, text, kind)                                                                             \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layers.h"
+#include "plan.h"
 #include "pytorch.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
@@ -82,7 +83,7 @@ const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
     *count = 0;
     for (int i = 0; function_families[i]; i++)
         for (const struct function_row *row = function_families[i]; row->signature; row++)
-            if (row->flags & visible)
+            if ((row->flags & visible) && !(row->flags & FUNCTION_HIDDEN))
                 ARENA_PUSH(&cx->arena, list, *count,
                            ((struct catalogue_entry){function_family_names[i], function_name(cx, row), row->signature, ""}));
     for (int i = 0; i < elementwise_row_count; i++) {
@@ -134,6 +135,106 @@ void catalogue_print(struct cx *cx, struct text *text)
     print_list(text, list, count, false);
     list = catalogue_functions(cx, &count);
     print_list(text, list, count, true);
+}
+
+/* ---- for programs ----------------------------------------------------------------------------------------- */
+
+/* The length of the part before the next comma that stands outside of brackets and quotes. */
+static size_t part_length(const char *text)
+{
+    int depth = 0;
+    bool quoted = false;
+    size_t i = 0;
+
+    for (; text[i] && (depth > 0 || quoted || text[i] != ','); i++) {
+        quoted ^= text[i] == '\'';
+        depth += !quoted && strchr("([", text[i]) ? 1 : !quoted && strchr(")]", text[i]) ? -1 : 0;
+    }
+    return i;
+}
+
+/* The arguments of "softmax(input, dim=None)" as a list. */
+static void json_arguments(struct cx *cx, struct text *text, const char *signature)
+{
+    const char *at = strchr(signature, '(') + 1;
+    const char *rest = arena_copy(&cx->arena, at, strlen(at) - 1);
+
+    text_add(text, "\"arguments\": [");
+    for (bool first = true; *rest; first = false) {
+        size_t length = part_length(rest), name = strcspn(rest, "=,");
+
+        text_add(text, first ? "{\"name\": " : ", {\"name\": ");
+        text_json_string(text, arena_copy(&cx->arena, rest, name < length ? name : length));
+        text_add(text, ", \"default\": ");
+        if (name < length)
+            text_json_string(text, arena_copy(&cx->arena, rest + name + 1, length - name - 1));
+        else
+            text_add(text, "null");
+        text_add(text, "}");
+        rest += length + strspn(rest + length, ", ");
+    }
+    text_add(text, "]");
+}
+
+static void json_places(struct text *text, const char *name)
+{
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } places[] = {{FUNCTION_TORCH, "torch"}, {FUNCTION_FUNCTIONAL, "functional"}, {FUNCTION_METHOD, "method"}};
+    bool first = true;
+
+    text_add(text, "\"places\": [");
+    for (int i = 0; i < COUNT(places); i++) {
+        const struct elementwise_row *line = elementwise_find(name);
+
+        if (!function_find(name, places[i].flag) && !(line && (function_flags(line) & places[i].flag)))
+            continue;
+        text_printf(text, "%s\"%s\"", first ? "" : ", ", places[i].name);
+        first = false;
+    }
+    text_add(text, "], ");
+}
+
+static void json_entries(struct cx *cx, struct text *text, const struct catalogue_entry *list, int count, bool functions)
+{
+    for (int i = 0; i < count; i++) {
+        text_add(text, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
+        text_json_string(text, list[i].name);
+        text_add(text, ", \"family\": ");
+        text_json_string(text, list[i].family);
+        text_add(text, ", ");
+        if (functions)
+            json_places(text, list[i].name);
+        json_arguments(cx, text, list[i].signature);
+        text_add(text, "}");
+    }
+}
+
+void catalogue_print_json(struct cx *cx, struct text *text)
+{
+    int count;
+    const struct catalogue_entry *list = catalogue_layers(cx, &count);
+
+    text_add(text, "{\n  \"layers\": [");
+    json_entries(cx, text, list, count, false);
+    list = catalogue_functions(cx, &count);
+    text_add(text, "\n  ],\n  \"functions\": [");
+    json_entries(cx, text, list, count, true);
+    text_add(text, "\n  ],\n  \"ops\": [");
+    for (int op = 0; op < GRAPH_OP_COUNT; op++) {
+        bool first = true;
+
+        text_printf(text, "%s\n    {\"name\": \"%s\", \"algorithms\": [", op ? "," : "", op_rows[op].name);
+        for (int i = 0; i < algorithm_count; i++) {
+            if ((int)algorithms[i].op != op)
+                continue;
+            text_printf(text, "%s\"%s\"", first ? "" : ", ", algorithms[i].name);
+            first = false;
+        }
+        text_add(text, "]}");
+    }
+    text_add(text, "\n  ]\n}\n");
 }
 
 /* ---- one -------------------------------------------------------------------------------------------------- */

@@ -18,6 +18,10 @@ const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count);
 /* All of them, by family. */
 void catalogue_print(struct cx *cx, struct text *text);
 
+/* The same for programs: layers, functions and where they are found, each with its arguments and their defaults (null: it
+ * is needed; a container's or a tensor's further arguments: "..."), and the ops with their algorithms. */
+void catalogue_print_json(struct cx *cx, struct text *text);
+
 /* What has that name, which may be written as in PyTorch: nn.Linear, F.relu. False after a fault that was said. */
 bool catalogue_print_one(struct cx *cx, struct text *text, const char *name);
 

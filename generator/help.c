@@ -104,6 +104,7 @@ const struct option_row option_rows[] = {
     {"--repr", NULL, SUMMARY, OPTION_FLAG, FIELD(repr), "print the modules alone, as print(model) does in PyTorch"},
     {"--measure", NULL, SUMMARY, OPTION_FLAG, FIELD(measure), "compile it: bytes of code, depth of the stack"},
     {"--format", "text|json|markdown", DIFF, OPTION_CHOICE, FIELD(format), "json is described in docs/diff.md"},
+    {"--format", "text|json", LAYERS, OPTION_CHOICE, FIELD(format), "json: all layers, functions and ops, with arguments"},
     {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},
 
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},

@@ -313,7 +313,9 @@ static int print_layers(struct cx *cx, struct text *out)
         diag_error(cx, nowhere, "%s", error);
         return EXIT_FILE;
     }
-    if (!options->argument)
+    if (options->format && strcmp(options->format, "json") == 0)
+        catalogue_print_json(cx, out);
+    else if (!options->argument)
         catalogue_print(cx, out);
     else if (!catalogue_print_one(cx, out, options->argument))
         return EXIT_COMMAND_LINE;

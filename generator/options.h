@@ -38,7 +38,7 @@ struct options {
     const char *dump;     /* room, with .json */
     bool explain, validate, bundle, line_numbers, measure, repr;
     enum diag_style diagnostics;
-    const char *format; /* diff: text, json, markdown; NULL: text */
+    const char *format; /* diff: text, json, markdown; layers: text, json; NULL: text */
     bool exit_code;     /* diff */
     bool manual;        /* help: --man */
     const char *color; /* auto, always, never; NULL: auto */

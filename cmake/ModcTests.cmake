@@ -604,7 +604,7 @@ function(modc_chip_tests)
                    specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --set batch=1)
 endfunction()
 
-# Random specs against the PyTorch that is installed.
+# Random specs against the PyTorch that is installed, and whether they draw every row of the catalogue.
 function(modc_long_tests)
     if(MODC_LONG_TESTS AND MODC_PYTHON)
         file(GLOB networks CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs/networks
@@ -615,8 +615,9 @@ function(modc_long_tests)
             set_tests_properties(network_${network} PROPERTIES TIMEOUT 900
                                  ENVIRONMENT "CC=${CMAKE_C_COMPILER};CFLAGS=-O2 -march=native -Wall -Wextra -Werror")
         endforeach()
-        modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --count 6)
-        set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2
-                             ENVIRONMENT "CC=${CMAKE_C_COMPILER};CFLAGS=-O1 -march=native")
+        modc_test(long_oracle_rows long ${MODC_PYTHON} tests/oracle/rows.py --modc $<TARGET_FILE:modc>)
+        modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --count 200)
+        set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+        set_property(TEST long_oracle PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
     endif()
 endfunction()

@@ -2,27 +2,33 @@
 
     python3 tests/oracle/random_specs.py SEED FOLDER     # spec.yaml, weights, and inputs and expect of some runs
 
+Trees, classes, statements and runs are drawn here, calls of the rows of modc's catalogue in rows.py.
+
 What is drawn is the same in torch 1.13 and 2.15, and well-conditioned: comparisons that decide something are between
 inputs and constants, never between computed floats, where the last bit would decide. A draw that PyTorch refuses, or
 whose results are huge, tiny or lost in rounding, is thrown away, and the next one of the same seed is taken.
 """
+import argparse
 import json
+import math
 import pathlib
 import random
+import re
 import shutil
-import sys
 from collections import namedtuple
 
 import torch
 from torch import nn
 
+import modc_run
+import rows
 import safetensors_io
 import torch_run
 from spec_torch import List, Spec
 
-# The kinds of specs by seed: any twelve in a row have them all.
-KINDS = ["graph", "tensors", "images", "list", "graph", "stream", "images", "tensors", "graph", "list", "images",
-         "tensors"]
+# The kinds of specs by seed: any twelve in a row have them all. How many rows of the catalogue each draws.
+KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows"]
+ROWS = {"rows": 12, "graph": 2, "tensors": 2, "images": 2, "list": 0, "stream": 0}
 UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a}, 0.2)", "{a}.abs()", "-{a}", "sin({a})",
          "cos({a})", "exp(-{a}.abs())", "sqrt({a}.abs() + 0.25)", "{a} ** 2", "{a} * 0.5 + 1.0", "1.5 - {a}",
          "2 / ({a} * {a} + 1.0)", "torch.tanh({a} / 2)", "F.relu({a} - 0.125)", "rsqrt({a} * {a} + 0.5)",
@@ -35,11 +41,13 @@ ACTIVATIONS = ["ReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU(approximate='tan
 # Words of C, and those that emitted code has for itself, are names like any other; a child may have that of a function
 # of PyTorch.
 LOCALS = ["h", "y", "z", "mixed", "features", "total", "default", "left", "right", "union", "part", "register", "score",
-          "k", "p", "s", "i", "ws", "net", "status", "x0", "e0", "y2", "row", "out_", "fc_out", "fc_call", "head_in_slots", "line", "sum_"]
+          "k", "p", "s", "i", "ws", "net", "status", "x0", "e0", "y2", "row", "out_", "fc_out",
+          "fc_call", "head_in_slots", "line", "sum_"]
 CHILDREN = ["fc", "head", "trunk", "norm", "linear", "default", "proj", "encoder", "static", "inner", "outer",
             "softmax", "base", "k", "p", "y", "packed", "weight"]
+INPUTS = ["x", "x1", "image", "query", "data", "signal", "in_", "table_in", "sample", "value"]
 SIZES = {"batch": ["batch", "batch", "n", "b", "rows", "p"], "tokens": ["tokens", "tokens", "t", "w", "k"],
-         "height": ["height", "h", "lines"]}
+         "height": ["height", "h", "lines"], "more": ["length", "more", "many"]}
 
 CLASSES = {
     "Residual(dim, expand=2)": """
@@ -142,8 +150,9 @@ class Dim(namedtuple("Dim", "factor atoms")):
         return Dim(1, (f"(({self} + {gap}) // {stride} + 1)",))
 
 
-class Value(namedtuple("Value", "name dims kind raw uses base")):
-    """`kind`: float, int or bool. `raw`: a copy of inputs, so that comparing it is safe. `uses`: statements needed.
+class Value(namedtuple("Value", "name dims kind raw uses base values extent", defaults=(None, None))):
+    """`kind`: float (the model's dtype), int (int64), bool, or another dtype, which only rows take. `values`, `extent`: of
+    an input, see rows.numbers. `raw`: a copy of inputs, so that comparing it is safe. `uses`: statements needed.
     `base`: equal for values that may share memory, where `+=` would show in both."""
 
 
@@ -151,8 +160,12 @@ class Rejected(Exception):
     pass
 
 
+class Shaped(namedtuple("Shaped", "shape")):
+    """What a Dim says of a value at some sizes."""
+
+
 class Draw:
-    def __init__(self, seed, attempt):
+    def __init__(self, seed, attempt, catalogue=None):
         self.random = random.Random(f"{seed}.{attempt}")
         self.kind = KINDS[seed % len(KINDS)]
         self.dtype = "float64" if self.random.random() < 0.2 else "float32"
@@ -163,6 +176,12 @@ class Draw:
         self.shared = []  # (name, dims in, dims out) of modules that may be called once more
         self.statements, self.values, self.names = [], [], set()
         self.entry, self.sequence, self.dropout, self.batchnorm = None, False, False, False
+        self.rows = rows_of(seed, catalogue) if catalogue else []
+        self.probes = {}  # size: its values where rows are tried, the maximum first
+        self.shapes = {}  # name: {probe: shape} of values whose dims only `name.shape[i]` says
+        self.wanted = []  # names of rows' results: something has to return them
+        self.bare = set()  # functions that are called without `torch.` or `F.`
+        self.drawn = []
 
     # ---- small draws
 
@@ -191,12 +210,15 @@ class Draw:
         name = self.pick(SIZES[name])
         self.sizes[name] = most
         self.names.add(name)
+        low = [1, 2] if most < 4 else sorted(self.random.sample(range(1, most), 2), reverse=True)
+        self.probes[name] = [most, *low]
         return Dim(1, (name,))
 
-    def input(self, name, dims, kind="float"):
-        self.inputs[name] = (dims, kind)
+    def input(self, name, dims, kind="float", values="normal", extent=None):
+        self.inputs[name] = (dims, kind, values, extent)
         self.names.add(name)
-        self.values.append(Value(name, tuple(dims), kind, True, frozenset(), name))
+        self.values.append(Value(name, tuple(dims), kind, True, frozenset(), name, values, extent))
+        return self.values[-1]
 
     # ---- statements
 
@@ -206,7 +228,8 @@ class Draw:
         dims = tuple(dims)
         if len(dims) > 6:
             return None
-        again = [v for v in operands if v.name not in self.inputs and v.kind == kind]
+        again = [v for v in operands if v.name not in self.inputs and v.kind == kind and v.name not in self.shapes
+                 and v.name not in self.wanted]
         if again and self.chance(0.15):
             name = again[0].name
             self.values = [v for v in self.values if v.name != name]
@@ -228,7 +251,8 @@ class Draw:
 
     def some(self, kind=None, test=lambda v: True):
         """A value; later ones are likelier."""
-        found = [v for v in self.values if (kind is None or v.kind == kind) and test(v)]
+        found = [v for v in self.values if v.kind == kind or (kind is None and v.kind in ("float", "int", "bool"))]
+        found = [v for v in found if not any(dim.const == 0 for dim in v.dims) and test(v)]
         if not found:
             return None
         return found[max(self.random.randrange(len(found)), self.random.randrange(len(found)))]
@@ -587,6 +611,119 @@ class Draw:
         count = self.pick([f"{a.name}.shape[{i}]", f"{a.name}.size({i - len(a.dims)})", f"{a.name}.ndim", *self.sizes])
         return self.say(f"{a.name} * ({count} + 1) * 0.125", a.dims, "float", [a])
 
+    # ---- rows of the catalogue; what rows.Call needs
+
+    @staticmethod
+    def constant_dim(number):
+        return Dim(number)
+
+    def some_size(self, most):
+        """A size of the spec, perhaps a new one, of at most that many."""
+        old = [name for name in self.sizes if 3 <= self.sizes[name] <= most]
+        if most >= 3 and len(self.sizes) < 3 and self.chance(0.3 if old else 0.7):
+            return self.size(self.pick([word for word in SIZES if not self.names & set(SIZES[word])] or ["more"]), most)
+        return Dim(1, (self.pick(old),)) if old else Dim(self.random.randint(1, most))
+
+    def probe_count(self):
+        return 3 if self.sizes else 1
+
+    def sizes_at(self, probe):
+        return {name: values[probe] for name, values in self.probes.items()}
+
+    def shape_at(self, dims, probe):
+        names = {**self.sizes_at(probe), **{name: Shaped(shapes[probe]) for name, shapes in self.shapes.items()
+                                            if probe in shapes}}
+        return tuple(eval(str(dim), {}, names) for dim in dims)
+
+    def numbers_at(self, value, probe):
+        shape = self.shape_at(value.dims, probe)
+        extent = value.extent and self.shape_at([value.extent], probe)[0]
+        return rows.numbers(random.Random(f"{value.name} {probe}"), value.kind, value.values or "normal", shape,
+                            getattr(torch, self.dtype_text(value.kind)), extent)
+
+    def dtype_text(self, kind):
+        return {"float": self.dtype, "int": "int64"}.get(kind, kind)
+
+    def kind_of_dtype(self, dtype):
+        name = str(dtype).replace("torch.", "")
+        return {self.dtype: "float", "int64": "int"}.get(name, name)
+
+    def has_child(self, name):
+        return name in self.modules
+
+    def new_operand(self, dims, kind, values, extent, weight):
+        if not weight:
+            return self.input(self.new_name(INPUTS), dims, kind, values, extent)
+        name = self.new_name(["table", "gain", "kernel"])
+        self.tensors["parameters"][name] = f"{{shape: [{', '.join(map(str, dims))}]}}"
+        return Value(name, tuple(dims), "float", False, frozenset(), name)
+
+    def mark(self):
+        return (dict(self.inputs), list(self.values), set(self.names), dict(self.sizes), dict(self.probes),
+                dict(self.tensors["parameters"]), set(self.bare), self.dropout)
+
+    def restore(self, kept):
+        self.inputs, self.values, self.names, self.sizes, self.probes, parameters, self.bare, self.dropout = kept
+        self.tensors["parameters"] = parameters
+
+    def row(self):
+        """The next row in turn: a call of it, with a module where it is a layer."""
+        line, row, place = self.rows.pop()
+        for _ in range(40):
+            try:
+                call = rows.Call(self, line, row, place).draw()
+                break
+            except rows.FAULTS:
+                continue
+        else:
+            return
+        self.names |= self.bare
+        if call.module:
+            name = self.new_name(CHILDREN)
+            self.modules[name] = [" " + call.module]
+            call.text = call.text.replace("{module}", self.pick(["", "", "self."]) + name)
+            self.batchnorm = self.batchnorm or line.train
+        if call.results is None and not self.say_number(call):
+            return
+        if call.results:
+            self.say_results(call)
+        self.drawn += call.drawn
+
+    def say_number(self, call):
+        """Where the result is no tensor; whether something could be made of it."""
+        a = call.operands[0]
+        if a.kind != "float" or (isinstance(call.scalar, tuple) and not call.scalar):
+            return False
+        text = call.text + ("[-1]" if isinstance(call.scalar, tuple) else "")
+        text = f"{a.name} if {text} else -{a.name}" if isinstance(call.scalar, bool) else f"{a.name} * ({text})"
+        self.wanted.append(self.say(text, a.dims, "float", [a]).name)
+        return True
+
+    def say_results(self, call):
+        """Names for a row's results, whose dims are known by trying."""
+        names = [self.new_name(LOCALS) for _ in call.results]
+        comma = "," if len(names) == 1 and not call.one else ""
+        uses = frozenset().union(*(v.uses for v in call.operands), {len(self.statements)})
+        self.statements.append(f"{', '.join(names)}{comma} = {call.text}")
+        raw = all(v.raw for v in call.operands) and not call.module
+        base = call.operands[0].base if call.operands else names[0]
+        for name, (kind, shapes) in zip(names, call.results):
+            dims = tuple(self.dim_of(name, i, shapes, call.operands) for i in range(len(shapes[0])))
+            exact = kind != "float" and raw
+            self.values.append(Value(name, dims, kind, exact, uses, base))
+        self.wanted += names
+
+    def dim_of(self, name, i, shapes, operands):
+        found = {probe: shape[i] for probe, shape in shapes.items()}
+        if len(set(found.values())) == 1:
+            return Dim(found[0])
+        for value in operands:
+            for dim in value.dims:
+                if dim.const is None and all(self.shape_at([dim], probe)[0] == n for probe, n in found.items()):
+                    return dim
+        self.shapes[name] = shapes
+        return Dim(1, (f"{name}.shape[{i}]",))
+
     # ---- modules
 
     def use_class(self, name):
@@ -746,6 +883,13 @@ class Draw:
         getattr(self, "make_" + self.kind)()
         return self
 
+    def make_rows(self):
+        while self.rows:
+            self.row()
+            if self.chance(0.15):
+                self.step()
+        self.body(len(self.statements))
+
     def make_list(self):
         batch = self.dimension("batch", 9)
         if self.chance(0.6):
@@ -822,9 +966,12 @@ class Draw:
 
     def body(self, count):
         tries = 0
-        while len(self.statements) < count and tries < 8 * count:
+        while self.rows or (len(self.statements) < count and tries < 8 * count):
             tries += 1
-            self.step()
+            if self.rows and self.chance(0.3):
+                self.row()
+            else:
+                self.step()
         used = [v for v in self.values if v.name not in self.inputs]
         if not used:
             raise Rejected("no statement")
@@ -833,6 +980,9 @@ class Draw:
         if self.chance(0.75):  # what nothing else uses; otherwise any values, and the rest is work for nothing
             others = [v for v in others if not any(v is not w and v.uses <= w.uses for w in used)]
         returned = [last] + self.random.sample(others, min(len(others), self.pick([0, 1, 3, 3, 4])))
+        for v in reversed(used):
+            if v.name in self.wanted and v not in returned and not self.is_used(v, returned):
+                returned.append(v)
         if self.chance(0.4):
             self.entry = self.closure(self.pick([v for v in used if v.kind == "float"] or used))
         texts = [v.name for v in returned]
@@ -841,6 +991,12 @@ class Draw:
         if self.chance(0.3) and len(texts) == 1 and self.statements[-1].startswith(last.name + " = "):
             texts[0] = self.statements.pop().partition(" = ")[2]
         self.statements.append("return " + ", ".join(texts))
+
+    def is_used(self, value, returned):
+        """Whether what is returned depends on it."""
+        own = max(value.uses)
+        needed = frozenset().union(*(v.uses for v in returned))
+        return any(re.search(rf"\b{value.name}\b", self.statements[i].partition(" = ")[2]) for i in needed if i != own)
 
     def closure(self, value):
         """An entry that returns a value and does no more than it needs."""
@@ -865,10 +1021,10 @@ class Draw:
         if self.sizes:
             lines.append("sizes: {" + ", ".join(f"{k}: {v}" for k, v in self.sizes.items()) + "}")
         lines += ["", "inputs:"]
-        for name, (dims, kind) in self.inputs.items():
+        for name, (dims, kind, _, _) in self.inputs.items():
             shape = f"[{', '.join(self.number(d.const) if d.const is not None else str(d) for d in dims)}]"
             lines.append(f"  {name}: " + (shape if kind == "float" else
-                                          f"{{shape: {shape}, dtype: {'int64' if kind == 'int' else 'bool'}}}"))
+                                          f"{{shape: {shape}, dtype: {self.dtype_text(kind)}}}"))
         if self.functions:
             lines += ["", "functions:"]
             for name in sorted(self.functions):
@@ -1010,37 +1166,46 @@ def draw_weights(spec, root, generator):
     return state
 
 
-def draw_inputs(draw, names, sizes, generator, steps=None):
-    dtype = torch.float64 if draw.dtype == "float64" else torch.float32
-    inputs = {}
+def draw_inputs(inputs, dtype, names, sizes, generator, steps=None):
+    """`inputs`: name: (dims, kind, values, extent) as texts; `dtype`: the model's."""
+    found = {}
     for name in names:
-        dims, kind = draw.inputs[name]
+        dims, kind, values, extent = inputs[name]
         shape = tuple(eval(str(dim), {}, sizes) for dim in dims)
-        shape = shape if steps is None else (steps, *shape)
-        if kind == "float":
-            inputs[name] = normal(generator, shape, dtype)
-        else:
-            low, high = (-9, 10) if kind == "int" else (0, 2)
-            numbers = torch.tensor([generator.randrange(low, high) for _ in range(torch.Size(shape).numel())])
-            inputs[name] = numbers.reshape(shape).to(torch.int64 if kind == "int" else torch.bool)
-    return inputs
+        extent = extent and eval(str(extent), {}, sizes)
+        own = {"float": dtype, "int": "int64"}.get(kind, kind)
+        found[name] = rows.numbers(generator, kind, values, shape if steps is None else (steps, *shape),
+                                   getattr(torch, own), extent)
+    return found
 
 
-def well_conditioned(outputs, args):
-    """Raises Rejected, else returns the tolerance that the results need, or None for the design's own."""
+def tolerances(outputs, exact, mixed):
+    """{name: relative tolerance that it needs where that is more than the design's own}, or Rejected. `exact`: the same
+    from a float64 run of the model. `mixed`: float64 values may come from float32 ones."""
+    found = {}
     for name, tensor in outputs.items():
         if tensor.numel() > 40000:
             raise Rejected(f"{name} has {tensor.numel()} elements")
-        if tensor.is_floating_point() and tensor.numel():
-            largest = tensor.abs().max().item()
-            if not 1e-3 < largest < 1e4:
-                raise Rejected(f"the largest value of {name} is {largest}")
-    if any(tensor.dtype == torch.float64 for tensor in outputs.values()):
-        return None
-    distance = torch_run.own_distance(args)
-    if distance > 1e-4:
-        raise Rejected(f"rounding errors of {distance:.1e}")
-    return 4 * distance if 4 * distance > 1e-5 else None
+        if not tensor.is_floating_point() or not tensor.numel():
+            continue
+        finite = torch.isfinite(tensor)
+        if (finite != torch.isfinite(exact[name])).any():
+            raise Rejected(f"{name} is finite by its rounding")
+        if not finite.any():
+            continue
+        wide = exact[name][finite].double()
+        largest, worst = tensor[finite].abs().max().item(), (tensor[finite].double() - wide).abs().max().item()
+        if largest == worst == 0:
+            continue
+        if not 1e-3 < largest < 1e4:
+            raise Rejected(f"the largest value of {name} is {largest}")
+        distance = worst / wide.abs().max().clamp(min=1e-30).item()
+        if distance > 1e-4:
+            raise Rejected(f"rounding errors of {distance:.1e}")
+        least = 1e-5 if tensor.dtype == torch.float32 else 1e-6 if mixed else 1e-12
+        if 4 * distance > least or (mixed and tensor.dtype == torch.float64):
+            found[name] = max(4 * distance, least)
+    return found
 
 
 def draw_sizes(draw, generator, most, way):
@@ -1050,7 +1215,7 @@ def draw_sizes(draw, generator, most, way):
             if top > 1 else top for name, top in most.items()} if way else dict(most)
 
 
-def plan_runs(draw, root, generator):
+def plan_runs(draw, root, generator, catalogue):
     """[(name, options, entry, maxima, draw of sizes)]"""
     runs = [("at_maxima", [], None, draw.sizes, 0)]
     if draw.sizes:
@@ -1071,25 +1236,64 @@ def plan_runs(draw, root, generator):
         if generator.random() < 0.3:
             runs.append(("train_hooks", ["--train", "--hooks", f"{generator.choice(paths)}=scale:-1.5"], None, draw.sizes, 1))
     if generator.random() < 0.15:
-        plans = ["contract=" + generator.choice(["gemm_dot", "gemm_panel", "gemv_panel", "matmul_strided"]),
-                 "conv=conv_direct"]
+        ops = catalogue["ops"].values() if catalogue else ()
+        plans = [f"{op['name']}={generator.choice(op['algorithms'])}" for op in ops if len(op["algorithms"]) > 1]
         runs.append(("plan", [text for plan in plans for text in ("--plan", plan)], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
     return runs
 
 
-def write(seed, folder, log=lambda text: None):
-    """Fills the folder and returns {kind, dtype, rejected, runs: [{name, options, state}]}, which runs.json holds too.
-    All paths in options are relative to the folder."""
+class Model:
+    """A spec in PyTorch, and once more in float64, on the same weights."""
+
+    def __init__(self, path, weights=None):
+        self.spec, self.weights = Spec(path), weights
+        self.wide = self.spec if self.spec.dtype == torch.float64 else Spec(path, None, "float64")
+
+    def run(self, inputs, sequence=False, **options):
+        """(outputs, the same in float64, the state_dict afterwards) of a call after building and loading."""
+        root = self.spec.build(0)
+        if self.weights:
+            self.spec.load(root, self.weights)
+        wide_root = None
+        if self.wide is not self.spec:
+            wide_root = self.wide.build(0)
+            wide_root.load_state_dict(root.state_dict())
+        outputs = self.call(self.spec, root, inputs, sequence, options)
+        exact = self.call(self.wide, wide_root, inputs, sequence, options) if wide_root else outputs
+        return outputs, exact, root.state_dict()
+
+    @staticmethod
+    def call(spec, root, inputs, sequence, options):
+        inputs = {name: tensor.to(spec.inputs[name][1]) for name, tensor in inputs.items()}
+        return (spec.run_sequence if sequence else spec.run)(root, inputs, **options)
+
+
+def rows_of(seed, catalogue):
+    """[(line, row, place)] in turn: every row comes once before one comes again, in an order that changes."""
+    every = rows.draws_of(catalogue)
+    counts = [ROWS[kind] for kind in KINDS]
+    at = seed // len(KINDS) * sum(counts) + sum(counts[:seed % len(KINDS)])
+    found = []
+    for i in range(at, at + counts[seed % len(KINDS)] if every else at):
+        order = list(range(len(every)))
+        random.Random(i // len(every)).shuffle(order)
+        found.append(every[order[i % len(every)]])
+    return found
+
+
+def write(seed, folder, catalogue=None, log=lambda text: None):
+    """Fills the folder and returns what runs.json holds: {kind, dtype, rejected, drawn, inputs, runs: [{name, options,
+    ...}]}. All paths in options are relative to the folder. `catalogue`: rows.catalogue_of, whose rows are drawn too."""
     folder = pathlib.Path(folder)
     rejected = 0
     for attempt in range(200):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            found = write_once(seed, attempt, folder)
-        except (Rejected, RuntimeError, IndexError, ValueError) as fault:  # what PyTorch says to a wrong shape
+            found = write_once(seed, attempt, folder, catalogue)
+        except (Rejected, *rows.FAULTS) as fault:  # what PyTorch says to a wrong shape
             log(f"seed {seed}, draw {attempt}: {type(fault).__name__}: {fault}")
             rejected += 1
             continue
@@ -1099,8 +1303,8 @@ def write(seed, folder, log=lambda text: None):
     raise AssertionError(f"nothing could be drawn from seed {seed}")
 
 
-def write_once(seed, attempt, folder):
-    draw = Draw(seed, attempt).make()
+def write_once(seed, attempt, folder, catalogue):
+    draw = Draw(seed, attempt, catalogue).make()
     generator = random.Random(f"{seed}.{attempt}.numbers")
     path = folder / "spec.yaml"
     path.write_text(draw.yaml())
@@ -1110,20 +1314,28 @@ def write_once(seed, attempt, folder):
             (folder / name).write_text(text)
     sections = draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections"))
     path.write_text(path.read_text() + sections)
-    spec = Spec(path)
-    root = spec.build(0)
-    weights = draw_weights(spec, root, generator)
+    model = Model(path)
+    root = model.spec.build(0)
+    weights = draw_weights(model.spec, root, generator)
     shared = ["--weights", "weights.safetensors"] if weights else []
     if weights:
         safetensors_io.save(folder / "weights.safetensors", weights)
+        model.weights = weights
+    inputs = {name: ([str(dim) for dim in dims], kind, values, extent and str(extent))
+              for name, (dims, kind, values, extent) in draw.inputs.items()}
+    mixed = any(value.kind in ("float32", "float64") for value in draw.values)
     runs = []
-    for name, options, entry, most, way in plan_runs(draw, root, generator):
+    for name, options, entry, most, way in plan_runs(draw, root, generator, catalogue):
+        names = draw.entry[0] if entry else draw.inputs
         for attempt in range(4):
             try:
-                run = write_run(draw, folder, name, [*options, *shared], entry, draw_sizes(draw, generator, most, way),
-                                generator, bool(weights) and name in ("at_maxima", "train"))
+                sizes = draw_sizes(draw, generator, most, way)
+                given = draw_inputs(inputs, draw.dtype, names, sizes, generator, 5 if draw.sequence else None)
+                run = write_run(model, folder, name, [*options, *shared], given, draw.sequence, mixed,
+                                bool(weights) and name in ("at_maxima", "train"))
+                run["sizes"] = sizes
                 break
-            except (Rejected, RuntimeError, IndexError, ValueError):
+            except (Rejected, *rows.FAULTS):
                 if name == "at_maxima":
                     raise
         else:
@@ -1131,28 +1343,38 @@ def write_once(seed, attempt, folder):
                 raise Rejected("an entry that never runs: its maxima are too small for a window")
             continue
         runs.append(run)
-    return {"kind": draw.kind, "dtype": draw.dtype, "statements": len(draw.statements or ()), "runs": runs}
+    return {"kind": draw.kind, "dtype": draw.dtype, "statements": len(draw.statements or ()), "drawn": draw.drawn,
+            "inputs": inputs, "mixed": mixed, "sequence": draw.sequence, "runs": runs}
 
 
-def write_run(draw, folder, name, options, entry, sizes, generator, state):
-    names = draw.entry[0] if entry else draw.inputs
-    inputs = draw_inputs(draw, names, sizes, generator, 5 if draw.sequence else None)
+def write_run(model, folder, name, options, inputs, sequence, mixed, state):
+    """One run: its files, and what live.py needs of it. `tolerances`: of outputs that need more than the design's."""
     safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
-    options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if draw.sequence else [])]
-    full = [str(folder / text) if text.endswith(".safetensors") else text for text in options]
-    args = torch_run.parse(["run", str(folder / "spec.yaml"), *full])
-    outputs, after = torch_run.run(args)
-    rtol = well_conditioned(outputs, args)
+    options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if sequence else [])]
+    args = torch_run.parse(["run", "spec.yaml", *options])
+    outputs, exact, after = model.run(inputs, sequence, entry=args.entry, train=args.train, hooks=args.hooks,
+                                      pre_hooks=args.pre_hooks)
+    needed = tolerances(outputs, exact, mixed)
     safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)
     options += ["--expect", f"{name}.expect.safetensors"]
-    if rtol is not None:
-        options += ["--rtol", f"{rtol:.1e}"]
+    if needed:
+        options += ["--rtol", f"{max(needed.values()):.1e}"]
     if state:
         safetensors_io.save(folder / f"{name}.state.safetensors", after)
-    return {"name": name, "options": options, "state": f"{name}.state.safetensors" if state else None}
+    return {"name": name, "options": options, "tolerances": needed,
+            "state": f"{name}.state.safetensors" if state else None}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seed", type=int)
+    parser.add_argument("folder")
+    parser.add_argument("--modc", default="build/modc", help="whose rows are drawn")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    modc = modc_run.command_of(args.modc)
+    print(json.dumps(write(args.seed, args.folder, modc and rows.catalogue_of(modc), print), indent=1))
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    result = write(int(sys.argv[1]), sys.argv[2], print)
-    print(json.dumps(result, indent=1))
+    main()

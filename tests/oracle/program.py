@@ -1,0 +1,149 @@
+"""A drawn spec as a program: generated, compiled under every warning, linked with a runtime that is compiled once, run.
+`modc run` would compile the runtime for each spec; what a failing spec prints is a `modc run` nevertheless."""
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import torch
+
+import compare
+import safetensors_io
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import bound  # noqa: E402
+
+RUNTIME = pathlib.Path(__file__).resolve().parents[2] / "runtime"
+MODEL = "drawn"  # what drawn specs are called
+# As cmake has them for emitted code.
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes", "-Wvla", "-Wconversion", "-Werror"]
+SANITIZE = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+# By seed, in turn: mostly what compiles soon.
+FLAGS = [*["-O1 -march=native"] * 4, "-O1", "-O1 -march=native", "-O3 -march=native", "-O1 -march=native",
+         "-O1 -DMODC_LANES=1", SANITIZE]
+
+
+def compiler():
+    return shlex.split(os.environ.get("CC", "cc"))
+
+
+def build_runtime(folder):
+    """The runtime with the driver as objects in the folder."""
+    processes = [subprocess.Popen([*compiler(), "-O1", "-g", f"-I{RUNTIME}", "-DMODC_LIBM", f"-DMODC_MODEL={MODEL}_model",
+                                   "-c", "-o", str(pathlib.Path(folder, path.stem + ".o")), str(path)])
+                 for path in sorted(RUNTIME.glob("*.c"))]
+    if any([process.wait() for process in processes]):
+        raise RuntimeError("the runtime does not compile")
+
+
+class Failed(Exception):
+    """A step failed; the text says which."""
+
+
+def execute(command, what, timeout, **options):
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=timeout, **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{what}: no end after {timeout} s") from None
+    if done.returncode != 0:
+        raise Failed("\n      ".join([f"{what}: exit status {done.returncode}", *done.stdout.strip().splitlines()[-25:]]))
+    return done.stdout
+
+
+def build(modc, folder, plans, runtime, flags, timeout):
+    """Generates and compiles; (program, plan, header)."""
+    out = folder / "_".join(["program", *(text.partition("=")[2] for text in plans)])
+    done = subprocess.run([*modc, "generate", "spec.yaml", *plans, "--dump=plan.json", "-o", out], cwd=folder,
+                          capture_output=True, text=True, timeout=timeout)
+    if done.returncode != 0:
+        raise Failed("\n      ".join([f"modc generate: exit status {done.returncode}",
+                                      *done.stderr.strip().splitlines()[-25:]]))
+    words = [*compiler(), *flags.split()]
+    execute([*words, "-std=c99", *WARNINGS, f"-I{RUNTIME}", "-c", "-o", out / "model.o", out / f"{MODEL}.c"],
+            "the C compiler", timeout)
+    program = out / MODEL
+    execute([*words, "-o", program, out / "model.o", *sorted(pathlib.Path(runtime).glob("*.o")), "-lm"], "linking", timeout)
+    return program, json.loads(done.stdout), (out / f"{MODEL}.h").read_text()
+
+
+def words_of_run(options):
+    """Options of `modc run` as the driver takes them (--name=VALUE), without those that are modc's own."""
+    words, at = [], 0
+    while at < len(options):
+        value = options[at + 1] if at + 1 < len(options) and not options[at + 1].startswith("--") else None
+        if options[at] not in ("--plan", "--expect", "--rtol"):
+            words.append(options[at] if value is None else f"{options[at]}={value}")
+        at += 1 if value is None else 2
+    return words
+
+
+def differs(expected, found, rtol):
+    """Whether a tensor is not what it should be, by the design's rule or a tolerance of its own. (compare.py says how.)"""
+    if found is None or expected.dtype != found.dtype or expected.shape != found.shape:
+        return True
+    if not expected.is_floating_point():
+        return not torch.equal(expected, found)
+    finite = torch.isfinite(expected)
+    if not torch.equal(finite, torch.isfinite(found)):
+        return True
+    if not torch.equal(torch.nan_to_num(expected[~finite]), torch.nan_to_num(found[~finite])):
+        return True
+    if not finite.any():
+        return False
+    least = compare.TOLERANCE["F32" if expected.dtype == torch.float32 else "F64"]
+    limit = (least if rtol is None else rtol) * expected[finite].abs().max().item()
+    return (expected[finite] - found[finite]).abs().max().item() > limit
+
+
+def check_files(folder, wanted, got, tolerances):
+    expected, found = safetensors_io.load(folder / wanted), safetensors_io.load(got)
+    names = [name for name in expected if differs(expected[name], found.get(name), tolerances.get(name))]
+    if not names and expected.keys() == found.keys():
+        return None
+    expected, found = safetensors_io.read(folder / wanted)[0], safetensors_io.read(got)[0]
+    lines = [f"{name}: {compare.compare_record(expected[name], found.get(name), tolerances.get(name))[1]}" for name in names]
+    return "\n      ".join([f"{wanted} differs", *lines, *(f"{name}: not expected" for name in found
+                                                            if name not in expected)])
+
+
+def run_once(folder, program, run, timeout):
+    outputs, state = folder / "outputs.safetensors", folder / "state.safetensors"
+    words = [str(program), *words_of_run(run["options"]), f"--outputs={outputs}"]
+    execute(words + ([f"--state={state}"] if run["state"] else []), "the program", timeout, cwd=folder)
+    found = check_files(folder, run["options"][run["options"].index("--expect") + 1], outputs, run["tolerances"])
+    if not found and run["state"]:
+        found = check_files(folder, run["state"], state, {})
+    if found:
+        raise Failed(found)
+
+
+def repeat(modc, folder, run, flags):
+    words = shlex.join([*modc, "run", "spec.yaml", *run["options"]])
+    return f"repeat: cd {shlex.quote(str(folder))} && CFLAGS={shlex.quote(flags)} {words}"
+
+
+def check(modc, folder, found, runtime, flags, timeout):
+    """([(run, what went wrong and how to see it again)], ops and algorithms of the plans) of a spec that
+    random_specs.write made."""
+    faults, ops, programs = [], set(), {}
+    for run in found["runs"]:
+        options = run["options"]
+        plans = tuple(text for at, word in enumerate(options) if word == "--plan" for text in options[at:at + 2])
+        try:
+            if plans not in programs:
+                programs[plans], plan, header = build(modc, folder, plans, runtime, flags, timeout)
+                steps = [step for variant in plan["variants"] for step in variant["steps"]]
+                ops |= {f"op {step['op']}" for step in steps}
+                ops |= {f"algorithm {step['algorithm']}" for step in steps if step["algorithm"]}
+                said = [*bound.check(plan), *bound.check_header(plan, header)]
+                if said:
+                    raise Failed("\n      ".join(["the plan is not as it should be:", *said]))
+            run_once(folder, programs[plans], run, timeout)
+        except Failed as fault:
+            faults.append((run["name"], f"{fault}\n      {repeat(modc, folder, run, flags)}"))
+            if plans not in programs:
+                break  # nor can the others run
+    return faults, sorted(ops)

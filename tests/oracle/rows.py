@@ -1,0 +1,900 @@
+"""What random specs draw of each layer and function: a line for each, and how a line becomes a call.
+
+A line names the tensors and arguments of a row of modc's catalogue (`modc layers --format json`) and says how to draw
+them. Whether an argument is needed, its default and where a function is found (torch, functional, method) the catalogue
+says, so a line may stand here before its row does. See README.md, "A line for a new row".
+
+    layer("Conv1d", T("n? C L:3-9"), in_channels=C, out_channels=OUT, kernel_size=K1, stride=[2, 3], bias=False)
+    function("cumsum", input=T("* a", "num"), dim=DIM, dtype=DTYPE)
+
+What stands behind an argument: a list of values of which one is drawn, a function of the Call, a tensor (T, B, I), or the
+one value. An argument with a default is given in most calls; what PyTorch refuses is drawn again.
+"""
+import argparse
+import ast
+import json
+import math
+import subprocess
+import sys
+from collections import namedtuple
+
+import torch
+
+import modc_run
+import spec_torch
+
+INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
+GIVEN = 0.7  # how often an argument with a default is given
+
+# dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`;
+# kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
+# values: normal, small (+-1), unit (+-0.9), positive, grid (multiples of 1/4: comparisons and floor are safe),
+# distinct, whole, index of the dimension in `of`. `weight`: how often it is a parameter.
+T = namedtuple("T", "dims kind values of weight", defaults=("float", "normal", None, 0))
+# What broadcasts against an argument that was drawn before, or has the same shape.
+B = namedtuple("B", "like kind values", defaults=("float", "normal"))
+S = namedtuple("S", "like kind values", defaults=("float", "normal"))
+Several = namedtuple("Several", "axis kind", defaults=("float",))  # tensors that differ along d.axis alone, or nowhere
+
+
+def I(dims, of):  # noqa: E743
+    return T(dims, "int", "index", of)
+
+
+def W(dims, often=0.6):
+    return T(dims, weight=often)
+
+
+# What PyTorch says to what it does not take, and what is said here.
+FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, NotImplementedError, AssertionError, KeyError,
+          ZeroDivisionError)
+
+
+class Text(str):
+    """Source text as it is."""
+
+
+class Refused(ValueError):
+    """This call cannot be drawn so."""
+
+
+class Line(namedtuple("Line", "kind name tensors arguments since train places check")):
+    """tensors: of a layer's call. since: the version of torch, of the row or {argument: version}. train: what it
+    computes depends on the mode. places: of a function, where not all that the catalogue has."""
+
+
+LAYERS, FUNCTIONS = {}, {}
+
+
+def layer(name, *tensors, since=None, train=False, check=None, **arguments):
+    LAYERS[name] = Line("layer", name, tensors, arguments, since, train, None, check)
+
+
+def function(name, since=None, places=None, check=None, **arguments):
+    for own in name.split():
+        FUNCTIONS[own] = Line("function", own, (), arguments, since, False, places, check)
+
+
+# ---- ways to draw arguments ---------------------------------------------------------------------------------------
+
+def size_of(letter):
+    return lambda d: d.number(letter)
+
+
+C, F = size_of("C"), size_of("F")
+OUT = [1, 2, 3, 4, 5, 8, 17]
+EPS = [1e-3, 1e-2, 0.1]
+
+
+def DIM(d):
+    return d.axis()
+
+
+def DIMS(d):
+    """One dimension, several or all."""
+    n = d.rank()
+    way = d.random.randrange(4)
+    if n == 0 or way < 2:
+        return d.axis()
+    return d.pick([tuple, list])(i - n if d.chance(0.3) else i for i in
+                                 sorted(d.random.sample(range(n), d.random.randrange(1, n + 1))))
+
+
+def DTYPE(d):
+    return d.pick([torch.float32, torch.float64, torch.int64, torch.int32])
+
+
+def FLOAT_DTYPE(d):
+    return d.pick([torch.float32, torch.float64])
+
+
+def windows(n, low, high):
+    """A number, or one for each of n dimensions."""
+    def draw(d):
+        if n > 1 and d.chance(0.4):
+            return tuple(d.random.randint(low, high) for _ in range(n))
+        value = d.random.randint(low, high)
+        return (value,) if n == 1 and d.chance(0.2) else value
+    return draw
+
+
+def groups(d):
+    """Divides the channels of the first tensor."""
+    return d.pick([g for g in range(1, d.number("C") + 1) if d.number("C") % g == 0])
+
+
+def multiple_of_groups(d):
+    d.letters["G"] = d.dim(groups(d))
+    return d.number("G") * d.pick([1, 2, 3])
+
+
+def shape_of(count):
+    def draw(d):
+        return tuple(d.random.randrange(1, 5) for _ in range(d.pick(count)))
+    return draw
+
+
+# ---- the lines ----------------------------------------------------------------------------------------------------
+
+IN_PLACE = {"inplace": True}
+
+layer("Identity", T("*"))
+layer("Linear", T("* F"), in_features=F, out_features=OUT, bias=False)
+layer("Bilinear", T("* F"), T("* G"), in1_features=F, in2_features=size_of("G"), out_features=OUT, bias=False)
+layer("LazyLinear", T("* F"), out_features=OUT, bias=False)
+layer("Flatten", T("n a b? c? d?"), start_dim=DIM, end_dim=DIM)
+layer("Unflatten", T("n? 12 a?"), dim=lambda d: d.where(12), unflattened_size=[(3, 4), (2, -1), (2, 3, 2), (12,)])
+layer("Embedding", I("*", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, padding_idx=lambda d: d.pick([0, -1]),
+      norm_type=1.0, scale_grad_by_freq=True, sparse=True)
+layer("EmbeddingBag", I("n k", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, norm_type=1.0,
+      scale_grad_by_freq=True, mode=["sum", "max", "mean"], sparse=True, padding_idx=[0, 1, -1])
+
+for n in (1, 2, 3):
+    image = " ".join(f"{word}:4-{high}" for word, high in zip("hwd", (9, 8, 6)[:n] if n < 3 else (6, 5, 5)))
+    kernel = " ".join(f"{letter}:1-3" for letter in "KLM"[:n])
+    layer(f"Conv{n}d", T(f"n? C {image}"), in_channels=C, out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
+          stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid", tuple(range(n))], dilation=windows(n, 1, 2),
+          groups=size_of("G"), bias=False, padding_mode=["reflect", "replicate", "circular"])
+    layer(f"LazyConv{n}d", T(f"n? C {image}"), out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
+          stride=windows(n, 1, 3), padding=[1, "same", "valid"], dilation=windows(n, 1, 2), groups=size_of("G"),
+          bias=False, padding_mode=["reflect", "replicate", "circular"])
+    transposed = dict(
+        out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
+        output_padding=windows(n, 0, 1), groups=size_of("G"), bias=False, dilation=windows(n, 1, 2), padding_mode="zeros")
+    layer(f"ConvTranspose{n}d", T(f"n? C {image}"), in_channels=C, **transposed)
+    layer(f"LazyConvTranspose{n}d", T(f"n? C {image}"), **transposed)
+    function(f"conv{n}d", input=T(f"n? C {image}"), weight=W(f"O:1-5 C {kernel}", 1),
+             bias=W("O", 1), stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid"], dilation=windows(n, 1, 2),
+             groups=1)
+    function(f"conv_transpose{n}d", input=T(f"n? C {image}"), weight=W(f"C O:1-5 {kernel}", 1), bias=W("O", 1),
+             stride=windows(n, 1, 3), padding=windows(n, 0, 1), output_padding=windows(n, 0, 1), groups=1,
+             dilation=windows(n, 1, 2))
+    for name, make in ((f"MaxPool{n}d", layer), (f"max_pool{n}d", function)):
+        own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
+                   dilation=windows(n, 1, 2), return_indices=True, ceil_mode=True)
+        image_of = T(f"n? c {image}")
+        if make is layer:
+            layer(name, image_of, **own)
+        else:
+            function(name, input=image_of, **own)
+            function(f"{name}_with_indices", input=image_of, **own)
+    own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1), ceil_mode=True,
+               count_include_pad=False)
+    if n > 1:
+        own["divisor_override"] = [3, 5, 1]
+    layer(f"AvgPool{n}d", T(f"n? c {image}"), **own)
+    function(f"avg_pool{n}d", input=T(f"n? c {image}"), **own)
+    own = dict(norm_type=[1.0, 2.0, 3.0, 2], kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), ceil_mode=True)
+    layer(f"LPPool{n}d", T(f"n? c {image}", values="positive"), **own)
+    function(f"lp_pool{n}d", input=T(f"n? c {image}", values="positive"), **own)
+    fixed = T(f"n? c {image.upper()}")
+    layer(f"AdaptiveAvgPool{n}d", fixed, output_size=windows(n, 1, 5))
+    layer(f"AdaptiveMaxPool{n}d", fixed, output_size=windows(n, 1, 5), return_indices=True)
+    function(f"adaptive_avg_pool{n}d", input=fixed, output_size=windows(n, 1, 5))
+    function(f"adaptive_max_pool{n}d", input=fixed, output_size=windows(n, 1, 5), return_indices=True)
+    if n > 1:
+        own = dict(kernel_size=windows(n, 1, 2), output_size=windows(n, 1, 3))
+        layer(f"FractionalMaxPool{n}d", fixed, **own, check=lambda d: d.random_values())
+    for kind, least in (("Zero", -1), ("Constant", -1), ("Reflection", 0), ("Replication", 0), ("Circular", 0)):
+        own = dict(padding=lambda d, n=n, least=least: d.pick(
+            [d.random.randint(least, 2), tuple(d.random.randint(least, 2) for _ in range(2 * n))]))
+        if kind == "Constant":
+            own["value"] = [0.0, 1.5, -2, 7]
+        layer(f"{kind}Pad{n}d", T(f"n? c {image}"), **own, since="2.1" if kind == "Zero" and n != 2 else None)
+    stats = dict(eps=EPS, momentum=[0.5, 0.25, None], affine=False, track_running_stats=False)
+    shape_ = {1: ["n C l?"], 2: ["n C h w"], 3: ["n C d h w"]}[n][0]
+    layer(f"BatchNorm{n}d", T(shape_), num_features=C, **stats, bias=False, since={"bias": "2.15"}, train=True)
+    layer(f"LazyBatchNorm{n}d", T(shape_), **stats, bias=False, since={"bias": "2.15"}, train=True)
+    instance = T({1: "n? C L:2-7", 2: "n? C H:2-5 w", 3: "n? C D:2-4 h w"}[n])
+    layer(f"InstanceNorm{n}d", instance, num_features=C, eps=EPS, momentum=[0.5, 0.25], affine=True,
+          track_running_stats=True, bias=False, since={"bias": "2.15"}, train=True)
+    layer(f"LazyInstanceNorm{n}d", instance, eps=EPS, momentum=[0.5, 0.25], affine=True, track_running_stats=True,
+          bias=False, since={"bias": "2.15"}, train=True)
+
+layer("LayerNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
+    [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, bias=False,
+      since={"bias": "2.1"})
+layer("GroupNorm", T("n C H:2-5 w?"), num_groups=groups, num_channels=C, eps=EPS, affine=False, bias=False,
+      since={"bias": "2.15"})
+layer("RMSNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
+    [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, since="2.4")
+layer("LocalResponseNorm", T("n C l w?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
+layer("CrossMapLRN2d", T("n C h w"), size=[1, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
+
+for name in ("ReLU", "ReLU6", "SELU", "SiLU", "Mish", "Hardswish", "Hardsigmoid"):
+    layer(name, T("*"), **IN_PLACE)
+for name in ("Sigmoid", "Tanh", "Softsign", "Tanhshrink", "LogSigmoid"):
+    layer(name, T("*"))
+layer("LeakyReLU", T("*"), negative_slope=[0.2, 0.125, 0, 1.5], **IN_PLACE)
+layer("ELU", T("*"), alpha=[0.5, 2.0], **IN_PLACE)
+layer("CELU", T("*"), alpha=[0.5, 2.0], **IN_PLACE)
+layer("GELU", T("*"), approximate="tanh")
+layer("Softplus", T("*"), beta=[2.0, 0.5], threshold=[1.0, 2])
+layer("Hardtanh", T("*"), min_val=[-0.5, 0.0], max_val=[0.5, 2.0], **IN_PLACE)
+layer("Hardshrink", T("*", values="grid"), lambd=[0.3, 1.0])
+layer("Softshrink", T("*"), lambd=[0.25, 1.0])
+layer("Threshold", T("*", values="grid"), threshold=[0.1, -0.5, 0], value=[-1.0, 2, 0.0], **IN_PLACE)
+layer("PReLU", T("n C l? w?"), num_parameters=lambda d: d.pick([1, d.number("C")]), init=[0.1, -0.5])
+layer("RReLU", T("*"), lower=[0.25], upper=[0.5, 1.0], **IN_PLACE, check=lambda d: d.random_values())
+layer("GLU", T("a b 4 c"), dim=lambda d: d.pick([2, -2]))
+for name in ("Softmax", "LogSoftmax", "Softmin"):
+    layer(name, T("*"), dim=DIM)
+layer("Softmax2d", T("n? C h w"))
+for name in ("Dropout", "AlphaDropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"):
+    shape = {"Dropout1d": "n? c l", "Dropout2d": "n c h w", "Dropout3d": "n? c d h w"}.get(name, "n c *")
+    layer(name, T(shape), p=[0.0, 0.25, 1.0] if name != "AlphaDropout" else [0.0, 0.25], **IN_PLACE,
+          check=lambda d: d.random_values() if d.args["p"] not in (0.0, 1.0) else None, train=True)
+layer("PixelShuffle", T("n? 12 h w"), upscale_factor=[2, 1])
+layer("PixelUnshuffle", T("n? c 6 4"), downscale_factor=[2, 1])
+layer("ChannelShuffle", T("n 6 h w"), groups=[2, 3, 6])
+layer("CosineSimilarity", T("n 4 a?"), S("0"), dim=DIM, eps=[0.5, 1e-6], since="2.0")
+layer("PairwiseDistance", T("n F"), S("0"), p=[1.0, 2.0, 3.0], eps=[0.1, 1e-3], keepdim=True)
+layer("Fold", T("n? 12 4"), output_size=[(3, 3)], kernel_size=[(2, 2)])
+layer("Unfold", T("n C H:4-7 W:4-7"), kernel_size=windows(2, 1, 3), dilation=windows(2, 1, 2), padding=windows(2, 0, 1),
+      stride=windows(2, 1, 2))
+layer("Upsample", T("n c 3 5"), size=[(6, 4), (7, 10)], mode=["nearest", "bilinear", "bicubic", "nearest-exact"],
+      align_corners=None)
+layer("UpsamplingNearest2d", T("n c 3 5"), scale_factor=[2, 3])
+layer("UpsamplingBilinear2d", T("n c 3 5"), scale_factor=[2, 3])
+
+# ---- functions: products, norms, activations
+
+function("linear", input=T("* F"), weight=W("O F"), bias=W("O"))
+function("bilinear", input1=T("n F"), input2=T("n G"), weight=W("O F G"), bias=W("O"))
+function("matmul", input=T("b? m K"), other=T("K n"))
+function("mm", input=T("m K"), mat2=T("K n"))
+function("bmm", input=T("b m K"), mat2=T("b K n"))
+function("mv", input=T("m K"), vec=T("K"))
+function("dot inner vdot", input=T("K"), other=T("K"), tensor=T("K"))
+function("outer ger", input=T("a"), vec2=T("b"))
+function("addmm", input=T("m n"), mat1=T("m K"), mat2=T("K n"), beta=[0.5, 0], alpha=[2, 0.25])
+function("baddbmm", input=T("b m n"), batch1=T("b m K"), batch2=T("b K n"), beta=[0.5, 0], alpha=[2, 0.25])
+function("einsum", equation=["bik,bkj->bij"], operands=None)
+function("layer_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), bias=W("F"), eps=EPS)
+function("rms_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), eps=EPS, since="2.4")
+function("group_norm", input=T("n C H:2-5 w?"), num_groups=groups, weight=W("C"), bias=W("C"), eps=EPS)
+function("normalize", input=T("n F"), p=[1.0, 3.0], dim=DIM, eps=[0.5, 1e-3])
+function("scaled_dot_product_attention", query=T("b l E"), key=T("b s E"), value=T("b s V"), is_causal=True,
+         since="2.1")
+
+for name in ("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid", "sigmoid", "tanh", "softsign",
+             "tanhshrink", "logsigmoid"):
+    function(name, input=T("*"), **IN_PLACE)
+function("leaky_relu", input=T("*"), negative_slope=[0.2, 0.125, 0, 1.5], **IN_PLACE)
+function("elu celu", input=T("*"), alpha=[0.5, 2.0], **IN_PLACE)
+function("gelu", input=T("*"), approximate="tanh")
+function("softplus", input=T("*"), beta=[2.0, 0.5], threshold=[1.0, 2])
+function("hardtanh", input=T("*"), min_val=[-0.5, 0.0], max_val=[0.5, 2.0], **IN_PLACE)
+function("hardshrink", input=T("*", values="grid"), lambd=[0.3, 1.0])
+function("softshrink", input=T("*"), lambd=[0.25, 1.0])
+function("threshold", input=T("*", values="grid"), threshold=[0.1, -0.5, 0], value=[-1.0, 2, 0.0], **IN_PLACE)
+function("softmax log_softmax softmin", input=T("*"), dim=DIM, dtype=FLOAT_DTYPE)
+function("glu", input=T("a b 4 c"), dim=lambda d: d.pick([2, -2]))
+function("prelu", input=T("n C l?"), weight=W("C"))
+function("dropout", input=T("*"), p=[0.0, 1.0, 0.25], training=False, **IN_PLACE,
+         check=lambda d: d.refuse(d.args["training"] and d.args["p"] not in (0.0, 1.0)))
+function("embedding", input=I("*", "V"), weight=W("V F"), padding_idx=[0, -1], norm_type=1.0, scale_grad_by_freq=True,
+         sparse=True)
+function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"))
+function("pixel_shuffle", input=T("n? 12 h w"), upscale_factor=[2, 1])
+function("pixel_unshuffle", input=T("n? c 6 4"), downscale_factor=[2, 1])
+function("channel_shuffle", input=T("n 6 h w"), groups=[2, 3, 6])
+function("pad", input=T("* a:2-6 b:2-6"), pad=[(1, 2), (1, 0, 2, 1), (-1, 1)], value=[1.5, -1])
+function("cosine_similarity", x1=T("n 4 a?"), x2=S("x1"), dim=DIM, eps=[0.5, 1e-6], since="2.0")
+function("pairwise_distance", x1=T("n F"), x2=S("x1"), p=[1.0, 3.0], eps=[0.1, 1e-3], keepdim=True)
+
+# ---- choices, indices, joining
+
+function("where", condition=B("input", "bool"), input=T("*", "num"), other=B("input", "num"))
+function("masked_fill", input=T("*", "num"), mask=B("input", "bool"), value=[0, 1, 2])
+function("clamp clip", input=T("*", "num", "grid"), min=[-1, -0.5, 0], max=[1, 0.5, 2])
+function("clamp_min", input=T("*", "num", "grid"), min=[-1, -0.5, 0])
+function("clamp_max", input=T("*", "num", "grid"), max=[1, 0.5, 2])
+function("cat concat concatenate", tensors=Several("cat", "num"), dim=DIM)
+function("stack", tensors=Several("stack", "num"), dim=DIM)
+function("hstack vstack", tensors=Several("stack", "num"))
+function("gather", input=T("A b c?", "num"), dim=0, index=T("d b c?", "int", "index", "A"), sparse_grad=True)
+function("index_select", input=T("A b c?", "num"), dim=0, index=I("k", "A"))
+function("select", input=T("A b c?", "num"), dim=[0, 0], index=lambda d: d.pick([0, -1, d.number("A") - 1]))
+function("narrow", input=T("A:2-6 b c?", "num"), dim=0, start=[0, 1], length=1)
+function("take_along_dim", input=T("A b", "num"), indices=T("d b", "int", "index", "A"), dim=0)
+function("scatter", input=T("A b"), dim=0, index=T("1 b", "int", "index", "A"), src=T("2 b"))
+function("scatter_add", input=T("A b"), dim=0, index=T("d b", "int", "index", "A"), src=T("d b"))
+function("index_add index_copy", input=T("A b c?"), dim=0, index=T("1", "int", "index", "A"), source=T("1 b c?"))
+function("unfold", input=T("A:3-6 b", "num"), dimension=0, size=[1, 2, 3], step=[1, 2])
+function("flip", input=T("*", "num"), dims=lambda d: d.axes())
+function("roll", input=T("A:2-6 B:2-6 c?", "num"), shifts=[1, -1, 2, 7], dims=lambda d: d.pick([0, 1]))
+function("repeat", input=T("a b", "num"), repeats=[(2, 1), (1, 2, 3), (1, 1)])
+function("repeat_interleave", input=T("a B c?", "num"), repeats=[2, 3, 1], dim=lambda d: d.pick([0, 1, -1]))
+function("tile", input=T("a b", "num"), dims=[(2, 1), (1, 2, 3), (1, 1)])
+function("tril triu", input=T("c? A B", "num"), diagonal=[1, -1, 2])
+function("diag", input=T("A b?"), diagonal=[1, -1])
+function("diagonal", input=T("A B c?"), offset=[1, -1, 0])
+function("split", tensor=T("A:2-6 b", "num"), split_size_or_sections=[2, 1, 3], dim=[0])
+function("chunk", input=T("A:2-6 B c?", "num"), chunks=[1, 2, 3], dim=lambda d: d.pick([0, 1]))
+function("tensor_split", input=T("A:2-6 b", "num"), indices_or_sections=[2, 3, (1, 2)], dim=0)
+function("unbind", input=T("A:1-4 B:1-4 c?", "num"), dim=lambda d: d.pick([0, 1]))
+
+# ---- shapes and types
+
+function("reshape view", input=T("*", "num"), shape=lambda d: d.new_shape())
+function("flatten", input=T("*", "num"), start_dim=DIM, end_dim=DIM)
+function("ravel", input=T("*", "num"))
+function("unflatten", input=T("n? 12 a?", "num"), dim=lambda d: d.where(12), sizes=[(3, 4), (2, -1), (2, 3, 2), (12,)])
+function("permute", input=T("*", "num"), dims=lambda d: d.order())
+function("transpose swapaxes swapdims", input=T("*", "num"), dim0=DIM, dim1=DIM, axis0=DIM, axis1=DIM)
+function("movedim moveaxis", input=T("*", "num"), source=DIM, destination=DIM)
+function("t", input=T("a? b?", "num"))
+function("unsqueeze", input=T("*", "num"), dim=lambda d: d.random.randint(-d.rank() - 1, d.rank()))
+function("squeeze", input=T("1 a? 1 b?", "num"), dim=lambda d: d.pick([0, d.axis()]))
+function("expand", input=T("1 a? 1", "num"), size=lambda d: tuple(d.pick([-1, 3] if s == 1 else [-1]) for s in d.shape()))
+function("broadcast_to", input=T("1 A 1", "num"), size=lambda d: (3, d.number("A"), 2))
+function("expand_as", input=T("1 a"), other=T("b a"))
+function("view_as reshape_as", input=T("a b", "num"), other=T("b a", "num"))
+function("size", input=T("*", "num"), dim=DIM, check=lambda d: d.refuse(d.rank() == 0))
+function("numel nelement dim ndimension is_floating_point is_complex is_signed element_size", input=T("*", "num"))
+function("clone contiguous detach alias", input=T("*", "num"))
+function("float double long int short bool char byte", input=T("*", "num", "whole"))
+function("to type", input=T("*", "num", "whole"), dtype=DTYPE)
+function("type_as", input=T("*", "num", "whole"), other=T("a", "num"))
+
+# ---- reductions
+
+function("sum nansum", input=T("*", "num"), dim=DIMS, keepdim=True, dtype=DTYPE)
+function("mean nanmean", input=T("*"), dim=DIMS, keepdim=True, dtype=FLOAT_DTYPE)
+function("prod", input=T("*", "num", "small"), dim=DIM, keepdim=True, dtype=DTYPE)
+function("amax amin", input=T("*", "num"), dim=DIMS, keepdim=True)
+function("any all", input=T("*", "num", "whole"), dim=DIM, keepdim=True)
+function("argmax argmin", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
+function("max min", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
+function("var std", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True, since={"correction": "2.0"})
+function("var_mean std_mean", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], keepdim=True, since={"correction": "2.0"})
+function("norm", input=T("*"), p=[1, 3, 2.0, math.inf], dim=DIMS, keepdim=True)
+function("logsumexp", input=T("*"), dim=DIMS, keepdim=True)
+function("cumsum cumprod", input=T("*", "num", "small"), dim=DIM, dtype=DTYPE)
+function("logcumsumexp", input=T("*"), dim=DIM)
+function("cummax cummin", input=T("*", "num", "distinct"), dim=DIM)
+function("count_nonzero", input=T("*", "num", "whole"), dim=DIMS)
+function("topk", input=T("A:2-7 b?", values="distinct"), k=[1, 2], dim=0, largest=False, sorted=True)
+function("sort", input=T("A b?", values="distinct"), dim=DIM, descending=True, stable=True)
+function("argsort", input=T("A b?", values="distinct"), dim=DIM, descending=True, stable=True, since={"stable": "2.0"})
+function("kthvalue", input=T("A:2-7 b?", values="distinct"), k=[1, 2], dim=0, keepdim=True)
+function("median nanmedian", input=T("A b?", values="distinct"), dim=DIM, keepdim=True)
+
+# ---- elementwise
+
+for name in ("exp exp2 expm1 sinh cosh", ):
+    function(name, input=T("*", "num", "small"))
+for name in ("log log2 log10 log1p sqrt rsqrt reciprocal digamma lgamma", ):
+    function(name, input=T("*", values="positive"))
+for name in ("sin cos tanh sigmoid erf erfc atan arctan sinc asinh arcsinh", ):
+    function(name, input=T("*", "num", "small"))
+for name in ("tan asin arcsin acos arccos atanh arctanh erfinv", ):
+    function(name, input=T("*", values="unit"))
+function("acosh arccosh", input=T("*", values="above"))
+function("logit", input=T("*", values="inside"), eps=[0.1, 0.25])
+function("square neg negative positive", input=T("*", "signed"))
+function("abs absolute sign sgn", input=T("*", "signed", "grid"))
+function("floor ceil trunc fix", input=T("*", "floats", "grid"))
+function("round", input=T("*", "floats", "grid"), decimals=[1, 0])
+function("frac", input=T("*", "floats", "grid"))
+function("isnan isinf isfinite isneginf isposinf signbit logical_not", input=T("*", "num", "whole"))
+function("bitwise_not", input=T("*", "ints", "whole"))
+function("nan_to_num", input=T("*"), nan=1.0, posinf=2.0, neginf=-2.0)
+function("deg2rad rad2deg", input=T("*"))
+BINARY = dict(input=T("*", "num"), other=B("input", "num"))
+function("minimum maximum", **BINARY)
+function("add sub subtract rsub", **{**BINARY, "input": T("*", "signed"), "other": B("input", "signed")}, alpha=[2, 3])
+function("mul multiply", **BINARY)
+function("fmax fmin", **BINARY)
+function("div divide true_divide", input=T("*", "num"), other=B("input", values="positive"), rounding_mode=None)
+function("floor_divide remainder fmod", input=T("*", "num", "whole"), other=[2, 3, -3, 2.5], since="2.0")
+function("pow", input=T("*", "floats", "positive"), exponent=lambda d: d.pick([2, 3, -1, 0.5, 2.5]))
+function("float_power", input=T("*", "floats", "positive"), exponent=lambda d: d.pick([2, 3, -1, 0.5, 2.5]))
+function("atan2 arctan2", input=T("*", values="positive"), other=B("input"))
+function("hypot", input=T("*"), other=B("input"))
+function("logaddexp logaddexp2", input=T("*"), other=B("input"))
+function("xlogy", input=T("*"), other=B("input", values="positive"))
+function("copysign", input=T("*"), other=B("input", values="grid"))
+function("lerp", input=T("*"), end=B("input"), weight=[0.25, 0.75])
+function("addcmul", input=T("*"), tensor1=B("input"), tensor2=B("input"), value=[0.5, 2])
+function("addcdiv", input=T("*"), tensor1=B("input"), tensor2=B("input", values="positive"), value=[0.5, 2])
+function("eq ne lt le gt ge not_equal less less_equal greater greater_equal", input=T("*", "num", "grid"),
+         other=B("input", "num", "grid"))
+function("isclose", input=T("*", "float", "grid"), other=B("input", "float", "grid"))
+function("logical_and logical_or logical_xor", input=T("*", "num", "whole"), other=B("input", "num", "whole"))
+function("bitwise_and bitwise_or bitwise_xor", input=T("*", "ints"), other=B("input", "ints"))
+function("bitwise_left_shift bitwise_right_shift", input=T("*", "ints"), other=[1, 2])
+
+# ---- new tensors
+
+function("arange", start=[0, 1, -2, 5], end=[7, 6.5, 9], step=[2, 3, 0.5], dtype=DTYPE)
+function("tensor", data=[[1, 2, 3], [[0.5, 1.0], [2.0, 4.0]], 3, 2.5, [True, False]], dtype=DTYPE)
+function("full", size=shape_of([1, 2, 3]), fill_value=[1, 2.5, -3, True], dtype=DTYPE)
+function("zeros ones", size=shape_of([1, 2, 3]), dtype=DTYPE)
+function("zeros_like ones_like", input=T("*", "num"), dtype=DTYPE)
+function("full_like", input=T("*", "num"), fill_value=[1, 3], dtype=DTYPE)
+function("linspace", start=[0, -1.5], end=[1, 2.5], steps=[1, 2, 5, 8], dtype=FLOAT_DTYPE)
+function("eye", n=[1, 3, 4], m=[2, 3, 5], dtype=DTYPE)
+
+# Rows, arguments (`ROW.ARGUMENT`) and places (`torch.NAME`) that are not drawn, and why.
+NOT_DRAWN = {
+    "Sequential": "containers hold the rows in every drawn tree",
+    "ModuleList": "containers hold the rows in every drawn tree",
+    "ModuleDict": "containers hold the rows in every drawn tree",
+    "ParameterList": "a container; never called",
+    "ParameterDict": "a container; never called",
+    "MultiStep": "never called",
+    "finfo": "of a type, known while generating",
+    "iinfo": "of a type, known while generating",
+    "result_type": "a type, known while generating",
+    "promote_types": "a type, known while generating",
+    "Embedding.max_norm": "refused by modc yet",
+    "embedding.max_norm": "refused by modc yet",
+    "MaxPool2d.return_indices": "refused by modc yet",
+    "max_pool2d.return_indices": "refused by modc yet",
+    "MaxPool2d.ceil_mode": "refused by modc yet",
+    "max_pool2d.ceil_mode": "refused by modc yet",
+    "AvgPool2d.ceil_mode": "refused by modc yet",
+    "avg_pool2d.ceil_mode": "refused by modc yet",
+    "Conv2d.padding_mode": "refused by modc yet",
+}
+
+
+# ---- a call -------------------------------------------------------------------------------------------------------
+
+def version(text):
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split("+")[0].split(".")[:2])
+
+
+HERE = version(torch.__version__)
+
+
+def is_here(since):
+    return since is None or HERE >= version(since)
+
+
+def catalogue_of(modc):
+    """What `modc layers --format json` prints, by name."""
+    done = subprocess.run([*modc, "layers", "--format", "json"], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return {kind: {row["name"]: row for row in found[kind]} for kind in ("layers", "functions", "ops")}
+
+
+def known(line, catalogue):
+    """Its row of the catalogue, if it is there and this version of torch has it."""
+    row = catalogue["layers" if line.kind == "layer" else "functions"].get(line.name)
+    return row if row and line.name not in NOT_DRAWN and (isinstance(line.since, dict) or is_here(line.since)) else None
+
+
+def draws_of(catalogue):
+    """[(line, row, place)]: what is drawn in turn. Layers have many arguments, so they come twice."""
+    found = []
+    for line in LAYERS.values():
+        row = known(line, catalogue)
+        found += [(line, row, "layer")] * 2 if row else []
+    for line in FUNCTIONS.values():
+        row = known(line, catalogue)
+        found += [(line, row, place) for place in (line.places or row["places"])
+                  if f"{place}.{line.name}" not in NOT_DRAWN] if row else []
+    return found
+
+
+def plain_text(value):
+    """A value as a spec writes it."""
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, torch.dtype):
+        return str(value)
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "float('-inf')"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(plain_text, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
+    return repr(value)
+
+
+def numbers(random, kind, values, shape, dtype, extent=None):
+    """A tensor of these values, the same in every version of torch. `extent`: of an index."""
+    count = math.prod(shape)
+    wide = kind.startswith("float")
+    if values == "index":
+        if count and not extent:
+            raise Refused("no place to index")
+        found = [random.randrange(extent) for _ in range(count)]
+    elif kind == "bool":
+        found = [random.randrange(2) for _ in range(count)]
+    elif values == "distinct":
+        found = [(i - count // 2) / 4 if wide else i for i in range(count)]
+        random.shuffle(found)
+    elif values in ("grid", "whole"):
+        found = [random.randrange(-8, 9) if values == "grid" else random.randrange(-3, 4) for _ in range(count)]
+        found = [n / 4 for n in found] if wide and values == "grid" else found
+    elif wide:
+        way = {"normal": lambda: random.gauss(0, 1), "small": lambda: random.uniform(-1, 1),
+               "unit": lambda: random.uniform(-0.9, 0.9), "inside": lambda: random.uniform(0.05, 0.95),
+               "positive": lambda: 0.25 + abs(random.gauss(0, 1)), "above": lambda: 1.25 + abs(random.gauss(0, 1))}[values]
+        found = [way() for _ in range(count)]
+    else:
+        low, high = {"small": (-2, 3), "positive": (1, 10)}.get(values, (-9, 10))
+        found = [random.randrange(low, high) for _ in range(count)]
+    if kind == "uint8":
+        found = [abs(n) for n in found]
+    return torch.tensor(found, dtype=torch.float64 if wide else torch.int64).reshape(shape).to(dtype)
+
+
+def default_of(argument):
+    """The value of a default, where it is a plain one."""
+    try:
+        return ast.literal_eval(argument["default"] or "None")
+    except ValueError:
+        return None
+
+
+class Names(dict):
+    """What a call's text runs in."""
+
+    def __missing__(self, name):
+        return spec_torch.torch_name(name)
+
+
+class NoSpec:
+    classes, constants, functions, sizes, size_values, replaced, added = {}, {}, {}, {}, {}, {}, {}
+
+
+class Call:
+    """One call of a row in a drawn spec. After draw(): text, operands, module (its constructor, of a layer), results:
+    [(kind, dims)], drawn: what is counted."""
+
+    def __init__(self, draw, line, row, place):
+        self.spec, self.line, self.row, self.place = draw, line, row, place
+        self.random, self.pick, self.chance = draw.random, draw.pick, draw.chance
+        self.letters, self.args, self.operands = {}, {}, []
+
+    # ---- for the lines
+
+    def number(self, letter):
+        found = self.letters[letter].const if letter in self.letters else None
+        if found is None:
+            raise Refused(f"{letter} is no constant")
+        return found
+
+    def dim(self, number):
+        return self.spec.constant_dim(number)
+
+    def rank(self):
+        return len(self.operands[0].dims)
+
+    def shape(self):
+        return self.spec.shape_at(self.operands[0].dims, 0)
+
+    def axis(self):
+        n = max(self.rank(), 1)
+        return self.random.randrange(-n, n)
+
+    def axes(self):
+        n = self.rank()
+        return tuple(sorted(self.random.sample(range(n), self.random.randint(min(n, 1), n))))
+
+    def order(self):
+        n = list(range(self.rank()))
+        self.random.shuffle(n)
+        return tuple(n)
+
+    def where(self, number):
+        return [i for i, dim in enumerate(self.operands[0].dims) if dim.const == number][0]
+
+    def new_shape(self):
+        """Two neighbours merged, one split, or the same."""
+        dims = list(self.operands[0].dims)
+        if len(dims) > 1 and self.chance(0.6):
+            i = self.random.randrange(len(dims) - 1)
+            merged = dims[i].times(dims[i + 1])
+            dims[i:i + 2] = [-1] if self.chance(0.3) and merged.const != 0 else [merged]
+        elif dims and dims[-1].const and dims[-1].const % 2 == 0:
+            dims[-1:] = [2, dims[-1].const // 2]
+        else:
+            dims.append(1)
+        return Text("(" + ", ".join(map(str, dims)) + ("," if len(dims) == 1 else "") + ")")
+
+    def refuse(self, condition=True):
+        if condition:
+            raise Refused("the line refuses it")
+
+    def random_values(self):
+        """What it computes in training mode is random."""
+        self.spec.dropout = True
+
+    # ---- operands
+
+    def kind_of(self, kind):
+        other = "float64" if self.spec.dtype == "float32" else "float32"
+        ways = {"num": ["float"] * 5 + ["int"] * 2 + [self.pick(INTEGERS)] * 2 + ["bool", other],
+                "signed": ["float"] * 5 + ["int", "int32", "int16", "int8"], "floats": ["float"] * 4 + [other],
+                "ints": ["int", *INTEGERS]}.get(kind, [kind])
+        found = self.pick(ways)
+        return "int" if found == "int64" else found
+
+    def pattern_dims(self, pattern):
+        """Dims for the words of a pattern; letters are bound."""
+        dims = []
+        for word in pattern.split():
+            name, _, span = word.partition(":")
+            if name.isdigit():
+                dims.append(self.dim(int(name)))
+                continue
+            if name == "*":
+                if "*" not in self.letters:
+                    self.letters["*"] = [self.some_dim("a", None) for _ in range(self.pick([0, 1, 1, 2, 2, 3, 3, 4]))]
+                dims += self.letters["*"]
+                continue
+            if name.endswith("?"):
+                name = name[:-1]
+                if self.letters.setdefault(name + "?", self.chance(0.6)) is False:
+                    continue
+            if name.upper() not in self.letters:
+                self.letters[name.upper()] = self.some_dim(name, span)
+            dims.append(self.letters[name.upper()])
+        return dims
+
+    def some_dim(self, name, span):
+        low, _, high = (span or "1-6").partition("-")
+        low, high = int(low), int(high)
+        if name.islower() and self.chance(0.45):
+            return self.spec.some_size(high)
+        if name.islower() and not span and self.chance(0.04):
+            low = high = 0
+        return self.dim(self.random.randint(low, high))
+
+    def operand(self, wanted):
+        """A value for a tensor of the line: an old one where it fits, or a new input."""
+        kind = self.kind_of(wanted.kind)
+        values = wanted.values
+        if isinstance(wanted, (B, S)):
+            like = self.by_name[wanted.like]
+            dims = list(like.dims)
+            if isinstance(wanted, B):
+                dims = [self.dim(1) if self.chance(0.15) else dim for dim in dims]
+                dims = dims[self.random.randint(0, len(dims)):] if self.chance(0.3) else dims
+        else:
+            if wanted.dims.startswith("*") and "*" not in self.letters and values != "index" and self.chance(0.5):
+                old = [v for v in self.spec.values if v.kind == kind and v.values == (values if values != "normal" else
+                       v.values) and len(v.dims) <= 4]
+                if old:
+                    found = self.pick(old[-6:])
+                    self.letters["*"] = list(found.dims)
+                    if wanted.dims == "*":
+                        return found
+            dims = self.pattern_dims(wanted.dims)
+        extent = None
+        if values == "index":
+            extent = self.letters.get(wanted.of)
+            if extent is None:
+                extent = self.letters[wanted.of] = self.dim(self.random.randint(1, 7))
+        elif self.chance(0.6):
+            old = [v for v in self.spec.values if v.kind == kind and list(v.dims) == dims
+                   and (v.values == values or (values == "normal" and kind == "float"))]
+            if old:
+                return self.pick(old)
+        weight = self.chance(getattr(wanted, "weight", 0)) and all(d.const for d in dims)
+        return self.spec.new_operand(dims, kind, values, extent, weight)
+
+    def several(self, wanted):
+        kind = self.kind_of(wanted.kind)
+        first = self.operand(T("*" if wanted.axis == "stack" else "a b? c?", kind))
+        found = [first]
+        self.along = self.random.randrange(max(len(first.dims), 1))
+        for _ in range(self.pick([0, 1, 1, 2])):
+            dims = list(first.dims)
+            if wanted.axis == "cat" and dims and self.chance(0.5):
+                dims[self.along] = self.dim(self.random.randint(0 if self.chance(0.1) else 1, 4))
+            kind = kind if self.chance(0.85) else self.kind_of("num")
+            found.append(self.spec.new_operand(dims, kind, "normal", None, False) if self.chance(0.7) else first)
+        return found
+
+    # ---- the call
+
+    def draw_arguments(self):
+        """Tensors first, since the other arguments depend on their shapes."""
+        self.by_name, drawers, texts = {}, {}, {}
+        for argument in self.row["arguments"]:
+            name = argument["name"]
+            wanted = self.line.arguments.get(name)
+            since = self.line.since.get(name) if isinstance(self.line.since, dict) else None
+            if name not in self.line.arguments:
+                if argument["default"] is None:
+                    raise Refused(f"{name} is needed")
+                continue
+            if f"{self.line.name}.{name}" in NOT_DRAWN or not is_here(since):
+                continue
+            if argument["default"] is not None and not self.chance(GIVEN):
+                continue
+            drawers[name] = wanted
+            if isinstance(wanted, (T, B, S, Several)) and not isinstance(wanted, (B, S)):
+                self.take(name, wanted, texts)
+        for name, wanted in drawers.items():
+            if isinstance(wanted, (B, S)):
+                self.take(name, wanted, texts)
+        for argument in self.row["arguments"]:
+            name, wanted = argument["name"], drawers.get(argument["name"])
+            if name in texts or name not in drawers:
+                self.args.setdefault(name, default_of(argument))
+                continue
+            value = self.pick(wanted) if isinstance(wanted, list) else wanted(self) if callable(wanted) else wanted
+            self.args[name] = value
+            texts[name] = plain_text(value)
+        return texts
+
+    def take(self, name, wanted, texts):
+        if isinstance(wanted, Several):
+            found = self.several(wanted)
+            self.operands += found
+            texts[name] = "[" + ", ".join(v.name for v in found) + "]"
+        else:
+            found = self.operand(wanted)
+            self.operands.append(found)
+            self.by_name[name] = found
+            texts[name] = found.name
+
+    def joined(self, texts, skip=0):
+        """`1, 2, dim=3`: by position as far as none is left out."""
+        parts, position = [], True
+        for i, argument in enumerate(self.row["arguments"]):
+            name = argument["name"]
+            if name not in texts:
+                position = False
+            elif i >= skip:
+                position = position and (argument["default"] is None or self.chance(0.4))
+                parts.append(texts[name] if position else f"{name}={texts[name]}")
+        return ", ".join(parts)
+
+    def draw(self):
+        kept = self.spec.mark()
+        try:
+            self.draw_once()
+        except Exception:
+            self.spec.restore(kept)
+            raise
+        return self
+
+    def draw_once(self):
+        self.module = None
+        name = self.line.name
+        for i, wanted in enumerate(self.line.tensors):
+            self.by_name = {str(k): v for k, v in enumerate(self.operands)}
+            self.operands.append(self.operand(wanted))
+        texts = self.draw_arguments()
+        if self.line.check:
+            self.line.check(self)
+        given = {a["name"] for a in self.row["arguments"] if a["name"] in texts and texts[a["name"]] != a["default"]}
+        if self.args.get("inplace") is True:  # nothing else may see what it overwrites
+            texts = {key: f"{text}.clone()" if key in self.by_name else text for key, text in texts.items()}
+        if self.line.kind == "layer":
+            self.module = f"{self.pick(['', '', 'nn.'])}{name}({self.joined(texts)})"
+            copy = ".clone()" if self.args.get("inplace") is True else ""
+            self.text = "{module}(" + ", ".join(v.name + copy for v in self.operands) + ")"
+        elif self.place == "method":
+            first = self.row["arguments"][0]["name"]
+            self.text = f"{texts[first]}.{name}({self.joined(texts, 1)})"
+        else:
+            space = {"torch": "torch.", "functional": self.pick(["F.", "F.", "torch.nn.functional."])}[self.place]
+            if self.chance(0.3) and name not in self.spec.names and not self.spec.has_child(name) and \
+                    (self.place == "functional" or not hasattr(torch.nn.functional, name)):
+                space = ""
+                self.spec.bare.add(name)
+            self.text = f"{space}{name}({self.joined(texts)})"
+        self.run()
+        self.drawn = [f"layer {name}" if self.module else f"{self.place}.{name}"]
+        self.drawn += [f"{name}.{argument}" for argument in sorted(given)]
+        for value in self.operands:
+            self.drawn += [f"dtype {self.spec.dtype_text(value.kind)}", f"rank {len(value.dims)}"]
+
+    def run(self):
+        """In PyTorch, at some values of the sizes: results is [(kind, {probe: shape})]."""
+        self.scalar, self.results, module, worked = None, None, None, 0
+        dtype = torch.float64 if self.spec.dtype == "float64" else torch.float32
+        with spec_torch.default_dtype(dtype), torch.no_grad():
+            if self.module:
+                module = spec_torch.ConstructorNames(NoSpec, {}).evaluate(self.module).eval()
+            for probe in range(self.spec.probe_count()):
+                try:
+                    result = self.run_at(probe, module)
+                except FAULTS:
+                    if probe == 0:
+                        raise
+                    continue  # too small for it
+                worked += 1
+                if not isinstance(result, (torch.Tensor, tuple, list)) or isinstance(result, torch.Size):
+                    self.scalar = result
+                    continue
+                self.one = isinstance(result, torch.Tensor)
+                parts = [result] if self.one else list(result)
+                if not parts or any(not isinstance(part, torch.Tensor) for part in parts):
+                    raise Refused("no tensors")
+                for part in parts:
+                    self.check_values(part)
+                kinds = [self.spec.kind_of_dtype(part.dtype) for part in parts]
+                if self.results is None:
+                    self.results = [(kind, {}) for kind in kinds]
+                if kinds != [kind for kind, _ in self.results]:
+                    raise Refused("as many results as the sizes say")
+                for part, (_, shapes) in zip(parts, self.results):
+                    shapes[probe] = tuple(part.shape)
+        if worked < min(2, self.spec.probe_count()):
+            raise Refused("only at the maxima")
+        if any(len(set(map(len, shapes.values()))) > 1 for _, shapes in self.results or ()):
+            raise Refused("as many dimensions as the sizes say")
+
+    def run_at(self, probe, module):
+        names = Names(self.spec.sizes_at(probe))
+        names["module"] = module
+        for value in self.operands:
+            names[value.name] = self.spec.numbers_at(value, probe)
+        return eval(spec_torch.compiled(self.text.replace("{module}", "module"), "eval"), spec_torch.BUILTINS, names)
+
+    @staticmethod
+    def check_values(tensor):
+        if tensor.numel() > 20000 or tensor.dim() > 6:
+            raise Refused("too large")
+        if tensor.is_floating_point() and tensor.numel():
+            finite = tensor[torch.isfinite(tensor)]
+            if finite.numel() and not (finite.abs().max() == 0 or 2e-3 < finite.abs().max() < 5e3):
+                raise Refused("huge or tiny")
+            if finite.numel() < tensor.numel() // 2:
+                raise Refused("not finite")
+        if tensor.is_complex() or tensor.dtype in (torch.float16, torch.bfloat16):
+            raise Refused("a type that modc has not")
+
+
+# ---- is there a line for everything? ------------------------------------------------------------------------------
+
+def missing(catalogue):
+    """Rows and arguments of the catalogue that no line draws and NOT_DRAWN does not list, and what that lists in vain."""
+    found, there = [], set()
+    for kind, lines in (("layers", LAYERS), ("functions", FUNCTIONS)):
+        for name, row in catalogue[kind].items():
+            names = [f"{name}.{argument['name']}" for argument in row["arguments"]]
+            there |= {name, *names, *(f"{place}.{name}" for place in row.get("places", ()))}
+            if name in NOT_DRAWN:
+                continue
+            if name not in lines:
+                found.append(f"{name}: no line draws it")
+                continue
+            drawn = {f"{name}.{argument}" for argument in lines[name].arguments}
+            found += [f"{own}: the line of {name} does not draw it" for own in names
+                      if own not in drawn and own not in NOT_DRAWN]
+    return found + [f"{name}: NOT_DRAWN lists it, but modc has no such thing" for name in NOT_DRAWN if name not in there]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Whether each row and argument of modc's catalogue has its line.")
+    parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
+    args = parser.parse_args()
+    catalogue = catalogue_of(modc_run.command_of(args.modc))
+    found = missing(catalogue)
+    print("\n".join(found) or f"{len(catalogue['layers'])} layers and {len(catalogue['functions'])} functions have lines")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,20 +12,6 @@
 
 /* ---- signatures ------------------------------------------------------------------------------------------- */
 
-static const char *layer_signature(struct cx *cx, const struct layer_row *row)
-{
-    struct text text = text_new(&cx->arena);
-
-    text_printf(&text, "%s(", row->name);
-    if (row->container != LAYER_PLAIN)
-        text_add(&text, "...");
-    for (int i = 0; i < COUNT(row->args) && row->args[i].name; i++)
-        text_printf(&text, "%s%s%s%s", i ? ", " : "", row->args[i].name, row->args[i].value ? "=" : "",
-                    row->args[i].value ? row->args[i].value : "");
-    text_add(&text, ")");
-    return text.data;
-}
-
 /* "negative_slope=0.01" behind the tensors: what the class takes. */
 static const char *number_args(const struct elementwise_row *line)
 {

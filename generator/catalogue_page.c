@@ -26,7 +26,7 @@ static void print_args(struct text *text, const struct layer_row *row)
 
         if (i == 0)
             text_add(text, "\n| argument | is | default |\n|---|---|---|\n");
-        text_printf(text, "| `%s` | %s | ", arg->name, kind_texts[arg->kind]);
+        text_printf(text, "| `%s` | %s%s | ", arg->name, kind_texts[arg->kind], arg->keyword ? ", given by name" : "");
         text_printf(text, arg->value ? "`%s` |\n" : "needed |\n", arg->value);
     }
 }
@@ -60,14 +60,9 @@ static void print_checks(struct text *text, const struct layer_row *row)
         text_printf(text, "%s- `%s`\n", i == 0 ? "\nRefused unless\n\n" : "", row->checks[i].condition);
 }
 
-static void print_row(struct text *text, const struct layer_row *row)
+static void print_row(struct cx *cx, struct text *text, const struct layer_row *row)
 {
-    text_printf(text, "# %s\n\nIn torch.nn: %s.\n\n    %s(%s", row->name, row->doc, row->name,
-                row->container != LAYER_PLAIN ? "..." : "");
-    for (int i = 0; i < COUNT(row->args) && row->args[i].name; i++)
-        text_printf(text, "%s%s%s%s", i ? ", " : "", row->args[i].name, row->args[i].value ? "=" : "",
-                    row->args[i].value ? row->args[i].value : "");
-    text_add(text, ")\n");
+    text_printf(text, "# %s\n\nIn torch.nn: %s.\n\n    %s\n", row->name, row->doc, layer_signature(cx, row));
     print_args(text, row);
     print_tensors(text, "parameter", row->params, COUNT(row->params));
     print_tensors(text, "buffer", row->buffers, COUNT(row->buffers));
@@ -159,7 +154,7 @@ struct output_file *catalogue_pages(struct cx *cx, int *count)
         struct text text = text_new(&cx->arena);
 
         if (row)
-            print_row(&text, row);
+            print_row(cx, &text, row);
         else
             print_line(&text, elementwise_module(names[i]));
         ARENA_PUSH(&cx->arena, files, *count,

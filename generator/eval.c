@@ -1353,7 +1353,9 @@ static void hint_signature(struct eval *eval, const char *what, const struct sig
     struct text text = text_new(&eval->cx->arena);
 
     for (int i = 0; i < count; i++) {
-        text_printf(&text, "%s%s%s", i ? ", " : "", args[i].name, args[i].value ? "=" : "");
+        bool first = args[i].keyword && (i == 0 || !args[i - 1].keyword);
+
+        text_printf(&text, "%s%s%s%s", i ? ", " : "", first ? "*, " : "", args[i].name, args[i].value ? "=" : "");
         if (args[i].value)
             expr_print(&text, args[i].value);
     }
@@ -1364,10 +1366,13 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
                int gather, const struct call *call)
 {
     bool *given = ARENA_ARRAY(&eval->cx->arena, count + 1, bool);
+    int places = 0; /* that positional arguments have */
     struct scope nothing = {0}, *outside = scope->outer ? scope->outer : &nothing;
     bool fine = true;
     int position = 0;
 
+    while (places < count && !args[places].keyword)
+        places++;
     for (int i = 0; i < call->count; i++) {
         int at = -1;
 
@@ -1382,13 +1387,13 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
                 scope_bind(eval, scope, args[position].name,
                            ev_tuple(eval, loc_join(call->args[i].loc, call->args[i + n - 1].loc), call->args + i, n));
                 given[position] = true;
-                position = count;
+                position = places;
                 i += n - 1;
                 continue;
             }
-            if (position >= count) {
-                diag_error(eval->cx, call->args[i].loc, "%s takes %d argument%s, found %d", what, count,
-                           count == 1 ? "" : "s", call->count);
+            if (position >= places) {
+                diag_error(eval->cx, call->args[i].loc, "%s takes %d%s argument%s, found %d", what, places,
+                           places < count ? " positional" : "", places == 1 ? "" : "s", call->count);
                 hint_signature(eval, what, args, count);
                 return false;
             }

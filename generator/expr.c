@@ -603,7 +603,7 @@ static bool next_is(const struct parser *p, const char *word)
     size_t at = skip_blanks(p->source->text, p->at, p->stop), length = strlen(word);
 
     return p->stop - at >= length && memcmp(p->source->text + at, word, length) == 0 &&
-           (at + length >= p->stop || !in_name(p->source->text[at + length]));
+           (at + length >= p->stop || !in_name(*word) || !in_name(p->source->text[at + length]));
 }
 
 /* A word that is an operator elsewhere. */
@@ -1516,15 +1516,15 @@ struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_
 
 /* Signatures --------------------------------------------------------------------------------------------- */
 
-static void parse_signature_argument(struct parser *p, struct signature *out)
+static void parse_signature_argument(struct parser *p, struct signature *out, bool keyword)
 {
-    struct signature_arg arg = {.name = p->token.text, .loc = p->token.loc};
+    struct signature_arg arg = {.name = p->token.text, .loc = p->token.loc, .keyword = keyword};
 
     if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
         bool star = is_symbol(p, "*") || is_symbol(p, "**");
 
         if (fail(p, p->token.loc, "expected the name of an argument, found %s", found(p)) && star)
-            diag_hint(p->cx, "signatures take no '*': write every argument");
+            diag_hint(p->cx, "write every argument; '*' alone makes those behind it given by name");
         return;
     }
     if (strcmp(arg.name, "self") == 0 && fail(p, arg.loc, "'self' is not written in a signature"))
@@ -1539,7 +1539,7 @@ static void parse_signature_argument(struct parser *p, struct signature *out)
         diag_hint(p->cx, "write the name alone, with '=' and its default where it has one");
     if (take_symbol(p, "="))
         arg.value = parse_conditional(p);
-    else if (out->count > 0 && out->args[out->count - 1].value)
+    else if (out->count > 0 && out->args[out->count - 1].value && !keyword)
         fail(p, arg.loc, "'%s' has no default, but stands behind '%s', which has one", arg.name,
              out->args[out->count - 1].name);
     ARENA_PUSH(&p->cx->arena, out->args, out->count, arg);
@@ -1559,11 +1559,18 @@ bool signature_parse(struct cx *cx, const struct source *source, size_t offset, 
     next(p);
     if (is_symbol(p, "(")) {
         struct loc open = p->token.loc;
+        bool keyword = false;
 
         out->has_args = true;
         next(p);
         while (!is_symbol(p, ")") && p->token.kind != TOKEN_END) {
-            parse_signature_argument(p, out);
+            if (!keyword && is_symbol(p, "*") && next_is(p, ",")) {
+                keyword = true;
+                next(p);
+                next(p);
+                continue;
+            }
+            parse_signature_argument(p, out, keyword);
             if (!take_symbol(p, ","))
                 break;
         }

@@ -96,9 +96,10 @@ struct signature_arg {
     const char *name;
     struct loc loc;
     struct expr *value; /* default, or NULL */
+    bool keyword;       /* stands behind a `*`: given by name alone */
 };
 
-/* `Block(dim, heads, dropout=0.0)` as a key: name and arguments. A bare `Block` has none. False after a fault. */
+/* `Block(dim, heads, *, dropout=0.0)` as a key: name and arguments. A bare `Block` has none. False after a fault. */
 struct signature {
     const char *name;
     struct loc loc;

@@ -40,6 +40,22 @@ const struct layer_row *layer_find(const char *name)
     return NULL;
 }
 
+const char *layer_signature(struct cx *cx, const struct layer_row *row)
+{
+    const int most = sizeof row->args / sizeof *row->args;
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "%s(%s", row->name, row->container == LAYER_PLAIN ? "" : "...");
+    for (int i = 0; i < most && row->args[i].name; i++) {
+        const struct layer_arg *arg = &row->args[i];
+
+        text_printf(&text, "%s%s%s%s%s", i ? ", " : "", arg->keyword && !arg[-1].keyword ? "*, " : "",
+                    arg->name, arg->value ? "=" : "", arg->value ? arg->value : "");
+    }
+    text_add(&text, ")");
+    return text.data;
+}
+
 const char *const *layer_names(struct cx *cx, int *count)
 {
     const char **names = NULL;

@@ -22,6 +22,7 @@ struct layer_arg {
     const char *name;
     enum arg_kind kind;
     const char *value; /* default as text, or NULL: needed */
+    bool keyword;      /* given by name alone, as all that follow it */
 };
 
 struct layer_tensor {
@@ -61,6 +62,9 @@ extern const struct layer_row *const layer_families[]; /* each ends with a row w
 extern const char *const layer_family_names[];           /* for `modc layers` */
 
 const struct layer_row *layer_find(const char *name);
+
+/* "BatchNorm1d(num_features, eps=1e-5, ..., *, bias=True)" */
+const char *layer_signature(struct cx *cx, const struct layer_row *row);
 
 /* All names: rows and the elementwise lines that are modules too. For hints and `modc layers`. */
 const char *const *layer_names(struct cx *cx, int *count);

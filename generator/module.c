@@ -1040,22 +1040,15 @@ static struct loc check_loc(const struct module *module, const char *condition)
 static bool build_layer(struct build *build, struct module *module, const struct layer_row *row, const struct call *call)
 {
     struct arena *arena = &build->cx->arena;
-    struct text text = text_new(arena);
     const char *names[16];
     struct scope *scope = ARENA_NEW(arena, struct scope);
     const struct signature *signature;
     int count = 0;
 
     module->layer = row;
-    text_printf(&text, "%s(", row->name);
-    for (; count < 16 && row->args[count].name; count++) {
+    for (; count < 16 && row->args[count].name; count++)
         names[count] = row->args[count].name;
-        text_printf(&text, "%s%s", count ? ", " : "", names[count]);
-        if (row->args[count].value)
-            text_printf(&text, "=%s", row->args[count].value);
-    }
-    text_add(&text, ")");
-    signature = eval_signature(&build->eval, text.data);
+    signature = eval_signature(&build->eval, layer_signature(build->cx, row));
 
     struct call own = *call;
 

@@ -131,7 +131,13 @@ struct ev build_tensor(struct eval *eval, struct loc loc, const struct ev *data,
 void build_need(struct eval *eval, const struct dim *dim)
 {
     if (eval->graph)
-        graph_need(eval->graph, dim);
+        graph_need(eval->graph, (struct need){.dim = dim});
+}
+
+void build_need_several(struct eval *eval, const struct dim *count)
+{
+    if (eval->graph)
+        graph_need(eval->graph, (struct need){.dim = count, .not_one = true});
 }
 
 /* No length is negative, and a window fits at least once. */

@@ -1026,33 +1026,50 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
         text_printf(out, "%snet->base.counter++;\n", indent);
 }
 
+/* What calls need, and in which modes. */
+struct needs {
+    struct moded_need {
+        struct need need;
+        bool in[2]; /* evaluation, training */
+    } *items;
+    int count;
+};
+
 /* Adds what a graph and the regions that it calls need. */
-static void gather_needs(struct emit *e, const struct graph *graph, const struct dim ***needs, int *count)
+static void gather_needs(struct emit *e, const struct graph *graph, struct needs *needs)
 {
     for (int i = 0; i < graph->need_count; i++) {
-        bool known = false;
+        const struct need *need = &graph->needs[i];
+        int at = 0;
 
-        for (int j = 0; j < *count; j++)
-            known |= dim_equal((*needs)[j], graph->needs[i]);
-        if (!known)
-            ARENA_PUSH(&e->cx->arena, *needs, *count, graph->needs[i]);
+        while (at < needs->count && (needs->items[at].need.not_one != need->not_one ||
+                                     !dim_equal(needs->items[at].need.dim, need->dim)))
+            at++;
+        if (at == needs->count)
+            ARENA_PUSH(&e->cx->arena, needs->items, needs->count, ((struct moded_need){.need = *need}));
+        needs->items[at].in[graph->training] = true;
     }
     for (int i = 0; i < graph->op_count; i++)
         if (graph->ops[i]->code == GRAPH_OP_CALL)
-            gather_needs(e, graph->ops[i]->invoke.region->graph, needs, count);
+            gather_needs(e, graph->ops[i]->invoke.region->graph, needs);
 }
 
 static void print_needs(struct emit *e, struct text *out, const struct entry *entry)
 {
-    const struct dim **needs = NULL;
-    int count = 0;
+    struct needs needs = {0};
 
     for (int training = 0; training < 2; training++)
         for (int fenced = 0; fenced < 2; fenced++)
             if (entry->graphs[training][fenced])
-                gather_needs(e, entry->graphs[training][fenced], &needs, &count);
-    for (int i = 0; i < count; i++)
-        text_printf(out, "    if (%s < 0)\n        return MODC_SIZE;\n", dim_c_text(e->cx, needs[i], false));
+                gather_needs(e, entry->graphs[training][fenced], &needs);
+    for (int i = 0; i < needs.count; i++) {
+        const bool *in = needs.items[i].in;
+        const struct need *need = &needs.items[i].need;
+
+        text_printf(out, "    if (%s%s %s)\n        return MODC_SIZE;\n",
+                    in[0] && in[1] ? "" : in[1] ? "net->base.training && " : "!net->base.training && ",
+                    dim_c_text(e->cx, need->dim, false), need->not_one ? "== 1" : "< 0");
+    }
 }
 
 static void print_entry(struct emit *e, struct text *out, const struct entry *entry)

@@ -194,6 +194,8 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
 bool build_is_full(struct eval *eval, struct loc loc);
 /* A call needs `dim` >= 0; elsewhere nothing happens. */
 void build_need(struct eval *eval, const struct dim *dim);
+/* A call needs `count` not to be 1; elsewhere nothing happens. */
+void build_need_several(struct eval *eval, const struct dim *count);
 struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm);
 struct value *build_slice(struct eval *eval, struct loc loc, struct value *value, int axis, const struct dim *start,
                           const struct dim *step, const struct dim *length);

@@ -12,14 +12,14 @@
 
 /* ---- editing ---------------------------------------------------------------------------------------------- */
 
-void graph_need(struct graph *graph, const struct dim *dim)
+void graph_need(struct graph *graph, struct need need)
 {
-    if (dim_lower(dim) >= 0)
+    if (dim_lower(need.dim) >= (need.not_one ? 2 : 0))
         return;
     for (int i = 0; i < graph->need_count; i++)
-        if (dim_equal(graph->needs[i], dim))
+        if (graph->needs[i].not_one == need.not_one && dim_equal(graph->needs[i].dim, need.dim))
             return;
-    ARENA_PUSH(&graph->cx->arena, graph->needs, graph->need_count, dim);
+    ARENA_PUSH(&graph->cx->arena, graph->needs, graph->need_count, need);
 }
 
 struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim, const struct dim *const *dims)
@@ -279,6 +279,7 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     op->loc = loc;
     op->dag = dag_identity(arena, tensor->dtype);
     op->write.tensor = tensor;
+    tensor->written = true;
 
     struct value *next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
 

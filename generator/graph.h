@@ -15,6 +15,12 @@ struct module_call {
     struct ev result; /* what the module returned, as the spec's statements see it */
 };
 
+/* Of sizes: `dim` is not negative; or with not_one, it is not 1. */
+struct need {
+    const struct dim *dim;
+    bool not_one;
+};
+
 #define GRAPH_MAX_OPS 10000 /* passes look at all ops for each, so that more would take minutes */
 
 struct graph {
@@ -34,7 +40,7 @@ struct graph {
     struct module_call **calls;
     int call_count;
     int value_count; /* ids handed out */
-    const struct dim **needs; /* a call whose sizes make one of them negative is refused */
+    struct need *needs; /* a call whose sizes break one of them is refused */
     int need_count;
     struct value **slots;  /* newest version of every tensor that was read or written, by first use */
     struct module_tensor **slot_tensors;
@@ -73,8 +79,9 @@ struct program {
 
 struct program *graph_lower(struct cx *cx, struct module_tree *tree);
 
-/* A call of the graph needs `dim` >= 0: the lengths of all values, indices inside their tensors. */
-void graph_need(struct graph *graph, const struct dim *dim);
+/* A call of the graph needs it: of the lengths of all values, indices inside their tensors, numbers of values that a
+ * variance is of. */
+void graph_need(struct graph *graph, struct need need);
 
 /* Every input is made before it is used, every read of a slot version stands before the write that replaces it, dims
  * and dtypes are what infer says. NULL, or what is broken. */

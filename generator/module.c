@@ -739,8 +739,6 @@ static bool add_row_tensor(struct build *build, struct module *module, const str
         if (ev_get_int(&at, &tensor->zero_row) && tensor->zero_row < 0)
             tensor->zero_row += tensor->dims[0];
     }
-    tensor->written = module->layer && kind == MODULE_BUFFER && module->layer->forward &&
-                      strstr(module->layer->forward, arena_format(&build->cx->arena, "self.%s =", row->name));
     return true;
 }
 

@@ -34,7 +34,7 @@ struct module_tensor {
     bool persistent, optional;
     bool requires_grad; /* with freeze: */
     bool none;    /* an empty slot (bias=False): has no key */
-    bool written; /* some statement of the spec writes it (buffers in training mode, state) */
+    bool written; /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
     bool faulty;  /* a fault of it was said: its value is bad */
     enum init_kind init;
     double a, b, low, high;

@@ -995,7 +995,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         job.lanes = simple ? lanes : 0;
         job.shared_tail = tail_is_shared(op->tail);
         for (int i = op->tail_first; i < op->input_count; i++) {
-            bool fits = tail_strides(&cx->arena, op->inputs[i], y, &job.rows[job.extra_count], &job.columns[job.extra_count]);
+            bool fits = tail_strides(&cx->arena, op->inputs[i], op, &job.rows[job.extra_count], &job.columns[job.extra_count]);
 
             assert(fits && "legalise copied what does not fit");
             (void)fits;

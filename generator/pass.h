@@ -37,9 +37,10 @@ bool value_is_static(const struct graph *graph, struct value *value);
 /* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 
-/* How a tail reads an operand over `out` of (rows, columns), rows being all leading axes together: the stride of a row
- * and of a column. False: the leading axes do not collapse to one stride. */
-bool tail_strides(struct arena *arena, const struct value *operand, const struct value *out, const struct dim **row,
+/* How the tail of an op reads an operand over its output of (rows, columns): the stride of a row and of a column. Columns
+ * are the last axis, of a norm those that it normalises over; rows all others together. False: these do not collapse to
+ * one stride. */
+bool tail_strides(struct arena *arena, const struct value *operand, const struct op *op, const struct dim **row,
                   const struct dim **column);
 
 /* New ops in front of `position`, which moves behind them. */

@@ -139,6 +139,26 @@ static bool has_tail(const struct op *op)
            op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_SOFTMAX || op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
 }
 
+static bool spans(const struct value *operand, const struct value *out, int axis)
+{
+    int at = axis - (out->ndim - operand->ndim);
+
+    return at >= 0 && !dim_equals(operand->dims[at], 1);
+}
+
+/* A norm's kernel steps through what the tail reads by row and by column, so that all axes of either have to be there, or
+ * none: a vector of channels in rows of samples and channels would have to be expanded. */
+static bool is_by_rows(const struct op *norm, const struct value *operand, const struct value *out)
+{
+    int columns = out->ndim - norm->norm.axes;
+
+    for (int i = 1; i < out->ndim; i++)
+        if (i != columns && !dim_equals(out->dims[i], 1) && !dim_equals(out->dims[i - 1], 1) &&
+            spans(operand, out, i) != spans(operand, out, i - 1))
+            return false;
+    return true;
+}
+
 static bool join_tail(struct graph *graph, struct op *map, int at)
 {
     struct arena *arena = &graph->cx->arena;
@@ -160,6 +180,8 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
         if (i == at)
             continue;
         if (op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM && map->inputs[i]->dtype != value->dtype)
+            return false;
+        if (op->code == GRAPH_OP_NORM && !is_by_rows(op, map->inputs[i], out))
             return false;
         others[count++] = map->inputs[i];
     }

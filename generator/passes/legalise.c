@@ -66,28 +66,40 @@ static bool is_rows(struct arena *arena, const struct value *value)
     return true;
 }
 
-bool tail_strides(struct arena *arena, const struct value *operand, const struct value *out, const struct dim **row,
-                  const struct dim **column)
+/* One stride for the axes first .. end - 1 of `out`, merged. False: there is none. */
+static bool merged_stride(struct arena *arena, const struct value *out, const struct dim *const *strides, int first, int end,
+                          const struct dim **stride)
 {
-    const struct dim *zero = dim_const(arena, 0), *strides[MAX_DIMS], *whole = NULL;
+    const struct dim *whole = NULL;
 
-    for (int i = 0; i < out->ndim; i++) {
-        int at = i - (out->ndim - operand->ndim);
-
-        strides[i] = at < 0 || is_one(operand->dims[at]) ? zero : operand->strides[at];
-    }
-    *column = out->ndim > 0 ? strides[out->ndim - 1] : zero;
-    *row = zero;
-    for (int i = out->ndim - 2; i >= 0; i--) {
+    *stride = dim_const(arena, 0);
+    for (int i = end - 1; i >= first; i--) {
         if (is_one(out->dims[i]))
             continue;
         if (!whole)
-            *row = strides[i];
+            *stride = strides[i];
         else if (!dim_equal(strides[i], whole))
             return false;
         whole = dim_mul(arena, strides[i], out->dims[i]);
     }
-    return dim_equals(*column, 0) || dim_equals(*column, 1);
+    return true;
+}
+
+bool tail_strides(struct arena *arena, const struct value *operand, const struct op *op, const struct dim **row,
+                  const struct dim **column)
+{
+    const struct value *out = op->outputs[0];
+    const struct dim *strides[MAX_DIMS];
+    int rows = out->ndim - (op->code == GRAPH_OP_NORM ? op->norm.axes : out->ndim > 0);
+
+    for (int i = 0; i < out->ndim; i++) {
+        int at = i - (out->ndim - operand->ndim);
+
+        strides[i] = at < 0 || is_one(operand->dims[at]) ? dim_const(arena, 0) : operand->strides[at];
+    }
+    return merged_stride(arena, out, strides, 0, rows, row) &&
+           merged_stride(arena, out, strides, rows, out->ndim, column) &&
+           (dim_equals(*column, 0) || dim_equals(*column, 1));
 }
 
 static bool has_row_tail(const struct op *op)
@@ -151,7 +163,7 @@ static void tail_operands(struct graph *graph, struct op *op, int *at)
     for (int j = op->tail_first; has_row_tail(op) && j < op->input_count; j++) {
         struct value *whole;
 
-        if (tail_strides(&graph->cx->arena, op->inputs[j], out, &row, &column))
+        if (tail_strides(&graph->cx->arena, op->inputs[j], op, &row, &column))
             continue;
         whole = edit_expand(graph, at, op->inputs[j], out->ndim, out->dims);
         if (whole != op->inputs[j])

@@ -701,6 +701,12 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, const float
     }
 }
 
+/* y () = x0 + 1 */
+static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
 /* y (16) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(64 * batch))) */
 static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
 {
@@ -747,28 +753,27 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_b2bf(float *y, const flo
     }
 }
 
-/* y () = x0 + 1 */
-static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
-{
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
-}
-
-/* y (16) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
-static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 16; i += MODC_LANES)
-        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + 0.100000001f * modc_f32_load(x1 + i));
-}
-
-/* y (16) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * float32(float64(dim(64 * batch)) /
- * float64(dim(64 * batch - 1)))) */
-static MODC_KERNEL void write_16_6043(float *y, const float *x0, const float *x1, int batch)
+/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
+static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
-        const float converted = (float)((double)(64 * batch) / (double)(64 * batch - 1));
-        const modc_f32 product = 0.100000001f * (modc_f32_load(x1 + i) * converted);
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
 
-        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + product);
+        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+    }
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void write_16_7314(float *y, const float *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const float converted = (float)((double)(64 * batch) / (double)(64 * batch - 1));
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * (modc_f32_load(x1 + i) * converted);
+
+        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
     }
 }
 
@@ -1016,22 +1021,27 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_4561(float *y, const flo
     }
 }
 
-/* y (32) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
-static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 32; i += MODC_LANES)
-        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + 0.100000001f * modc_f32_load(x1 + i));
-}
-
-/* y (32) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * float32(float64(dim(16 * batch)) /
- * float64(dim(16 * batch - 1)))) */
-static MODC_KERNEL void write_32_4ac3(float *y, const float *x0, const float *x1, int batch)
+/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
+static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
-        const float converted = (float)((double)(16 * batch) / (double)(16 * batch - 1));
-        const modc_f32 product = 0.100000001f * (modc_f32_load(x1 + i) * converted);
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
 
-        modc_f32_store(y + i, 0.899999976f * modc_f32_load(x0 + i) + product);
+        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+    }
+}
+
+/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+static MODC_KERNEL void write_32_738a(float *y, const float *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < 32; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const float converted = (float)((double)(16 * batch) / (double)(16 * batch - 1));
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * (modc_f32_load(x1 + i) * converted);
+
+        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
     }
 }
 
@@ -1269,11 +1279,11 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     conv2d_8x8x1_to_8x8x16_k3(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
+    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
     sum_mul_batchx8x8x16_over_0_1_2_b2bf(var, y_0, mean, batch);
-    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    write_16(p->_1.running_mean, p->_1.running_mean, mean);
-    write_16_6043(p->_1.running_var, p->_1.running_var, var, batch);
+    write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
+    write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
@@ -1287,11 +1297,11 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     conv2d_4x4x16_to_4x4x32_k3(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
+    write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
     sum_mul_batchx4x4x32_over_0_1_2_4561(var_b, y_4, mean_b, batch);
-    write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    write_32(p->_5.running_mean, p->_5.running_mean, mean_b);
-    write_32_4ac3(p->_5.running_var, p->_5.running_var, var_b, batch);
+    write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
+    write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 

@@ -816,6 +816,12 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, const float 
     }
 }
 
+/* y () = x0 + 1 */
+static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
 /* y (6) = sum_mul of x0, then x0 * 0.015625 */
 static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2(float *y, const float *x0)
 {
@@ -841,12 +847,6 @@ static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2_f86b(float *y, const float *x
         }
         y[i] = sum * 0.015625f;
     }
-}
-
-/* y () = x0 + 1 */
-static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
-{
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
@@ -1032,9 +1032,9 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     conv2d_8x8x1_to_8x8x6_k3(y_0, image, k->_0_weight, k->_0_bias);
 
     /* 1: BatchNorm2d(6) */
+    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_mul_1x8x8x6_over_0_1_2(mean, y_0);
     sum_mul_1x8x8x6_over_0_1_2_f86b(var, y_0, mean);
-    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     write_6(p->_1.running_mean, p->_1.running_mean, mean);
     write_6_686f(p->_1.running_var, p->_1.running_var, var);
     add_rsqrt_mul_6(scale, p->_1.weight, var);

@@ -871,23 +871,6 @@ static const char *function_body(struct emit *e, const struct variant *variant)
     return out.data;
 }
 
-/* Whether an entry's function calls the region, itself or by way of others: what nothing uses is not emitted. */
-static bool is_called(const struct emit *e, const struct region *region)
-{
-    for (int i = 0; i < e->plan->variant_count; i++) {
-        const struct variant *variant = e->plan->variants[i];
-
-        for (int s = 0; s < variant->step_count; s++) {
-            const struct op *op = variant->steps[s].op;
-
-            if (op->code == GRAPH_OP_CALL && op->invoke.region == region &&
-                (!variant->graph->region || is_called(e, variant->graph->region)))
-                return true;
-        }
-    }
-    return false;
-}
-
 static void print_region(struct emit *e, struct text *out, struct variant *variant)
 {
     const struct graph *graph = variant->graph;
@@ -899,8 +882,8 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
 
         if (other == variant)
             break;
-        if (other->graph->region && !other->same && is_called(e, other->graph->region) && other->group == variant->group &&
-            other->peak == variant->peak && strcmp(function_body(e, other), body) == 0) {
+        if (other->graph->region && !other->same && other->group == variant->group && other->peak == variant->peak &&
+            strcmp(function_body(e, other), body) == 0) {
             variant->same = other;
             return;
         }
@@ -1482,10 +1465,10 @@ static const char *source_text(struct emit *e)
     for (int i = 0; i < e->plan->variant_count; i++) {
         struct variant *variant = e->plan->variants[i];
 
-        if (!variant->graph->region)
-            print_variant(e, &functions, variant);
-        else if (is_called(e, variant->graph->region))
+        if (variant->graph->region)
             print_region(e, &functions, variant);
+        else
+            print_variant(e, &functions, variant);
     }
     for (int i = 0; i < e->plan->program->entry_count; i++)
         print_entry(e, &functions, &e->plan->program->entries[i]);

@@ -1038,6 +1038,28 @@ static const char *region_function(struct cx *cx, const struct plan *plan, const
     return name;
 }
 
+static bool calls(const struct graph *graph, const struct region *region)
+{
+    for (int i = 0; graph && i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CALL && graph->ops[i]->invoke.region == region)
+            return true;
+    return false;
+}
+
+/* Whether an entry calls the region, itself or by way of others: of what nothing uses the calls were removed. */
+static bool is_called(const struct program *program, const struct region *region)
+{
+    for (int i = 0; i < program->entry_count; i++)
+        for (int training = 0; training < 2; training++)
+            for (int fenced = 0; fenced < 2; fenced++)
+                if (calls(program->entries[i].graphs[training][fenced], region))
+                    return true;
+    for (int i = 0; i < program->region_count; i++)
+        if (calls(program->regions[i]->graph, region) && is_called(program, program->regions[i]))
+            return true;
+    return false;
+}
+
 struct plan *plan_make(struct cx *cx, struct program *program)
 {
     struct plan *plan = ARENA_NEW(&cx->arena, struct plan);
@@ -1055,7 +1077,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
         struct region *region = program->regions[i];
         struct pack_group *group;
 
-        if (!region->graph)
+        if (!region->graph || !is_called(program, region))
             continue;
         group = find_group(plan, region->graph->root);
         if (!group) {

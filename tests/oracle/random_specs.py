@@ -210,8 +210,11 @@ class Draw:
         name = self.pick(SIZES[name])
         self.sizes[name] = most
         self.names.add(name)
-        low = [1, 2] if most < 4 else sorted(self.random.sample(range(1, most), 2), reverse=True)
-        self.probes[name] = [most, *low]
+        self.probes[name] = [most, 1, 2]  # other values than those of other sizes, by which they are told apart
+        for _ in range(20 if most > 3 else 0):
+            self.probes[name] = [most, *self.random.sample(range(1, most), 2)]
+            if all(own[1:] != self.probes[name][1:] for key, own in self.probes.items() if key != name):
+                break
         return Dim(1, (name,))
 
     def input(self, name, dims, kind="float", values="normal", extent=None):

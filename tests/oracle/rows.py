@@ -12,6 +12,7 @@ one value. An argument with a default is given in most calls; what PyTorch refus
 """
 import argparse
 import ast
+import inspect
 import json
 import math
 import subprocess
@@ -346,7 +347,7 @@ function("transpose swapaxes swapdims", input=T("*", "num"), dim0=DIM, dim1=DIM,
 function("movedim moveaxis", input=T("*", "num"), source=DIM, destination=DIM)
 function("t", input=T("a? b?", "num"))
 function("unsqueeze", input=T("*", "num"), dim=lambda d: d.random.randint(-d.rank() - 1, d.rank()))
-function("squeeze", input=T("1 a? 1 b?", "num"), dim=lambda d: d.pick([0, d.axis()]))
+function("squeeze", input=T("1 A? 1 B?", "num"), dim=lambda d: d.pick([0, d.axis()]))
 function("expand", input=T("1 a? 1", "num"), size=lambda d: tuple(d.pick([-1, 3] if s == 1 else [-1]) for s in d.shape()))
 function("broadcast_to", input=T("1 A 1", "num"), size=lambda d: (3, d.number("A"), 2))
 function("expand_as", input=T("1 a"), other=T("b a"))
@@ -764,9 +765,19 @@ class Call:
             if name not in texts:
                 position = False
             elif i >= skip:
-                position = position and (argument["default"] is None or self.chance(0.4))
+                position = position and (argument["default"] is None or self.chance(0.4)) and self.is_at(name, i)
                 parts.append(texts[name] if position else f"{name}={texts[name]}")
         return ", ".join(parts)
+
+    def is_at(self, name, position):
+        """PyTorch has the argument there too (F.softmax has another one before `dtype`)."""
+        if self.place != "functional":
+            return True
+        try:
+            own = list(inspect.signature(getattr(torch.nn.functional, self.line.name)).parameters)
+        except (ValueError, TypeError):
+            return True
+        return name in own and own.index(name) == position
 
     def draw(self):
         kept = self.spec.mark()

@@ -139,16 +139,21 @@ static size_t part_length(const char *text)
     return i;
 }
 
-/* The arguments of "softmax(input, dim=None)" as a list. */
+/* The arguments of "softmax(input, dim=None)" as a list; those behind "*" are given by name alone. */
 static void json_arguments(struct cx *cx, struct text *text, const char *signature)
 {
     const char *at = strchr(signature, '(') + 1;
     const char *rest = arena_copy(&cx->arena, at, strlen(at) - 1);
 
     text_add(text, "\"arguments\": [");
-    for (bool first = true; *rest; first = false) {
+    for (bool first = true, keyword = false; *rest; rest += strspn(rest, ", ")) {
         size_t length = part_length(rest), name = strcspn(rest, "=,");
 
+        if (strncmp(rest, "*,", 2) == 0) {
+            keyword = true;
+            rest++;
+            continue;
+        }
         text_add(text, first ? "{\"name\": " : ", {\"name\": ");
         text_json_string(text, arena_copy(&cx->arena, rest, name < length ? name : length));
         text_add(text, ", \"default\": ");
@@ -156,8 +161,9 @@ static void json_arguments(struct cx *cx, struct text *text, const char *signatu
             text_json_string(text, arena_copy(&cx->arena, rest + name + 1, length - name - 1));
         else
             text_add(text, "null");
-        text_add(text, "}");
-        rest += length + strspn(rest + length, ", ");
+        text_add(text, keyword ? ", \"keyword\": true}" : "}");
+        rest += length;
+        first = false;
     }
     text_add(text, "]");
 }

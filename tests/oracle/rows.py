@@ -212,6 +212,8 @@ for n in (1, 2, 3):
     layer(f"LazyInstanceNorm{n}d", instance, eps=EPS, momentum=[0.5, 0.25], affine=True, track_running_stats=True,
           bias=False, since={"bias": "2.15"}, train=True)
 
+layer("SyncBatchNorm", T("n C h? w?"), num_features=C, eps=EPS, momentum=[0.5, 0.25, None], affine=False,
+      track_running_stats=False, bias=False, since={"bias": "2.15"}, train=True)
 layer("LayerNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
     [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, bias=False,
       since={"bias": "2.1"})
@@ -274,6 +276,12 @@ function("einsum", equation=["bik,bkj->bij"], operands=None)
 function("layer_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), bias=W("F"), eps=EPS)
 function("rms_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), eps=EPS, since="2.4")
 function("group_norm", input=T("n C H:2-5 w?"), num_groups=groups, weight=W("C"), bias=W("C"), eps=EPS)
+function("batch_norm", input=T("n C h? w?"), running_mean=T("C"), running_var=T("C", values="positive"), weight=T("C"),
+         bias=T("C"), momentum=[0.5], eps=EPS)
+function("instance_norm", input=T("n C L:3-5 w?"), running_mean=T("C"), running_var=T("C", values="positive"),
+         weight=T("C"), bias=T("C"), use_input_stats=False, momentum=[0.5], eps=EPS,
+         check=lambda d: d.refuse(d.args["use_input_stats"] and "running_mean" in d.by_name))
+function("local_response_norm", input=T("n C l w?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
 function("normalize", input=T("n F"), p=[1.0, 3.0], dim=DIM, eps=[0.5, 1e-3])
 function("scaled_dot_product_attention", query=T("b l E"), key=T("b s E"), value=T("b s V"), is_causal=True,
          since="2.1")
@@ -446,6 +454,8 @@ NOT_DRAWN = {
     "ParameterList": "a container; never called",
     "ParameterDict": "a container; never called",
     "MultiStep": "never called",
+    "batch_norm.training": "writes buffers, as the layers do",
+    "SyncBatchNorm.process_group": "None is all there is",
     "finfo": "of a type, known while generating",
     "iinfo": "of a type, known while generating",
     "result_type": "a type, known while generating",
@@ -765,7 +775,8 @@ class Call:
             if name not in texts:
                 position = False
             elif i >= skip:
-                position = position and (argument["default"] is None or self.chance(0.4)) and self.is_at(name, i)
+                position = (position and not argument.get("keyword") and self.is_at(name, i)
+                            and (argument["default"] is None or self.chance(0.4)))
                 parts.append(texts[name] if position else f"{name}={texts[name]}")
         return ", ".join(parts)
 

@@ -906,7 +906,9 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
     if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
         return ev_bad(loc);
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
-    if (strcmp(name, "forward") == 0) {
+    if (module->lazy && module->layer == module->lazy) {
+        diag_hint(eval->cx, "its parameters are made by its first call");
+    } else if (strcmp(name, "forward") == 0) {
         diag_hint(eval->cx, "call the module itself");
     } else if (diag_nearest(name, known, count)) {
         diag_hint_nearest(eval->cx, name, known, count);

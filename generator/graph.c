@@ -665,6 +665,44 @@ static struct ev run_activation(struct eval *eval, struct module *module, const 
     return build_elementwise(eval, call->loc, module->elementwise, args, count);
 }
 
+/* What the first call of a lazy module says of it; whether the others agree. Unless it resolves, nothing is to be done.
+ * False after a fault. */
+static bool see_call(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct module_tree *tree = ((struct lower *)eval)->program->tree;
+    const struct layer_row *row = module->lazy;
+    const char *name = layer_find(row->becomes)->args[0].name;
+    const struct value *input = NULL;
+    int64_t extent;
+    int axis;
+
+    for (int i = 0; i < call->count; i++)
+        if (call->args[i].kind == EV_TENSOR && (call->names[i] ? strcmp(call->names[i], "input") == 0 : i == 0))
+            input = call->args[i].tensor;
+    axis = !input || row->axis >= 0 ? row->axis : input->ndim + row->axis;
+    if (!input || axis < 0 || axis >= input->ndim) {
+        diag_error(eval->cx, call->loc, "%s takes its %s from dimension %d of its input, found %s", row->name, name, row->axis,
+                   input ? shape_text(&eval->cx->arena, input->ndim, input->dims) : "no tensor");
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+        return false;
+    }
+    if (!dim_is_const(input->dims[axis], &extent)) {
+        diag_error(eval->cx, call->loc, "'%s' would have %s=%s, which is known at run time", module->path, name,
+                   dim_text(&eval->cx->arena, input->dims[axis]));
+        diag_hint(eval->cx, "parameters have one shape; put the size under constants: if it is fixed");
+        return false;
+    }
+    if (module->layer == row)
+        return module_resolve(eval->cx, tree, module, extent, call->loc);
+    if (extent == module->extent)
+        return true;
+    diag_error(eval->cx, call->loc, "'%s' has %s=%lld from its first call, and gets %lld here", module->path, name,
+               (long long)module->extent, (long long)extent);
+    diag_note(eval->cx, module->first_call, "its first call is here");
+    diag_hint(eval->cx, "a module has one shape: make one for each");
+    return false;
+}
+
 static struct ev call_module(struct eval *eval, struct module *module, const struct call *call)
 {
     struct lower *lower = (struct lower *)eval;
@@ -681,13 +719,15 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     for (int i = 0; i < call->count; i++)
         if (call->args[i].kind == EV_BAD)
             return ev_bad(call->loc);
+    if (lower->program->resolving && module->lazy && !see_call(eval, module, call))
+        return ev_bad(call->loc);
     module->calls++;
     *own = (struct module_call){.module = module, .outer = outer, .loc = call->loc, .index = eval->graph->call_count};
     ARENA_PUSH(arena, eval->graph->calls, eval->graph->call_count, own);
     if (module->always_eval)
         eval->training = false;
     eval->call = own;
-    if (module->spec_class && !lower->fenced && !is_special(module) &&
+    if (module->spec_class && !lower->fenced && !lower->program->resolving && !is_special(module) &&
         count_instances(lower->program->tree, module->signature) > 1) {
         struct region *region = find_region(eval, module, call);
 
@@ -1033,7 +1073,8 @@ static void check_sizes(struct program *program)
     }
 }
 
-struct program *graph_lower(struct cx *cx, struct module_tree *tree)
+/* Into a program; unless it resolves, also the variants with hooks. */
+static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bool resolving)
 {
     struct program *program = ARENA_NEW(&cx->arena, struct program);
     const struct spec *spec = tree->spec;
@@ -1041,6 +1082,7 @@ struct program *graph_lower(struct cx *cx, struct module_tree *tree)
 
     program->cx = cx;
     program->tree = tree;
+    program->resolving = resolving;
     program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 1, struct entry);
     for (int i = -1; i < spec->entry_count; i++) {
         struct entry *entry = &program->entries[program->entry_count];
@@ -1056,10 +1098,41 @@ struct program *graph_lower(struct cx *cx, struct module_tree *tree)
         if (i < 0 && !function && entry->input_count != 1)
             continue; /* spec.c said so */
         for (int training = 0; training < 2; training++)
-            for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF ? 1 : 2); fenced++)
+            for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF || resolving ? 1 : 2); fenced++)
                 entry->graphs[training][fenced] = lower_entry(program, entry, training, fenced);
     }
     tree->sizes = sizes;
+    return program;
+}
+
+bool graph_resolve(struct cx *cx, struct module_tree *tree)
+{
+    int errors = diag_errors(cx);
+    bool called;
+
+    if (tree->lazy_count == 0)
+        return true;
+    lower_entries(cx, tree, true);
+    called = diag_errors(cx) > errors || tree->partial; /* or would be, but for that */
+    for (int i = 0; i < tree->lazy_count && !called; i++) {
+        const struct module *module = tree->lazy[i];
+
+        if (module->layer != module->lazy || module->faulty)
+            continue;
+        diag_error(cx, module->loc, "'%s' is never called, so its %s is not known", module->path,
+                   layer_find(module->lazy->becomes)->args[0].name);
+        diag_hint(cx, "call it, or write %s with all its arguments", module->lazy->becomes);
+    }
+    for (int i = 0; i < tree->module_count; i++)
+        tree->modules[i]->calls = 0;
+    module_finish(cx, tree);
+    return diag_errors(cx) == errors;
+}
+
+struct program *graph_lower(struct cx *cx, struct module_tree *tree)
+{
+    struct program *program = lower_entries(cx, tree, false);
+
     if (diag_errors(cx) == 0) {
         if (program->entry_count > 0)
             check_sizes(program);

@@ -75,8 +75,14 @@ struct program {
     int entry_count;
     struct region **regions; /* in the order of first use */
     int region_count;
+    bool resolving; /* only to see the first calls of lazy modules */
 };
 
+/* What module.h says of lazy modules: lowers the entries of a tree that has some, in the order of the text, evaluation first,
+ * and finishes the tree. False after a fault of theirs or of any call, when nothing more is to be lowered. */
+bool graph_resolve(struct cx *cx, struct module_tree *tree);
+
+/* Of a finished tree. */
 struct program *graph_lower(struct cx *cx, struct module_tree *tree);
 
 /* A call of the graph needs it: of the lengths of all values, indices inside their tensors, numbers of values that a

@@ -55,6 +55,10 @@ struct layer_row {
     const char *forward;    /* "forward(input): return ..."; statements separated by newlines */
     const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see layer_repr */
     enum layer_container container;
+    /* Lazy forms: the class that the first call makes of it, whose arguments are one that stands before those of this row;
+     * it is the extent of the first input along `axis`. */
+    const char *becomes;
+    int axis;
     const char *doc; /* one line for `modc layers` */
 };
 

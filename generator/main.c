@@ -112,14 +112,15 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
     return EXIT_DONE;
 }
 
-/* Of one of the dtypes of a spec. */
+/* Of one of the dtypes of a spec; may be NULL after faults. */
 static struct program *make_program(struct cx *cx, struct spec *spec, int variant, struct dump *dump)
 {
     progress_step("building the modules and graphs of %s ...", spec->model);
     struct module_tree *tree = module_build(cx, spec, variant);
+    bool resolved = graph_resolve(cx, tree);
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);
-    return graph_lower(cx, tree);
+    return resolved ? graph_lower(cx, tree) : NULL;
 }
 
 static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)

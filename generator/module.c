@@ -1034,7 +1034,31 @@ static struct loc check_loc(const struct module *module, const char *condition)
     return loc;
 }
 
-/* False after a fault, as all of these. */
+/* Checks, tensors and printed form of a row whose arguments are there. False after a fault, as all of these. */
+static bool complete_layer(struct build *build, struct module *module, const struct layer_row *row)
+{
+    build->eval.at = module->loc;
+    for (int i = 0; i < LAYER_MAX_CHECKS && row->checks[i].condition; i++) {
+        struct ev holds = eval_text(&build->eval, row_scope(build, module), "check", row->checks[i].condition);
+        bool truth = true;
+
+        if (ev_get_bool(&holds, &truth) && !truth) {
+            diag_error(build->cx, check_loc(module, row->checks[i].condition), "%s: %s", row->name,
+                       layer_repr(&build->eval, row_scope(build, module), row->checks[i].message));
+            note_instance(build, module);
+            return false;
+        }
+    }
+    for (int i = 0; i < 8 && row->params[i].name; i++)
+        if (!add_row_tensor(build, module, &row->params[i], MODULE_PARAMETER))
+            return false;
+    for (int i = 0; i < 6 && row->buffers[i].name; i++)
+        if (!add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER))
+            return false;
+    module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->extra_repr);
+    return true;
+}
+
 static bool build_layer(struct build *build, struct module *module, const struct layer_row *row, const struct call *call)
 {
     struct arena *arena = &build->cx->arena;
@@ -1060,28 +1084,33 @@ static bool build_layer(struct build *build, struct module *module, const struct
                 !check_arg(build, module, &row->args[i], &scope->items[j].value))
                 return false;
     store_args(build, module, scope, names, count);
-    build->eval.at = module->loc;
-    for (int i = 0; i < LAYER_MAX_CHECKS && row->checks[i].condition; i++) {
-        struct ev holds = eval_text(&build->eval, row_scope(build, module), "check", row->checks[i].condition);
-        bool truth = true;
-
-        if (ev_get_bool(&holds, &truth) && !truth) {
-            diag_error(build->cx, check_loc(module, row->checks[i].condition), "%s: %s", row->name,
-                       layer_repr(&build->eval, row_scope(build, module), row->checks[i].message));
-            note_instance(build, module);
-            return false;
-        }
-    }
-    for (int i = 0; i < 8 && row->params[i].name; i++)
-        if (!add_row_tensor(build, module, &row->params[i], MODULE_PARAMETER))
-            return false;
-    for (int i = 0; i < 6 && row->buffers[i].name; i++)
-        if (!add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER))
-            return false;
-    module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->extra_repr);
+    if (!row->becomes)
+        return complete_layer(build, module, row);
+    module->lazy = row;
+    ARENA_PUSH(arena, build->tree->lazy, build->tree->lazy_count, module);
     return true;
 }
 
+bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *module, int64_t extent, struct loc call)
+{
+    struct build build = {.cx = cx, .tree = tree, .eval = {.cx = cx, .default_dtype = tree->dtype}};
+    const struct layer_row *row = layer_find(module->lazy->becomes);
+    struct scope *given = row_scope(&build, module);
+    const char *names[16];
+    int count = 0;
+
+    scope_bind(&build.eval, given, row->args[0].name, ev_int(&build.eval, module->loc, extent));
+    for (; count < 16 && row->args[count].name; count++)
+        names[count] = row->args[count].name;
+    store_args(&build, module, given, names, count);
+    module->layer = row;
+    module->class_name = row->name;
+    module->extent = extent;
+    module->first_call = call;
+    ARENA_PUSH(&cx->arena, tree->resolved, tree->resolved_count, module);
+    module->faulty = !complete_layer(&build, module, row);
+    return !module->faulty;
+}
 static bool build_activation(struct build *build, struct module *module, const struct elementwise_row *row,
                              const struct call *call)
 {
@@ -1859,7 +1888,7 @@ static void describe_changes(struct build *build, struct text *text, const struc
     for (int i = 0; i < module->child_count; i++) {
         const struct module *child = module->children[i];
 
-        if (child->changed)
+        if (child->changed || child->lazy)
             text_printf(text, "%s %s: %s", text->length > strlen(instance->signature) ? "," : " with",
                         child->path + skip, describe(build, child));
         else
@@ -1908,6 +1937,16 @@ static void number_modules(struct build *build, struct module *module)
     module->index = tree->module_count;
     ARENA_PUSH(arena, tree->modules, tree->module_count, module);
     mark_array(module);
+    for (int i = 0; i < module->child_count; i++)
+        number_modules(build, module->children[i]);
+    module->subtree = tree->module_count - module->index - 1;
+}
+
+static void number_tensors(struct build *build, struct module *module)
+{
+    struct module_tree *tree = build->tree;
+    struct arena *arena = &build->cx->arena;
+
     for (int pass = 0; pass < 2; pass++) { /* parameters, then buffers */
         for (int i = 0; i < module->tensor_count; i++) {
             struct module_tensor *tensor = module->tensors[i];
@@ -1927,8 +1966,7 @@ static void number_modules(struct build *build, struct module *module)
         ARENA_PUSH(arena, tree->states, tree->state_count, tensor);
     }
     for (int i = 0; i < module->child_count; i++)
-        number_modules(build, module->children[i]);
-    module->subtree = tree->module_count - module->index - 1;
+        number_tensors(build, module->children[i]);
     complete_signature(build, module);
 }
 
@@ -1990,7 +2028,7 @@ static void add_draw(struct build *build, struct module_tensor *tensor)
 }
 
 /* As __init__ would: a class makes what it has in the order of the text, modules that are added behind its own; a layer
- * its parameters, and what is added to it comes later. */
+ * its parameters, unless they wait for a call, and what is added to it comes later. */
 static void order_draws(struct build *build, const struct module *module)
 {
     const struct spec_class *class = module->spec_class;
@@ -2002,7 +2040,7 @@ static void order_draws(struct build *build, const struct module *module)
         add_draw(build, module_find_tensor(module, class->tensors[i]->name));
     for (int i = 0; i < first_later; i++)
         order_draws(build, module->children[i]);
-    for (int i = class ? class->tensors_first : 0; i < tensors; i++)
+    for (int i = class ? class->tensors_first : 0; i < tensors && !module->lazy; i++)
         add_draw(build, class ? module_find_tensor(module, class->tensors[i]->name) : module->tensors[i]);
     for (int i = first_later; i < module->child_count; i++)
         order_draws(build, module->children[i]);
@@ -2147,12 +2185,27 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
         for (int j = 0; j < tree->modules[i]->tensor_count; j++)
             tree->partial |= tree->modules[i]->tensors[j]->faulty;
     }
-    order_draws(&build, tree->root);
     check_constants(&build);
-    module_apply_paths(cx, tree);
+    module_fix_modes(cx, tree);
+    if (tree->lazy_count == 0)
+        module_finish(cx, tree);
     if (variant == 0)
         check_variant_names(cx, tree);
     return tree;
+}
+
+void module_finish(struct cx *cx, struct module_tree *tree)
+{
+    struct build build = {.cx = cx, .tree = tree, .eval = {.cx = cx}};
+
+    for (int i = 0; i < tree->lazy_count; i++)
+        tree->partial |= tree->lazy[i]->faulty || tree->lazy[i]->layer == tree->lazy[i]->lazy;
+    number_tensors(&build, tree->root);
+    order_draws(&build, tree->root);
+    for (int i = 0; i < tree->resolved_count; i++)
+        for (int k = 0; k < tree->resolved[i]->tensor_count; k++)
+            add_draw(&build, tree->resolved[i]->tensors[k]);
+    module_apply_paths(cx, tree);
 }
 
 /* ---- dump ------------------------------------------------------------------------------------------------- */

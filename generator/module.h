@@ -80,6 +80,9 @@ struct module {
     bool changed;          /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval;      /* eval: [...] fixes it and all below in evaluation mode */
     int calls;             /* how often the entries call it, counted while lowering; 0: warned about */
+    const struct layer_row *lazy; /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
+    int64_t extent;               /* what the first call gave it */
+    struct loc first_call;
 };
 
 struct module_tree {
@@ -95,6 +98,8 @@ struct module_tree {
     int state_count;
     struct module_tensor **draws; /* in the order in which the equivalent __init__ draws: see note [set and add] */
     int draw_count;
+    struct module **lazy, **resolved; /* note [lazy modules]: all, and those whose first call is known, by that */
+    int lazy_count, resolved_count;
     struct size *sizes;
     int size_count;
     struct binding *constants; /* in order; values */
@@ -106,6 +111,15 @@ struct module_tree {
 /* The tree of one of the spec's dtypes, 0 first: what does not depend on the dtype is said with it. From then on faults
  * are said of that dtype, as cx->variant has it. */
 struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant);
+
+/* note [lazy modules]
+ * What a lazy module is shows at its first call, so that a tree with some is not whole: graph_resolve, the room behind,
+ * lowers the entries once, to see the calls. module_resolve makes of the module what it becomes, and gives it its tensors;
+ * false after a fault. Then module_finish numbers keys, orders draws (PyTorch draws for them at their first calls, when
+ * everything else is made), and ties: module_build did, where nothing is lazy. A module that was not resolved has no
+ * tensors. */
+bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *module, int64_t extent, struct loc call);
+void module_finish(struct cx *cx, struct module_tree *tree);
 
 void module_dump(struct text *text, const struct module_tree *tree, bool json);
 

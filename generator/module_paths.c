@@ -251,6 +251,18 @@ static bool fix_in_eval(struct module_tree *tree, const char *pattern)
     return found;
 }
 
+void module_fix_modes(struct cx *cx, struct module_tree *tree)
+{
+    const struct spec *spec = tree->spec;
+
+    for (int i = 0; i < spec->eval_count; i++) {
+        if (fix_in_eval(tree, spec->eval[i]) || tree->partial)
+            continue;
+        diag_error(cx, spec->eval_locs[i], "'%s' matches no module", spec->eval[i]);
+        hint_pattern(cx, tree, spec->eval[i], false);
+    }
+}
+
 void module_apply_paths(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
@@ -264,10 +276,4 @@ void module_apply_paths(struct cx *cx, struct module_tree *tree)
         hint_pattern(cx, tree, spec->freeze[i], true);
     }
     settle_ties(tree);
-    for (int i = 0; i < spec->eval_count; i++) {
-        if (fix_in_eval(tree, spec->eval[i]) || tree->partial)
-            continue;
-        diag_error(cx, spec->eval_locs[i], "'%s' matches no module", spec->eval[i]);
-        hint_pattern(cx, tree, spec->eval[i], false);
-    }
 }

@@ -4,7 +4,10 @@
 
 #include "module.h"
 
-/* Applies tie:, freeze: and eval: to a tree whose keys are numbered; faults are said at their places. */
+/* Applies eval: to a tree whose modules are numbered; faults are said at their places, here and below. */
+void module_fix_modes(struct cx *cx, struct module_tree *tree);
+
+/* Applies tie: and freeze: to a tree whose keys are numbered. */
 void module_apply_paths(struct cx *cx, struct module_tree *tree);
 
 #endif

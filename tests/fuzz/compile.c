@@ -66,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         module_dump(&out, tree, false);
         module_dump(&out, tree, true);
+        if (!graph_resolve(&cx, tree))
+            continue;
         program = graph_lower(&cx, tree);
         if (diag_errors(&cx) == 0 && is_small(program))
             finish(&cx, program);

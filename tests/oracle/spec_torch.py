@@ -747,6 +747,8 @@ class Spec:
             root = SpecModule(self, self.root)
             if self.changes:
                 self.change(root)
+            self.call_lazy(root)
+            if self.changes:
                 self.draw_again(root, seed)
             if self.dtype.is_complex:
                 root.to(self.dtype)
@@ -788,6 +790,21 @@ class Spec:
                 raise SpecError(f"add: {path} exists")
             found.add_module(name, module)
 
+    def call_lazy(self, root):
+        """Lazy modules become what their first calls say: each entry is called once, in evaluation mode. What statements
+        write is set back."""
+        if not any(isinstance(module, nn.modules.lazy.LazyModuleMixin) for module in root.modules()):
+            return
+        tables = [table for module in root.modules()
+                  for table in (module._buffers, module.__dict__.get("modc_state", {}))]
+        held = [(table, name, tensor.clone()) for table in tables for name, tensor in table.items()
+                if tensor is not None and not isinstance(tensor, nn.parameter.UninitializedBuffer)]
+        inputs = {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in self.input_shapes({}).items()}
+        for entry in ([None] if self.root.statements or not self.entries else []) + list(self.entries):
+            self.run(root, inputs, entry)
+        for table, name, tensor in held:
+            table[name] = tensor
+
     def draw_again(self, root, seed):
         """Initial values are drawn as if `set` and `add` had been written where they lead to: what is replaced draws
         nothing. So the model is built once more, in that order, for its numbers."""
@@ -801,7 +818,9 @@ class Spec:
                 self.added.setdefault(parent, []).append((name, value))
         if seed is not None:
             torch.manual_seed(seed)
-        drawn = SpecModule(self, self.root).state_dict()
+        drawn = SpecModule(self, self.root)
+        self.call_lazy(drawn)
+        drawn = drawn.state_dict()
         self.replaced, self.added = {}, {}
         if list(drawn) != list(root.state_dict()):
             raise SpecError("set and add give other modules where they lead to")

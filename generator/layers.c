@@ -4,16 +4,16 @@
 #include <string.h>
 
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
-    dropout_rows[], flatten_rows[], container_rows[], return_rows[], sparse_rows[];
+    dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[];
 
 const struct layer_row *const layer_families[] = {
     container_rows,  linear_rows,  sparse_rows,  conv_rows,   pooling_rows, norm_rows,
-    activation_rows, dropout_rows, flatten_rows, return_rows, NULL,
+    activation_rows, dropout_rows, flatten_rows, lazy_rows,   return_rows,  NULL,
 };
 
 const char *const layer_family_names[] = {
     "containers", "linear",  "sparse", "convolution", "pooling", "normalisation",
-    "activation", "dropout", "shape",  "returns",     NULL,
+    "activation", "dropout", "shape",  "lazy",        "returns", NULL,
 };
 
 extern const struct function_row product_functions[], window_functions[], pool_functions[], norm_functions[],

@@ -1091,6 +1091,14 @@ static bool build_layer(struct build *build, struct module *module, const struct
     return true;
 }
 
+static bool has_tensors(const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (!module->tensors[i]->none)
+            return true;
+    return false;
+}
+
 bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *module, int64_t extent, struct loc call)
 {
     struct build build = {.cx = cx, .tree = tree, .eval = {.cx = cx, .default_dtype = tree->dtype}};
@@ -1109,6 +1117,10 @@ bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *modu
     module->first_call = call;
     ARENA_PUSH(&cx->arena, tree->resolved, tree->resolved_count, module);
     module->faulty = !complete_layer(&build, module, row);
+    if (!module->faulty && !has_tensors(module)) { /* PyTorch sets it together with the first of them */
+        scope_bind(&build.eval, given, row->args[0].name, ev_int(&build.eval, module->loc, 0));
+        module->extra_repr = layer_repr(&build.eval, given, row->extra_repr);
+    }
     return !module->faulty;
 }
 static bool build_activation(struct build *build, struct module *module, const struct elementwise_row *row,

@@ -21,12 +21,5 @@ const struct layer_row linear_rows[] = {
         .extra_repr = "in_features={in_features}, out_features={out_features}, bias={bias}",
         .doc = "y = x . weight^T + bias",
     },
-    {
-        .name = "LazyLinear",
-        .args = {{"out_features", ARG_INT, NULL}, {"bias", ARG_BOOL, "True"}},
-        .becomes = "Linear",
-        .axis = -1,
-        .doc = "Linear, whose in_features its first call gives",
-    },
     {.name = NULL},
 };

@@ -320,6 +320,38 @@ static void variants_differ_in_what_has_no_type(void **state)
     done(t);
 }
 
+/* The arguments of a lazy form are those of what it becomes, behind the first; LazyInstanceNorm learns by default. */
+static void lazy_forms_take_what_they_become_takes(void **state)
+{
+    int count = 0;
+
+    (void)state;
+    for (int f = 0; layer_families[f]; f++) {
+        for (const struct layer_row *row = layer_families[f]; row->name; row++) {
+            const struct layer_row *plain = row->becomes ? layer_find(row->becomes) : NULL;
+            bool learns = strncmp(row->name, "LazyInstanceNorm", 16) == 0;
+
+            if (!row->becomes)
+                continue;
+            count++;
+            assert_non_null(plain);
+            assert_string_equal(row->name + 4, plain->name);
+            for (int i = 0; row->args[i].name || plain->args[i + 1].name; i++) {
+                const struct layer_arg *own = &row->args[i], *its = &plain->args[i + 1];
+
+                assert_non_null(own->name);
+                assert_non_null(its->name);
+                assert_string_equal(own->name, its->name);
+                assert_int_equal(own->kind, its->kind);
+                assert_int_equal(own->value == NULL, its->value == NULL);
+                if (own->value && !(learns && (i == 2 || i == 3)))
+                    assert_string_equal(own->value, its->value);
+            }
+        }
+    }
+    assert_true(count > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +362,7 @@ int main(void)
         cmocka_unit_test(patterns_name_parameters_and_modules),
         cmocka_unit_test(patterns_take_little_time),
         cmocka_unit_test(variants_differ_in_what_has_no_type),
+        cmocka_unit_test(lazy_forms_take_what_they_become_takes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,11 +11,15 @@ extern const struct layer_row lazy_rows[];
             {"padding_mode", ARG_STRING, "'zeros'"}                                                                   \
     }
 
-/* `learned`: whether affine and track_running_stats are the default. */
-#define NORM_ARGS(learned)                                                                                            \
+#define NORM(kind)                                                                                                    \
     {                                                                                                                 \
-        {"eps", ARG_FLOAT, "1e-5"}, {"momentum", ARG_OPTION, "0.1"}, {"affine", ARG_BOOL, learned},                   \
-            {"track_running_stats", ARG_BOOL, learned}                                                                \
+        .name = "Lazy" kind,                                                                                          \
+        .args = {{"eps", ARG_FLOAT, "1e-5"},                                                                          \
+                 {"momentum", ARG_OPTION, "0.1"},                                                                     \
+                 {"affine", ARG_BOOL, "True"}, /* of instance norms too, unlike theirs */                             \
+                 {"track_running_stats", ARG_BOOL, "True"},                                                           \
+                 {"bias", ARG_BOOL, "True", .keyword = true}},                                                        \
+        .becomes = kind, .axis = 1, .doc = kind ", whose num_features its first call gives"                           \
     }
 
 const struct layer_row lazy_rows[] = {
@@ -33,12 +37,11 @@ const struct layer_row lazy_rows[] = {
         .axis = -3,
         .doc = "Conv2d, whose in_channels its first call gives",
     },
-    {
-        .name = "LazyBatchNorm2d",
-        .args = NORM_ARGS("True"),
-        .becomes = "BatchNorm2d",
-        .axis = 1,
-        .doc = "BatchNorm2d, whose num_features its first call gives",
-    },
+    NORM("BatchNorm1d"),
+    NORM("BatchNorm2d"),
+    NORM("BatchNorm3d"),
+    NORM("InstanceNorm1d"),
+    NORM("InstanceNorm2d"),
+    NORM("InstanceNorm3d"),
     {.name = NULL},
 };

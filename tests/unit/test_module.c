@@ -343,6 +343,7 @@ static void lazy_forms_take_what_they_become_takes(void **state)
                 assert_non_null(its->name);
                 assert_string_equal(own->name, its->name);
                 assert_int_equal(own->kind, its->kind);
+                assert_int_equal(own->keyword, its->keyword);
                 assert_int_equal(own->value == NULL, its->value == NULL);
                 if (own->value && !(learns && (i == 2 || i == 3)))
                     assert_string_equal(own->value, its->value);

@@ -14,7 +14,9 @@ static const char *const kind_texts[] = {
     [ARG_FLOAT] = "number",
     [ARG_BOOL] = "True or False",
     [ARG_STRING] = "string",
+    [ARG_SINGLE] = "integer, or a tuple of one",
     [ARG_PAIR] = "integer, or a tuple of two",
+    [ARG_TRIPLE] = "integer, or a tuple of three",
     [ARG_INTS] = "integer, or a tuple",
     [ARG_OPTION] = "None, or a value",
 };

@@ -13,7 +13,9 @@ enum arg_kind {
     ARG_FLOAT,
     ARG_BOOL,
     ARG_STRING,
-    ARG_PAIR,  /* an int, or a tuple of two: always a tuple of two in the body and in extra_repr */
+    ARG_SINGLE, /* an int, or a tuple of one: always a tuple of one in the body and in extra_repr */
+    ARG_PAIR,  /* of two */
+    ARG_TRIPLE, /* of three */
     ARG_INTS,  /* an int or a tuple: always a tuple */
     ARG_OPTION /* as given: None, a string, a number */
 };

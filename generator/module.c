@@ -848,6 +848,17 @@ static void arg_fault(struct build *build, const struct module *module, const ch
     note_instance(build, module);
 }
 
+/* Arguments that are tuples in the end: of how many integers (0: any number), and what may be given. */
+static const struct {
+    int count;
+    const char *given;
+} tuple_kinds[] = {
+    [ARG_SINGLE] = {1, "an integer"},
+    [ARG_PAIR] = {2, "an integer or two"},
+    [ARG_TRIPLE] = {3, "an integer or three"},
+    [ARG_INTS] = {0, "an integer or a tuple"},
+};
+
 /* Brings an argument into the form that its kind promises. */
 static bool check_arg(struct build *build, const struct module *module, const struct layer_arg *arg, struct ev *value)
 {
@@ -880,17 +891,21 @@ static bool check_arg(struct build *build, const struct module *module, const st
             return true;
         arg_fault(build, module, arg->name, value, "a string");
         return false;
+    case ARG_SINGLE:
     case ARG_PAIR:
+    case ARG_TRIPLE:
     case ARG_INTS:
+        if (value->kind == EV_NONE && arg->value && strcmp(arg->value, "None") == 0)
+            return true;
         if (value->kind == EV_STRING && strcmp(arg->name, "padding") == 0)
             return true; /* 'same', 'valid': the function says what it has */
         if (value->kind == EV_INT && dim_is_const(value->dim, NULL)) {
-            struct ev items[2] = {*value, *value};
+            struct ev items[3] = {*value, *value, *value};
 
-            *value = ev_tuple(&build->eval, value->loc, items, arg->kind == ARG_PAIR ? 2 : 1);
+            *value = ev_tuple(&build->eval, value->loc, items, arg->kind == ARG_INTS ? 1 : tuple_kinds[arg->kind].count);
             return true;
         }
-        if (value->kind == EV_TUPLE && (arg->kind == ARG_INTS || value->count == 2)) {
+        if (value->kind == EV_TUPLE && (arg->kind == ARG_INTS || value->count == tuple_kinds[arg->kind].count)) {
             for (int i = 0; i < value->count; i++) {
                 if (value->items[i].kind != EV_INT) {
                     arg_fault(build, module, arg->name, value, "integers");
@@ -900,7 +915,7 @@ static bool check_arg(struct build *build, const struct module *module, const st
             value->list = false;
             return true;
         }
-        arg_fault(build, module, arg->name, value, arg->kind == ARG_PAIR ? "an integer or two" : "an integer or a tuple");
+        arg_fault(build, module, arg->name, value, tuple_kinds[arg->kind].given);
         return false;
     case ARG_ANY:
     case ARG_OPTION:

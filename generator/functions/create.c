@@ -6,29 +6,6 @@
 
 enum { ARANGE_MAX = 1 << 24 };
 
-/* start + i * step for 0 <= i < length, as far as `most` says that lengths go: a slice of a constant. */
-static struct ev counted(struct eval *eval, struct loc loc, const struct dim *start, int64_t step,
-                         const struct dim *length, int64_t most, enum dtype dtype)
-{
-    struct arena *arena = &eval->cx->arena;
-    struct tensor *numbers = ARENA_NEW(arena, struct tensor);
-    struct ev out, by = ev_int(eval, loc, step), from = ev_dim(loc, start);
-
-    numbers->dtype = DTYPE_INT64;
-    numbers->ndim = 1;
-    numbers->dims[0] = most;
-    numbers->data = ARENA_ARRAY(arena, most + 1, union scalar);
-    for (int64_t i = 0; i < most; i++)
-        numbers->data[i].i = i;
-    out = ev_tensor(loc, build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0),
-                                     dim_const(arena, 1), length));
-    if (step != 1 && out.kind != EV_BAD)
-        out = build_binary(eval, loc, PRIM_MUL, "arange", &out, &by);
-    if (!dim_equals(start, 0) && out.kind != EV_BAD)
-        out = build_binary(eval, loc, PRIM_ADD, "arange", &out, &from);
-    return out.kind == EV_BAD ? out : ev_tensor(loc, build_cast(eval, loc, out.tensor, dtype));
-}
-
 static bool check_span(struct eval *eval, struct loc loc, double span)
 {
     if (span > ARANGE_MAX)
@@ -36,6 +13,37 @@ static bool check_span(struct eval *eval, struct loc loc, double span)
     else if (!(span >= 0))
         diag_error(eval->cx, loc, "arange: upper bound and lower bound inconsistent with step sign");
     return span >= 0 && span <= ARANGE_MAX;
+}
+
+struct value *arange_of(struct eval *eval, struct loc loc, const struct dim *length)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct tensor *numbers = ARENA_NEW(arena, struct tensor);
+    int64_t most = dim_upper(length);
+
+    if (!check_span(eval, loc, (double)most))
+        return NULL;
+    numbers->dtype = DTYPE_INT64;
+    numbers->ndim = 1;
+    numbers->dims[0] = most;
+    numbers->data = ARENA_ARRAY(arena, most + 1, union scalar);
+    for (int64_t i = 0; i < most; i++)
+        numbers->data[i].i = i;
+    return build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0), dim_const(arena, 1), length);
+}
+
+/* start + i * step for 0 <= i < length. */
+static struct ev counted(struct eval *eval, struct loc loc, const struct dim *start, int64_t step,
+                         const struct dim *length, enum dtype dtype)
+{
+    struct value *numbers = arange_of(eval, loc, length);
+    struct ev out = ev_tensor(loc, numbers), by = ev_int(eval, loc, step), from = ev_dim(loc, start);
+
+    if (step != 1 && out.kind != EV_BAD)
+        out = build_binary(eval, loc, PRIM_MUL, "arange", &out, &by);
+    if (!dim_equals(start, 0) && out.kind != EV_BAD)
+        out = build_binary(eval, loc, PRIM_ADD, "arange", &out, &from);
+    return out.kind == EV_BAD ? out : ev_tensor(loc, build_cast(eval, loc, out.tensor, dtype));
 }
 
 /* arange over sizes: the step must be known. */
@@ -57,9 +65,7 @@ static struct ev arange_of_sizes(struct eval *eval, struct ev *args, struct loc 
         return BAD;
     length = dim_floordiv(arena, dim_add(arena, dim_sub(arena, end, start), dim_const(arena, step - 1)),
                           dim_const(arena, step));
-    if (!check_span(eval, loc, (double)dim_upper(length)))
-        return BAD;
-    return counted(eval, loc, start, step, length, dim_upper(length), dtype);
+    return counted(eval, loc, start, step, length, dtype);
 }
 
 static bool is_size(const struct ev *arg)

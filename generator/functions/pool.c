@@ -1,131 +1,495 @@
-/* pool.c - pooling: windows of an image, of which one number is left. */
+/* pool.c - pooling: windows of an image, of which one number is left.
+ *
+ * Largest values and means are the op `pool`, over two axes of space at a time; both of three axes are those along the
+ * first of those along the others.
+ *
+ * note [places]
+ * Where the place of the largest element is asked for, and where windows are of different lengths, the windows are a
+ * tensor: (lead, o..., k...), for `lead` planes, o... windows along each axis of space and k... cells in each. With it go the
+ * cells: for each axis the int64 place in the image of cell k of window o. A cell that is none of the window's own stands
+ * for one that is, so that it can be looked at twice but never found where there is nothing. */
+#include <math.h>
 #include <string.h>
 
 #include "../graph.h"
 #include "rows.h"
 
-/* (C, H, W) becomes (1, C, H, W) and back. */
-static struct value *batched(struct eval *eval, struct loc loc, struct value *value)
-{
-    const struct dim *dims[4] = {dim_const(&eval->cx->arena, 1)};
+#define MAX_RANK 3
 
-    if (value->ndim != 3)
-        return value;
-    memcpy(dims + 1, value->dims, 3 * sizeof *dims);
-    return build_reshape(eval, loc, value, 4, dims);
+struct pool {
+    const char *what; /* in messages */
+    int rank;         /* axes of space */
+    enum pool_kind kind;
+    int kernel[MAX_RANK], stride[MAX_RANK], padding[MAX_RANK], dilation[MAX_RANK];
+    bool ceil_mode, count_include_pad;
+    int divisor; /* avg: 0 is the window */
+};
+
+static const char *const batched_text[MAX_RANK] = {"(N, C, L) or (C, L)", "(N, C, H, W) or (C, H, W)",
+                                                   "(N, C, D, H, W) or (C, D, H, W)"};
+
+/* An image, or several: floating, or with `integers` of these too. There may be 0 images, with `channels` of 0 channels. */
+static bool check_image(struct eval *eval, struct loc loc, const char *what, const struct ev *arg, int rank,
+                        bool integers, bool channels)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct value *x = arg->tensor;
+
+    if (!need_tensor(eval, what, arg))
+        return false;
+    if (x->ndim != rank + 1 && x->ndim != rank + 2) {
+        diag_error(eval->cx, loc, "%s takes %s, found %s", outer(eval, what), batched_text[rank - 1],
+                   shape_text(arena, x->ndim, x->dims));
+        return false;
+    }
+    if (!dtype_is_float(x->dtype) && !(integers && dtype_is_int(x->dtype))) {
+        diag_error(eval->cx, loc, "%s is not defined for %s", outer(eval, what), dtype_rows[x->dtype].name);
+        return false;
+    }
+    for (int i = x->ndim - rank - 1 + channels; i < x->ndim; i++) {
+        if (dim_equals(x->dims[i], 0)) {
+            diag_error(
+                eval->cx, loc,
+                "%s: expected input to have non-zero size for non-batch dimensions, but input has sizes %s with "
+                "dimension %d being empty",
+                outer(eval, what), shape_text(arena, x->ndim, x->dims), i);
+            return false;
+        }
+        build_need(eval, dim_sub(arena, x->dims[i], dim_const(arena, 1)));
+    }
+    return true;
 }
 
-static struct ev unbatched(struct eval *eval, struct loc loc, struct value *value, int ndim)
+/* Whole numbers for each axis, at least `least`. */
+static bool read_sizes(struct eval *eval, const struct pool *pool, const char *name, const struct ev *arg,
+                       int least, int *out)
 {
-    return ev_tensor(loc, value && ndim == 3 ? build_reshape(eval, loc, value, 3, value->dims + 1) : value);
-}
-
-/* kernel_size comes from an argument, or (NULL) from the weight. */
-static bool check_window(struct eval *eval, struct loc loc, const char *what, const struct op *op,
-                         const struct ev *kernel, const struct ev *stride, const struct ev *dilation)
-{
-    const struct {
-        const char *name;
-        const int *values;
-        const struct ev *arg;
-    } parts[] = {{"kernel_size", op->window.kernel, kernel},
-                 {"stride", op->window.stride, stride},
-                 {"dilation", op->window.dilation, dilation}};
-
-    for (int i = 0; i < 3; i++) {
-        if (parts[i].values[0] > 0 && parts[i].values[1] > 0)
+    if (!need_ints(eval, name, arg, pool->rank, out))
+        return false;
+    for (int i = 0; i < pool->rank; i++) {
+        if (out[i] >= least)
             continue;
-        diag_error(eval->cx, parts[i].arg ? parts[i].arg->loc : loc,
-                   "%s: %s must be positive, found (%d, %d)", what, parts[i].name, parts[i].values[0],
-                   parts[i].values[1]);
+        diag_error(eval->cx, arg->loc, "%s: %s must be greater than zero, but got %d",
+                   outer(eval, pool->what), name, out[i]);
         return false;
     }
     return true;
 }
 
-static struct ev pool2d(struct eval *eval, struct loc loc, const char *what, enum pool_kind kind,
-                        struct ev *args, const struct ev *dilation, bool ceil_mode, bool include_pad,
-                        int divisor)
+/* kernel_size, stride and padding of a pool over x; the dilation was read. */
+static bool read_windows(struct eval *eval, struct loc loc, struct pool *pool, const struct value *x,
+                         const struct ev *kernel, const struct ev *stride, const struct ev *padding)
 {
-    const struct ev *stride = args[2].kind == EV_NONE ? &args[1] : &args[2];
-    struct value *input;
-    struct op *op;
-    int ndim;
+    struct arena *arena = &eval->cx->arena;
 
-    if (!need_tensor(eval, what, &args[0]))
-        return BAD;
-    ndim = args[0].tensor->ndim;
-    if (ndim != 3 && ndim != 4) {
-        diag_error(eval->cx, loc, "%s takes (N, C, H, W) or (C, H, W), found %s", what,
-                   shape_text(&eval->cx->arena, ndim, args[0].tensor->dims));
-        return BAD;
+    if (stride->kind == EV_NONE || (stride->kind == EV_TUPLE && stride->count == 0))
+        stride = kernel;
+    if (!read_sizes(eval, pool, "kernel_size", kernel, 1, pool->kernel) ||
+        !read_sizes(eval, pool, "stride", stride, 1, pool->stride) ||
+        !read_sizes(eval, pool, "padding", padding, 0, pool->padding))
+        return false;
+    for (int i = 0; i < pool->rank; i++) {
+        const struct dim *whole = dim_add(arena, x->dims[x->ndim - pool->rank + i],
+                                          dim_const(arena, 2 * pool->padding[i]));
+        int64_t reach = (int64_t)pool->dilation[i] * (pool->kernel[i] - 1) + 1;
+
+        if (2 * pool->padding[i] > pool->kernel[i]) {
+            diag_error(eval->cx, padding->loc,
+                       "%s: padding should be at most half of kernel_size, found %d for %d",
+                       outer(eval, pool->what), pool->padding[i], pool->kernel[i]);
+            return false;
+        }
+        if (dim_upper(whole) + (pool->ceil_mode ? pool->stride[i] - 1 : 0) < reach) {
+            diag_error(eval->cx, loc, "%s: %s: the window of %lld is larger than the padded image of %s",
+                       outer(eval, pool->what), shape_text(arena, x->ndim, x->dims), (long long)reach,
+                       dim_text(arena, whole));
+            return false;
+        }
     }
-    input = batched(eval, loc, args[0].tensor);
-    op = op_new(eval, GRAPH_OP_POOL, what, &input, 1);
-    op->window.kind = kind;
+    return true;
+}
+
+/* ---- by the op ----------------------------------------------------------------------------------------------- */
+
+/* x (n, c, h, w), where h and w are these axes of the pool, or -1: no axis. */
+static struct value *pool_axes(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
+                               int h, int w, int divisor)
+{
+    struct op *op = op_new(eval, GRAPH_OP_POOL, pool->what, &x, 1);
+    int axes[2] = {h, w};
+
+    op->window.kind = pool->kind;
     op->window.groups = 1;
-    op->window.ceil_mode = ceil_mode;
-    op->window.count_include_pad = include_pad;
+    op->window.ceil_mode = pool->ceil_mode;
+    op->window.count_include_pad = pool->count_include_pad;
     op->window.divisor = divisor;
-    op->window.dilation[0] = op->window.dilation[1] = 1;
-    if (!need_ints(eval, "kernel_size", &args[1], 2, op->window.kernel) ||
-        !need_ints(eval, "stride", stride, 2, op->window.stride) ||
-        !need_ints(eval, "padding", &args[3], 2, op->window.padding) ||
-        (dilation && !need_ints(eval, "dilation", dilation, 2, op->window.dilation)))
-        return BAD;
-    if (!check_window(eval, loc, what, op, &args[1], stride, dilation))
-        return BAD;
     for (int i = 0; i < 2; i++) {
-        if (2 * op->window.padding[i] > op->window.kernel[i]) {
-            diag_error(eval->cx, args[3].loc,
-                       "%s: padding should be at most half of kernel_size, found %d for %d", what,
-                       op->window.padding[i], op->window.kernel[i]);
+        op->window.kernel[i] = axes[i] < 0 ? 1 : pool->kernel[axes[i]];
+        op->window.stride[i] = axes[i] < 0 ? 1 : pool->stride[axes[i]];
+        op->window.padding[i] = axes[i] < 0 ? 0 : pool->padding[axes[i]];
+        op->window.dilation[i] = axes[i] < 0 ? 1 : pool->dilation[axes[i]];
+    }
+    return build_op(eval, loc, op);
+}
+
+/* (lead, d, h, w) along d: the other two are channels then, which lie next to each other as they are. */
+static struct value *pool_depth(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[4] = {x->dims[0], x->dims[1], dim_const(arena, 1),
+                                 dim_mul(arena, x->dims[2], x->dims[3])};
+    struct value *y = build_reshape(eval, loc, x, 4, dims);
+
+    y = y ? build_permute(eval, loc, y, (const int[]){0, 3, 1, 2}) : NULL;
+    y = y ? pool_axes(eval, loc, pool, y, 0, -1, pool->divisor ? 1 : 0) : NULL;
+    y = y ? build_permute(eval, loc, y, (const int[]){0, 2, 3, 1}) : NULL;
+    if (!y)
+        return NULL;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[1] = y->dims[1];
+    return build_reshape(eval, loc, y, 4, dims);
+}
+
+/* x (lead, space...): images and their channels are all the same here. */
+static struct value *as_planes(struct eval *eval, struct loc loc, struct value *x, int rank)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[1 + MAX_RANK] = {dim_const(arena, 1)};
+
+    for (int i = 0; i < x->ndim - rank; i++)
+        dims[0] = dim_mul(arena, dims[0], x->dims[i]);
+    memcpy(dims + 1, x->dims + x->ndim - rank, (size_t)rank * sizeof *dims);
+    return build_reshape(eval, loc, x, 1 + rank, dims);
+}
+
+/* The images of x with the space of y (lead, space...). */
+static struct value *as_images(struct eval *eval, struct loc loc, struct value *y, const struct value *x,
+                               int rank)
+{
+    const struct dim *dims[MAX_DIMS];
+
+    if (!y)
+        return NULL;
+    memcpy(dims, x->dims, sizeof dims);
+    memcpy(dims + x->ndim - rank, y->dims + 1, (size_t)rank * sizeof *dims);
+    return build_reshape(eval, loc, y, x->ndim, dims);
+}
+
+/* The numbers of all windows. With `planes` each channel is an image of its own, so that elements keep their order in
+ * memory; else channels come last there, as neighbours want it. */
+static struct value *pool_values(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
+                                 bool planes)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *one = dim_const(arena, 1), *dims[MAX_DIMS], *four[4];
+    int rank = pool->rank, channels = x->ndim - rank - 1, last = x->ndim - 1;
+    struct value *y = x;
+
+    memcpy(dims, x->dims, sizeof dims);
+    four[0] = channels > 0 ? x->dims[0] : one;
+    four[1] = x->dims[channels];
+    if (rank == 3) {
+        y = as_planes(eval, loc, x, rank);
+        y = y ? pool_depth(eval, loc, pool, y) : NULL;
+        if (!y)
+            return NULL;
+        dims[last - 2] = four[1] = y->dims[1];
+        four[0] = y->dims[0];
+    }
+    if (planes || rank == 3) {
+        four[0] = dim_mul(arena, four[0], four[1]);
+        four[1] = one;
+    }
+    four[2] = rank == 1 ? one : x->dims[last - 1];
+    four[3] = x->dims[last];
+    y = build_reshape(eval, loc, y, 4, four);
+    y = y ? pool_axes(eval, loc, pool, y, rank - 2, rank - 1, pool->divisor) : NULL;
+    if (!y)
+        return NULL;
+    if (rank > 1)
+        dims[last - 1] = y->dims[2];
+    dims[last] = y->dims[3];
+    return build_reshape(eval, loc, y, x->ndim, dims);
+}
+
+/* ---- by windows: see note [places] --------------------------------------------------------------------------- */
+
+static int dag_dim(struct arena *arena, struct dag *dag, const struct dim *dim)
+{
+    int64_t known;
+
+    if (dim_is_const(dim, &known))
+        return dag_integer(arena, dag, DTYPE_INT64, known);
+    return dag_add(
+        arena, dag,
+        (struct dag_node){.prim = PRIM_DIM, .dtype = DTYPE_INT64, .args = {-1, -1, -1}, .dim = dim});
+}
+
+static int dag_int64(struct arena *arena, struct dag *dag, enum prim prim, int a, int b)
+{
+    return dag_prim(arena, dag, prim, DTYPE_INT64, a, b, -1);
+}
+
+static int dag_where(struct arena *arena, struct dag *dag, enum prim comparison, int a, int b, int yes,
+                     int no)
+{
+    return dag_prim(arena, dag, PRIM_SELECT, dag->nodes[yes].dtype,
+                    dag_prim(arena, dag, comparison, DTYPE_BOOL, a, b, -1), yes, no);
+}
+
+/* A map over the numbers of windows, input 0 of the dag, and of cells in one, input 1: (1, out, cells). */
+static struct value *map_cells(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
+                               const struct dim *out, const struct dim *cells)
+{
+    const struct dim *one = dim_const(&eval->cx->arena, 1);
+    struct value *inputs[2] = {arange_of(eval, loc, out), arange_of(eval, loc, cells)};
+
+    inputs[0] = inputs[0] ? build_reshape(eval, loc, inputs[0], 3, (const struct dim *[]){one, out, one})
+                          : NULL;
+    inputs[1] = inputs[1] ? build_reshape(eval, loc, inputs[1], 3, (const struct dim *[]){one, one, cells})
+                          : NULL;
+    return inputs[0] && inputs[1] ? build_map(eval, loc, label, dag, inputs, 2) : NULL;
+}
+
+/* The cells of a pool along an axis of `in` elements. What lies in the padding stands for the next cell of its window
+ * that does not. */
+static struct value *pool_cells(struct eval *eval, struct loc loc, const struct pool *pool, int axis,
+                                const struct dim *in, const struct dim *out)
+{
+    struct arena *a = &eval->cx->arena;
+    struct dag *dag = dag_new(a, 2);
+    int zero = dag_integer(a, dag, DTYPE_INT64, 0),
+        dilation = dag_integer(a, dag, DTYPE_INT64, pool->dilation[axis]);
+    int last = dag_dim(a, dag, dim_sub(a, in, dim_const(a, 1))), cell, back;
+
+    cell = dag_int64(a, dag, PRIM_MUL, dag_load(a, dag, 0, DTYPE_INT64),
+                     dag_integer(a, dag, DTYPE_INT64, pool->stride[axis]));
+    cell = dag_int64(a, dag, PRIM_SUB, cell, dag_integer(a, dag, DTYPE_INT64, pool->padding[axis]));
+    cell = dag_int64(a, dag, PRIM_ADD, cell,
+                     dag_int64(a, dag, PRIM_MUL, dag_load(a, dag, 1, DTYPE_INT64), dilation));
+    if (pool->padding[axis] > 0)
+        cell = dag_where(a, dag, PRIM_LT, cell, zero, dag_int64(a, dag, PRIM_MOD, cell, dilation), cell);
+    if (pool->padding[axis] > 0 || pool->ceil_mode) {
+        back = dag_int64(a, dag, PRIM_MOD, dag_int64(a, dag, PRIM_SUB, last, cell), dilation);
+        cell = dag_where(a, dag, PRIM_GT, cell, last, dag_int64(a, dag, PRIM_SUB, last, back), cell);
+    }
+    dag->result = cell;
+    return map_cells(eval, loc, "cells", dag, out, dim_const(a, pool->kernel[axis]));
+}
+
+/* What is less than, or as little as, all others. */
+static struct ev lowest(struct eval *eval, struct loc loc, enum dtype dtype)
+{
+    if (dtype_is_float(dtype))
+        return ev_float(loc, -INFINITY);
+    return ev_int(eval, loc, dtype == DTYPE_UINT8 ? 0 : -(INT64_C(1) << (8 * dtype_rows[dtype].bytes - 1)));
+}
+
+/* `count` of these before and behind. */
+static struct value *padded(struct eval *eval, struct loc loc, struct value *x, int axis, int before,
+                            int behind)
+{
+    struct ev fill = lowest(eval, loc, x->dtype);
+    struct value *parts[3], *one = build_cast(eval, loc, build_scalar(eval, loc, &fill), x->dtype);
+    const struct dim *dims[MAX_DIMS];
+    int used = 0, counts[2] = {before, behind};
+    struct op *op;
+
+    memcpy(dims, x->dims, sizeof dims);
+    for (int i = 0; i < 2; i++) {
+        if (i == 1)
+            parts[used++] = x;
+        dims[axis] = dim_const(&eval->cx->arena, counts[i]);
+        if (counts[i] > 0)
+            parts[used++] = build_expand(eval, loc, one, x->ndim, dims);
+    }
+    if (used == 1)
+        return x;
+    op = op_new(eval, GRAPH_OP_CONCAT, "pad", parts, used);
+    op->concat.axis = axis;
+    return build_op(eval, loc, op);
+}
+
+/* x (lead, space...) as windows, with the lengths of `out` along each axis. */
+static struct value *pool_windows(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
+                                  const struct dim *const *out)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    for (int i = 0; x && i < pool->rank; i++) {
+        int padding = pool->padding[i];
+
+        x = padded(eval, loc, x, 1 + i, padding, padding + (pool->ceil_mode ? pool->stride[i] - 1 : 0));
+        x = x ? build_window(eval, loc, pool->what, x, 1 + i, pool->kernel[i], pool->stride[i],
+                             pool->dilation[i])
+              : NULL;
+        x = x ? build_slice(eval, loc, x, 1 + i, dim_const(arena, 0), dim_const(arena, 1), out[i]) : NULL;
+    }
+    return x;
+}
+
+/* Where the largest element of each window is, counted in its plane: `most` (lead, o...), cells[i] (lead or 1, o, k). The
+ * first of them, but of NaNs the last one. That is the largest score: of NaNs count + place, of the largest elements
+ * count - 1 - place, of others -1. */
+static struct value *places(struct eval *eval, struct loc loc, int rank, struct value *windows,
+                            struct value *most, struct value *const *cells, const struct dim *const *space)
+{
+    struct arena *a = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS], *one = dim_const(a, 1), *step = one;
+    struct value *inputs[2 + MAX_RANK] = {windows}, *score;
+    bool floating = dtype_is_float(windows->dtype), axes[MAX_DIMS] = {false};
+    struct dag *dag = dag_new(a, 2 + rank);
+    int x = dag_load(a, dag, 0, windows->dtype), y = dag_load(a, dag, 1, windows->dtype);
+    int place = dag_integer(a, dag, DTYPE_INT64, 0), none = dag_integer(a, dag, DTYPE_INT64, -1), end, first,
+        nan;
+
+    for (int d = 0; d < 1 + 2 * rank; d++)
+        dims[d] = d <= rank ? most->dims[d] : one;
+    inputs[1] = build_reshape(eval, loc, most, 1 + 2 * rank, dims);
+    for (int i = rank - 1; i >= 0; i--) {
+        for (int d = 0; d < 1 + 2 * rank; d++) {
+            axes[d] = d > rank;
+            dims[d] = d == 0 ? cells[i]->dims[0] : one;
+        }
+        dims[1 + i] = cells[i]->dims[1];
+        dims[1 + rank + i] = cells[i]->dims[2];
+        inputs[2 + i] = build_reshape(eval, loc, cells[i], 1 + 2 * rank, dims);
+        place = dag_int64(
+            a, dag, PRIM_ADD, place,
+            dag_int64(a, dag, PRIM_MUL, dag_load(a, dag, 2 + i, DTYPE_INT64), dag_dim(a, dag, step)));
+        step = dim_mul(a, step, space[i]);
+    }
+    end = dag_dim(a, dag, dim_sub(a, step, one));
+    first = dag_where(a, dag, PRIM_EQ, x, y, dag_int64(a, dag, PRIM_SUB, end, place), none);
+    nan = dag_int64(a, dag, PRIM_ADD, dag_dim(a, dag, step), place);
+    dag->result = floating ? dag_where(a, dag, PRIM_NE, x, x, nan, first) : first;
+    score = build_map(eval, loc, "score", dag, inputs, 2 + rank);
+    score = score ? build_reduce(eval, loc, score, REDUCE_MAX, axes, false) : NULL;
+    if (!score)
+        return NULL;
+    dag = dag_new(a, 1);
+    place = dag_load(a, dag, 0, DTYPE_INT64);
+    end = dag_dim(a, dag, dim_sub(a, step, one));
+    first = dag_int64(a, dag, PRIM_SUB, end, place);
+    nan = dag_int64(a, dag, PRIM_SUB, place, dag_dim(a, dag, step));
+    dag->result = floating ? dag_where(a, dag, PRIM_GT, place, end, nan, first) : first;
+    return build_map(eval, loc, "place", dag, &score, 1);
+}
+
+static struct ev with_indices(struct eval *eval, struct loc loc, struct value *values, struct value *indices)
+{
+    struct ev items[2] = {ev_tensor(loc, values), ev_tensor(loc, indices)};
+
+    return values && indices ? ev_tuple(eval, loc, items, 2) : BAD;
+}
+
+/* ---- pools of one size ---------------------------------------------------------------------------------------- */
+
+static struct ev max_pool_with_indices(struct eval *eval, struct loc loc, const struct pool *pool,
+                                       struct value *x)
+{
+    struct value *values = pool_values(eval, loc, pool, x, true), *planes, *most, *windows, *indices,
+                 *cells[MAX_RANK];
+
+    planes = values ? as_planes(eval, loc, x, pool->rank) : NULL;
+    most = planes ? as_planes(eval, loc, values, pool->rank) : NULL;
+    windows = most ? pool_windows(eval, loc, pool, planes, most->dims + 1) : NULL;
+    if (!windows)
+        return BAD;
+    for (int i = 0; i < pool->rank; i++)
+        if (!(cells[i] = pool_cells(eval, loc, pool, i, planes->dims[1 + i], most->dims[1 + i])))
+            return BAD;
+    indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
+    return with_indices(eval, loc, values, as_images(eval, loc, indices, x, pool->rank));
+}
+
+/* max_poolNd(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) */
+static struct ev max_pool(struct eval *eval, struct ev *args, struct loc loc, const char *what, int rank)
+{
+    struct pool pool = {.what = what, .rank = rank, .kind = POOL_MAX};
+    bool indices;
+
+    if (!need_bool(eval, "ceil_mode", &args[5], &pool.ceil_mode) ||
+        !need_bool(eval, "return_indices", &args[6], &indices) ||
+        !check_image(eval, loc, what, &args[0], rank, rank > 1 || indices, false) ||
+        !read_sizes(eval, &pool, "dilation", &args[4], 1, pool.dilation) ||
+        !read_windows(eval, loc, &pool, args[0].tensor, &args[1], &args[2], &args[3]))
+        return BAD;
+    if (indices)
+        return max_pool_with_indices(eval, loc, &pool, args[0].tensor);
+    return ev_tensor(loc, pool_values(eval, loc, &pool, args[0].tensor, false));
+}
+
+/* avg_poolNd(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) */
+static struct ev avg_pool(struct eval *eval, struct ev *args, int count, struct loc loc, const char *what,
+                          int rank)
+{
+    struct pool pool = {.what = what, .rank = rank, .kind = POOL_AVG, .dilation = {1, 1, 1}};
+    int64_t divisor = 0;
+
+    if (!need_bool(eval, "ceil_mode", &args[4], &pool.ceil_mode) ||
+        !need_bool(eval, "count_include_pad", &args[5], &pool.count_include_pad) ||
+        !check_image(eval, loc, what, &args[0], rank, false, false) ||
+        !read_windows(eval, loc, &pool, args[0].tensor, &args[1], &args[2], &args[3]))
+        return BAD;
+    if (count > 6 && args[6].kind != EV_NONE) {
+        if (!need_int(eval, "divisor_override", &args[6], &divisor))
+            return BAD;
+        if (divisor == 0 || divisor > INT32_MAX || divisor < -INT32_MAX) {
+            diag_error(eval->cx, args[6].loc, "%s: divisor_override must be a nonzero 32-bit integer",
+                       outer(eval, what));
             return BAD;
         }
     }
-    return unbatched(eval, loc, build_op(eval, loc, op), ndim);
-}
+    pool.divisor = (int)divisor;
+    for (int i = 0; rank == 3 && i < rank; i++) {
+        const struct value *x = args[0].tensor;
+        const struct dim *rest = dim_sub(&eval->cx->arena, x->dims[x->ndim - rank + i],
+                                         dim_const(&eval->cx->arena, pool.kernel[i]));
 
-static struct ev fn_max_pool2d(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    bool ceil_mode, indices;
-    (void)count;
-
-    if (!need_bool(eval, "ceil_mode", &args[5], &ceil_mode) ||
-        !need_bool(eval, "return_indices", &args[6], &indices))
-        return BAD;
-    if (indices) {
-        diag_error(eval->cx, args[6].loc,
-                   "max_pool2d: return_indices=True is not supported yet by this version of modc");
-        return BAD;
+        if (dim_upper(rest) < 0) {
+            diag_error(eval->cx, loc, "%s: input image %s smaller than kernel size %d", outer(eval, what),
+                       shape_text(&eval->cx->arena, rank, x->dims + x->ndim - rank), pool.kernel[i]);
+            return BAD;
+        }
+        build_need(eval, rest);
     }
-    return pool2d(eval, loc, "max_pool2d", POOL_MAX, args, &args[4], ceil_mode, false, 0);
+    return ev_tensor(loc, pool_values(eval, loc, &pool, args[0].tensor, false));
 }
 
-static struct ev fn_avg_pool2d(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    bool ceil_mode, include_pad;
-    int64_t divisor = 0;
-    (void)count;
-
-    if (!need_bool(eval, "ceil_mode", &args[4], &ceil_mode) ||
-        !need_bool(eval, "count_include_pad", &args[5], &include_pad) ||
-        (args[6].kind != EV_NONE && !need_int(eval, "divisor_override", &args[6], &divisor)))
-        return BAD;
-    if (args[6].kind != EV_NONE && (divisor == 0 || divisor > INT32_MAX || divisor < -INT32_MAX)) {
-        diag_error(eval->cx, args[6].loc, "avg_pool2d: divisor_override must be a nonzero 32-bit integer");
-        return BAD;
+#define POOLS(rank)                                                                                          \
+    static struct ev fn_max_pool##rank##d(struct eval *eval, struct ev *args, int count, struct loc loc)     \
+    {                                                                                                        \
+        (void)count;                                                                                         \
+        return max_pool(eval, args, loc, "max_pool" #rank "d", rank);                                        \
+    }                                                                                                        \
+    static struct ev fn_avg_pool##rank##d(struct eval *eval, struct ev *args, int count, struct loc loc)     \
+    {                                                                                                        \
+        return avg_pool(eval, args, count, loc, "avg_pool" #rank "d", rank);                                 \
     }
-    return pool2d(eval, loc, "avg_pool2d", POOL_AVG, args, NULL, ceil_mode, include_pad, (int)divisor);
-}
+POOLS(1)
+POOLS(2)
+POOLS(3)
 
 extern const struct function_row pool_functions[];
 
+#define MAX_POOL_ARGS                                                                                        \
+    "(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)"
+#define TORCH_MAX_POOL_ARGS "(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False)"
+#define AVG_POOL_ARGS "(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
+
 const struct function_row pool_functions[] = {
-    {"max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)",
-     F, .build = fn_max_pool2d},
-    {"avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, "
-     "divisor_override=None)",
-     F, .build = fn_avg_pool2d},
+    {"max_pool1d" MAX_POOL_ARGS, F, .build = fn_max_pool1d},
+    {"max_pool2d" MAX_POOL_ARGS, F, .build = fn_max_pool2d},
+    {"max_pool3d" MAX_POOL_ARGS, F, .build = fn_max_pool3d},
+    {"max_pool1d" TORCH_MAX_POOL_ARGS, T,
+     .body = "return F.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)"},
+    {"max_pool2d" TORCH_MAX_POOL_ARGS, T,
+     .body = "return F.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)"},
+    {"max_pool3d" TORCH_MAX_POOL_ARGS, T,
+     .body = "return F.max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)"},
+    {"avg_pool1d" AVG_POOL_ARGS ")", F | T, .build = fn_avg_pool1d},
+    {"avg_pool2d" AVG_POOL_ARGS ", divisor_override=None)", F, .build = fn_avg_pool2d},
+    {"avg_pool3d" AVG_POOL_ARGS ", divisor_override=None)", F, .build = fn_avg_pool3d},
     {.signature = NULL},
 };

@@ -45,4 +45,7 @@ bool need_shape(struct eval *eval, const char *what, const struct ev *arg, const
 /* A tensor of int64, or with `any_width` of int32. */
 bool need_index(struct eval *eval, const char *what, const struct ev *arg, bool any_width);
 
+/* 0, 1, ..., int64, as many as the length says. NULL after an error: they are too many. */
+struct value *arange_of(struct eval *eval, struct loc loc, const struct dim *length);
+
 #endif

@@ -174,6 +174,10 @@ bool dims_equal(const struct value *a, const struct value *b);
 const struct dim *dims_count(struct arena *arena, const struct value *value); /* number of elements */
 const char *shape_text(struct arena *arena, int ndim, const struct dim *const *dims); /* "(batch, 64)" */
 
+/* How many windows there are along an axis of `in` elements, each from its first cell to its last `reach` long. */
+const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride, int64_t padding,
+                               bool ceil_mode);
+
 /* Broadcast `dims` of `ndim` axes with those of `value`, PyTorch's rule. False where they do not fit. */
 bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const struct value *value);
 

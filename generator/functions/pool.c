@@ -76,6 +76,12 @@ static bool read_sizes(struct eval *eval, const struct pool *pool, const char *n
     return true;
 }
 
+/* From the first cell of a window to its last. */
+static int64_t reach(const struct pool *pool, int i)
+{
+    return (int64_t)pool->dilation[i] * (pool->kernel[i] - 1) + 1;
+}
+
 /* kernel_size, stride and padding of a pool over x; the dilation was read. */
 static bool read_windows(struct eval *eval, struct loc loc, struct pool *pool, const struct value *x,
                          const struct ev *kernel, const struct ev *stride, const struct ev *padding)
@@ -91,7 +97,6 @@ static bool read_windows(struct eval *eval, struct loc loc, struct pool *pool, c
     for (int i = 0; i < pool->rank; i++) {
         const struct dim *whole = dim_add(arena, x->dims[x->ndim - pool->rank + i],
                                           dim_const(arena, 2 * pool->padding[i]));
-        int64_t reach = (int64_t)pool->dilation[i] * (pool->kernel[i] - 1) + 1;
 
         if (2 * pool->padding[i] > pool->kernel[i]) {
             diag_error(eval->cx, padding->loc,
@@ -99,10 +104,10 @@ static bool read_windows(struct eval *eval, struct loc loc, struct pool *pool, c
                        outer(eval, pool->what), pool->padding[i], pool->kernel[i]);
             return false;
         }
-        if (dim_upper(whole) + (pool->ceil_mode ? pool->stride[i] - 1 : 0) < reach) {
+        if (dim_upper(whole) + (pool->ceil_mode ? pool->stride[i] - 1 : 0) < reach(pool, i)) {
             diag_error(eval->cx, loc, "%s: %s: the window of %lld is larger than the padded image of %s",
-                       outer(eval, pool->what), shape_text(arena, x->ndim, x->dims), (long long)reach,
-                       dim_text(arena, whole));
+                       outer(eval, pool->what), shape_text(arena, x->ndim, x->dims),
+                       (long long)reach(pool, i), dim_text(arena, whole));
             return false;
         }
     }
@@ -328,6 +333,16 @@ static struct value *pool_windows(struct eval *eval, struct loc loc, const struc
     return x;
 }
 
+/* The largest element of each window. */
+static struct value *reduce_windows(struct eval *eval, struct loc loc, struct value *windows, int rank)
+{
+    bool axes[MAX_DIMS] = {false};
+
+    for (int i = 0; i < rank; i++)
+        axes[1 + rank + i] = true;
+    return build_reduce(eval, loc, windows, REDUCE_MAX, axes, false);
+}
+
 /* Where the largest element of each window is, counted in its plane: `most` (lead, o...), cells[i] (lead or 1, o, k). The
  * first of them, but of NaNs the last one. That is the largest score: of NaNs count + place, of the largest elements
  * count - 1 - place, of others -1. */
@@ -337,7 +352,7 @@ static struct value *places(struct eval *eval, struct loc loc, int rank, struct 
     struct arena *a = &eval->cx->arena;
     const struct dim *dims[MAX_DIMS], *one = dim_const(a, 1), *step = one;
     struct value *inputs[2 + MAX_RANK] = {windows}, *score;
-    bool floating = dtype_is_float(windows->dtype), axes[MAX_DIMS] = {false};
+    bool floating = dtype_is_float(windows->dtype);
     struct dag *dag = dag_new(a, 2 + rank);
     int x = dag_load(a, dag, 0, windows->dtype), y = dag_load(a, dag, 1, windows->dtype);
     int place = dag_integer(a, dag, DTYPE_INT64, 0), none = dag_integer(a, dag, DTYPE_INT64, -1), end, first,
@@ -348,7 +363,6 @@ static struct value *places(struct eval *eval, struct loc loc, int rank, struct 
     inputs[1] = build_reshape(eval, loc, most, 1 + 2 * rank, dims);
     for (int i = rank - 1; i >= 0; i--) {
         for (int d = 0; d < 1 + 2 * rank; d++) {
-            axes[d] = d > rank;
             dims[d] = d == 0 ? cells[i]->dims[0] : one;
         }
         dims[1 + i] = cells[i]->dims[1];
@@ -364,7 +378,7 @@ static struct value *places(struct eval *eval, struct loc loc, int rank, struct 
     nan = dag_int64(a, dag, PRIM_ADD, dag_dim(a, dag, step), place);
     dag->result = floating ? dag_where(a, dag, PRIM_NE, x, x, nan, first) : first;
     score = build_map(eval, loc, "score", dag, inputs, 2 + rank);
-    score = score ? build_reduce(eval, loc, score, REDUCE_MAX, axes, false) : NULL;
+    score = score ? reduce_windows(eval, loc, score, rank) : NULL;
     if (!score)
         return NULL;
     dag = dag_new(a, 1);
@@ -385,22 +399,33 @@ static struct ev with_indices(struct eval *eval, struct loc loc, struct value *v
 
 /* ---- pools of one size ---------------------------------------------------------------------------------------- */
 
-static struct ev max_pool_with_indices(struct eval *eval, struct loc loc, const struct pool *pool,
-                                       struct value *x)
+/* Integers, which the op does not know, and places. */
+static struct ev max_pool_by_windows(struct eval *eval, struct loc loc, const struct pool *pool,
+                                     struct value *x, bool with_places)
 {
-    struct value *values = pool_values(eval, loc, pool, x, true), *planes, *most, *windows, *indices,
-                 *cells[MAX_RANK];
+    struct value *planes = as_planes(eval, loc, x, pool->rank), *most, *windows, *cells[MAX_RANK], *indices;
+    const struct dim *out[MAX_RANK];
 
-    planes = values ? as_planes(eval, loc, x, pool->rank) : NULL;
-    most = planes ? as_planes(eval, loc, values, pool->rank) : NULL;
-    windows = most ? pool_windows(eval, loc, pool, planes, most->dims + 1) : NULL;
-    if (!windows)
+    if (!planes)
         return BAD;
     for (int i = 0; i < pool->rank; i++)
-        if (!(cells[i] = pool_cells(eval, loc, pool, i, planes->dims[1 + i], most->dims[1 + i])))
+        out[i] = window_count(&eval->cx->arena, planes->dims[1 + i], reach(pool, i), pool->stride[i],
+                              pool->padding[i], pool->ceil_mode);
+    windows = pool_windows(eval, loc, pool, planes, out);
+    if (!windows)
+        return BAD;
+    if (!dtype_is_float(x->dtype))
+        most = reduce_windows(eval, loc, windows, pool->rank);
+    else if ((most = pool_values(eval, loc, pool, x, true)))
+        most = as_planes(eval, loc, most, pool->rank);
+    if (!with_places || !most)
+        return ev_tensor(loc, as_images(eval, loc, most, x, pool->rank));
+    for (int i = 0; i < pool->rank; i++)
+        if (!(cells[i] = pool_cells(eval, loc, pool, i, planes->dims[1 + i], out[i])))
             return BAD;
     indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
-    return with_indices(eval, loc, values, as_images(eval, loc, indices, x, pool->rank));
+    return with_indices(eval, loc, as_images(eval, loc, most, x, pool->rank),
+                        as_images(eval, loc, indices, x, pool->rank));
 }
 
 /* max_poolNd(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) */
@@ -415,8 +440,8 @@ static struct ev max_pool(struct eval *eval, struct ev *args, struct loc loc, co
         !read_sizes(eval, &pool, "dilation", &args[4], 1, pool.dilation) ||
         !read_windows(eval, loc, &pool, args[0].tensor, &args[1], &args[2], &args[3]))
         return BAD;
-    if (indices)
-        return max_pool_with_indices(eval, loc, &pool, args[0].tensor);
+    if (indices || !dtype_is_float(args[0].tensor->dtype))
+        return max_pool_by_windows(eval, loc, &pool, args[0].tensor, indices);
     return ev_tensor(loc, pool_values(eval, loc, &pool, args[0].tensor, false));
 }
 

@@ -29,12 +29,12 @@ static int64_t reach(const struct op *op, int i)
 /* floor((in + 2 p - reach) / s) + 1. With ceil_mode the division rounds up, unless the last window would begin behind
  * the image and its left padding: o <= ceil((in + p) / s). Both bounds are floor((in + c) / s) for a constant c, so
  * the smaller c says it for every size. */
-static const struct dim *window_count(struct arena *arena, const struct op *op, const struct dim *in, int i)
+const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride, int64_t padding,
+                               bool ceil_mode)
 {
-    int64_t stride = op->window.stride[i], padding = op->window.padding[i];
-    int64_t add = 2 * padding - reach(op, i) + stride;
+    int64_t add = 2 * padding - reach + stride;
 
-    if (op->window.ceil_mode) {
+    if (ceil_mode) {
         add += stride - 1;
         if (add > padding + stride - 1)
             add = padding + stride - 1;
@@ -54,7 +54,8 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
 
         assert(op->window.kernel[i] > 0 && op->window.stride[i] > 0 && op->window.dilation[i] > 0 &&
                op->window.padding[i] >= 0);
-        dims[axes.s[i]] = window_count(arena, op, in, i);
+        dims[axes.s[i]] = window_count(arena, in, reach(op, i), op->window.stride[i], op->window.padding[i],
+                                       op->window.ceil_mode);
         if (dim_upper(dims[axes.s[i]]) < 1)
             return arena_format(arena, "%s: %s: the window of %lld is larger than the padded image of %s",
                                 op->label, value_shape(arena, x), (long long)reach(op, i),
@@ -212,15 +213,14 @@ double conv_macs(const struct op *op)
 
 const char *pool_infer(struct cx *cx, struct op *op)
 {
-    struct arena *arena = &cx->arena;
     const struct value *x = op->inputs[0];
     struct axes axes = image_axes(op);
     const struct dim *dims[4];
     const char *fault;
 
     assert(x->ndim == 4);
-    if (!dtype_is_float(x->dtype) && (op->window.kind == POOL_AVG || !dtype_is_int(x->dtype)))
-        return arena_format(arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
+    if (!dtype_is_float(x->dtype))
+        return arena_format(&cx->arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
     for (int i = 0; i < 2; i++)
         assert(op->window.padding[i] <= op->window.kernel[i] / 2);
     fault = window_dims(cx, op, dims);
@@ -253,37 +253,24 @@ static int64_t window_area(const struct op *op, const struct tensor *x, const st
     return area;
 }
 
-/* The larger one; NaN stays. */
-static union scalar larger(bool floating, union scalar most, union scalar cell)
+static double pool_window(const struct op *op, const struct tensor *x, const struct axes *axes, const struct sight *see,
+                          const union scalar *plane, const int64_t xs[4])
 {
-    if (floating)
-        return cell.f > most.f || isnan(cell.f) ? cell : most;
-    return cell.i > most.i ? cell : most;
-}
+    bool max = op->window.kind == POOL_MAX;
+    double result = max ? -(double)INFINITY : 0;
 
-static union scalar pool_window(const struct op *op, const struct tensor *x, const struct axes *axes,
-                                const struct sight *see, const union scalar *plane, const int64_t xs[4])
-{
-    bool floating = dtype_is_float(x->dtype), max = op->window.kind == POOL_MAX;
-    union scalar result;
-
-    if (!floating)
-        result.i = INT64_MIN;
-    else
-        result.f = max ? -(double)INFINITY : 0;
     for (int64_t h = see->first[0]; h < see->end[0]; h++)
         for (int64_t w = see->first[1]; w < see->end[1]; w++) {
-            union scalar cell = plane[(see->origin[0] + h * op->window.dilation[0]) * xs[axes->s[0]] +
-                                      (see->origin[1] + w * op->window.dilation[1]) * xs[axes->s[1]]];
+            double cell = plane[(see->origin[0] + h * op->window.dilation[0]) * xs[axes->s[0]] +
+                                (see->origin[1] + w * op->window.dilation[1]) * xs[axes->s[1]]]
+                              .f;
 
-            if (max)
-                result = larger(floating, result, cell);
-            else
-                result.f += cell.f;
+            if (!max)
+                result += cell;
+            else if (cell > result || isnan(cell))
+                result = cell;
         }
-    if (!max)
-        result.f /= (double)window_area(op, x, axes, see);
-    return result;
+    return max ? result : result / (double)window_area(op, x, axes, see);
 }
 
 void pool_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
@@ -301,11 +288,10 @@ void pool_interpret(const struct op *op, const struct tensor *const *inputs, str
                 int64_t to = n * ys[axes.n] + at[0] * ys[axes.s[0]] + at[1] * ys[axes.s[1]];
 
                 for (int64_t c = 0; c < output->dims[axes.c]; c++)
-                    output->data[to + c * ys[axes.c]] = pool_window(
+                    output->data[to + c * ys[axes.c]].f = pool_window(
                         op, x, &axes, &see, x->data + n * xs[axes.n] + c * xs[axes.c], xs);
             }
-    if (dtype_is_float(x->dtype))
-        round_output(output, x->dtype);
+    round_output(output, x->dtype);
     run_tail(op, inputs, output);
 }
 

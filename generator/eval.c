@@ -866,28 +866,16 @@ static struct ev tensor_transposed(struct eval *eval, struct loc loc, struct val
 }
 
 /* `name_loc` is the place of the name alone. */
-static struct ev module_attribute(struct eval *eval, struct scope *scope, struct module *module, struct loc loc,
+static struct ev module_attribute(struct eval *eval, struct module *module, struct loc loc,
                                   const char *name, struct loc name_loc)
 {
     struct module *child = module_child(module, name);
     struct module_tensor *tensor = module_find_tensor(module, name);
-    struct ev out;
 
     if (child)
         return child->faulty ? ev_bad(loc) : ev_module(loc, child);
-    if (tensor) {
-        struct scope own = {.self = module};
-
-        /* the scope's own finder knows how tensors become values */
-        for (struct scope *s = scope; s; s = s->outer)
-            if (s->find && s->self) {
-                own.find = s->find;
-                own.data = s->data;
-                break;
-            }
-        if (own.find && own.find(eval, &own, name, loc, &out))
-            return out;
-    }
+    if (tensor)
+        return module_tensor_value(eval, tensor, loc);
     for (int i = 0; i < module->arg_count; i++)
         if (strcmp(module->args[i].name, name) == 0)
             return module->args[i].value;
@@ -924,14 +912,14 @@ static struct ev module_attribute(struct eval *eval, struct scope *scope, struct
     return ev_bad(loc);
 }
 
-static struct ev space_attribute(struct eval *eval, struct scope *scope, const struct ev *space, const struct expr *expr)
+static struct ev space_attribute(struct eval *eval, const struct ev *space, const struct expr *expr)
 {
     const char *name = expr->text;
     struct ev out;
     enum dtype dtype;
 
     if (strcmp(space->text, "self") == 0)
-        return module_attribute(eval, scope, space->module, expr->loc, name, expr->name_loc);
+        return module_attribute(eval, space->module, expr->loc, name, expr->name_loc);
     if (strcmp(space->text, "torch") == 0) {
         if (strcmp(name, "nn") == 0)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
@@ -1009,9 +997,9 @@ static struct ev eval_attribute(struct eval *eval, struct scope *scope, const st
     case EV_BAD:
         return base;
     case EV_SPACE:
-        return space_attribute(eval, scope, &base, expr);
+        return space_attribute(eval, &base, expr);
     case EV_MODULE:
-        return module_attribute(eval, scope, base.module, expr->loc, name, expr->name_loc);
+        return module_attribute(eval, base.module, expr->loc, name, expr->name_loc);
     case EV_TUPLE:
         for (int i = 0; base.fields && i < base.count; i++)
             if (strcmp(base.fields[i], name) == 0)
@@ -1315,14 +1303,14 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
             if (at < 0)
                 at += count;
             if (at >= 0 && at < count)
-                return module_attribute(eval, scope, base.module, expr->loc, element_name(base.module, (int)at),
+                return module_attribute(eval, base.module, expr->loc, element_name(base.module, (int)at),
                                         items[0].loc);
             diag_error(eval->cx, items[0].loc, "index %s is out of range: '%s' has %d %s", ev_text(eval, &items[0]),
                        base.module->path, count, module_holds_parameters(base.module) ? "parameters" : "children");
             return ev_bad(expr->loc);
         }
         if (items[0].kind == EV_STRING)
-            return module_attribute(eval, scope, base.module, expr->loc, items[0].text, items[0].loc);
+            return module_attribute(eval, base.module, expr->loc, items[0].text, items[0].loc);
     }
 fault:
     if (base.kind == EV_TUPLE || base.kind == EV_MODULE)

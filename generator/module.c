@@ -78,6 +78,13 @@ bool module_folds(const struct module *module)
 
 /* ---- scopes ----------------------------------------------------------------------------------------------- */
 
+struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    if (tensor->faulty)
+        return ev_bad(loc);
+    return tensor->none ? ev_none(loc) : eval->read(eval, tensor, loc);
+}
+
 static bool find_module_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out)
 {
     struct module *module = scope->self;
@@ -89,12 +96,7 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
         return true;
     }
     if (tensor) {
-        if (tensor->faulty)
-            *out = ev_bad(loc);
-        else if (tensor->none)
-            *out = ev_none(loc);
-        else
-            *out = eval->read(eval, tensor, loc);
+        *out = module_tensor_value(eval, tensor, loc);
         return true;
     }
     for (int i = 0; i < module->arg_count; i++) {
@@ -472,6 +474,8 @@ static const struct signature *init_signature(struct build *build, const struct 
     }
     if (pytorch_has(PYTORCH_INIT, name)) {
         diag_error(build->cx, callee->loc, "the initialisation %s is not supported yet by this version of modc", name);
+        if (strcmp(name, "orthogonal_") == 0)
+            diag_hint(build->cx, "its bits are those of a LAPACK; draw in PyTorch, and load the file");
         return NULL;
     }
     diag_error(build->cx, callee->loc, "modc does not know the initialisation '%s'", text);

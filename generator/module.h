@@ -126,6 +126,9 @@ void module_dump(struct text *text, const struct module_tree *tree, bool json);
 struct module *module_child(const struct module *module, const char *name);
 struct module_tensor *module_find_tensor(const struct module *module, const char *name);
 
+/* What statements see of it. */
+struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+
 /* Scopes: a module's arguments, children and tensors over the model's constants, sizes and functions.
  * With `names_are_classes` (constructors) only arguments, constants and functions. */
 struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module);

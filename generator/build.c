@@ -845,9 +845,8 @@ static bool index_fits(struct arena *arena, const struct value *index, const str
     return dim_lower(dim_sub(arena, extent, count)) >= 0;
 }
 
-/* The call ends where an index is outside. False after an error: it is known. */
-static bool check_index(struct eval *eval, struct loc loc, const char *label, struct value *index, const struct dim *extent,
-                        bool negative)
+bool build_in_range(struct eval *eval, struct loc loc, const char *label, struct value *index, const struct dim *extent,
+                    bool negative)
 {
     struct op *op = op_new(eval, GRAPH_OP_CHECK, "check", &index, 1);
     int64_t end, lowest, at;
@@ -920,29 +919,66 @@ static struct value *from_the_end(struct eval *eval, struct loc loc, struct valu
     return build_map(eval, loc, "index", dag, parts, 2);
 }
 
+struct value *build_from_the_end(struct eval *eval, struct loc loc, const char *label, struct value *index,
+                                 const struct dim *extent)
+{
+    return build_in_range(eval, loc, label, index, extent, true) ? from_the_end(eval, loc, index, extent) : NULL;
+}
+
+static struct value *gather_op(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                               struct value *index, bool along)
+{
+    struct value *inputs[2] = {x, index};
+    struct op *op = op_new(eval, GRAPH_OP_GATHER, label, inputs, 2);
+
+    op->gather.axis = axis;
+    op->gather.along = along;
+    return build_op(eval, loc, op);
+}
+
 struct value *build_gather(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                            struct value *index, bool along, bool negative)
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *extent = x->ndim > 0 ? x->dims[axis] : dim_const(arena, 1);
-    struct value *inputs[2];
-    struct op *op;
     int64_t start, step;
 
     if (!along && index_fits(arena, index, extent, false) && is_slice(index, &start, &step))
         return build_slice(eval, loc, x, axis, dim_const(arena, start), dim_const(arena, step), index->dims[0]);
-    if (!check_index(eval, loc, label, index, extent, negative))
+    if (!build_in_range(eval, loc, label, index, extent, negative))
         return NULL;
     if (negative)
         index = from_the_end(eval, loc, index, extent);
-    if (!index)
-        return NULL;
-    inputs[0] = x;
-    inputs[1] = index;
-    op = op_new(eval, GRAPH_OP_GATHER, label, inputs, 2);
-    op->gather.axis = axis;
-    op->gather.along = along;
-    return build_op(eval, loc, op);
+    return index ? gather_op(eval, loc, label, x, axis, index, along) : NULL;
+}
+
+/* Axes that follow one another become one, in which the places lie row-major. */
+struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis, struct value *const *indices,
+                                  int count)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS], *extent = dim_const(arena, 1);
+    struct ev at = ev_none(loc);
+    int n = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct ev size = ev_dim(loc, x->dims[axis + i]), index;
+
+        index = ev_tensor(loc, build_from_the_end(eval, loc, "index", indices[i], size.dim));
+        if (i > 0 && index.kind != EV_BAD)
+            at = build_binary(eval, loc, PRIM_MUL, "index", &at, &size);
+        if (i > 0 && index.kind != EV_BAD && at.kind != EV_BAD)
+            index = build_binary(eval, loc, PRIM_ADD, "index", &at, &index);
+        at = index;
+        if (at.kind == EV_BAD)
+            return NULL;
+        extent = dim_mul(arena, extent, size.dim);
+    }
+    for (int i = 0; i < x->ndim; i++)
+        if (i <= axis || i >= axis + count)
+            dims[n++] = i == axis ? extent : x->dims[i];
+    x = build_reshape(eval, loc, x, n, dims);
+    return x ? gather_op(eval, loc, "index", x, axis, at.tensor, false) : NULL;
 }
 
 struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
@@ -953,7 +989,7 @@ struct value *build_scatter(struct eval *eval, struct loc loc, const char *label
     struct op *op = op_new(eval, GRAPH_OP_SCATTER, label, inputs, 3);
     int held, comes;
 
-    if (!check_index(eval, loc, label, index, x->ndim > 0 ? x->dims[axis] : dim_const(arena, 1), false))
+    if (!build_in_range(eval, loc, label, index, x->ndim > 0 ? x->dims[axis] : dim_const(arena, 1), false))
         return NULL;
     op->dag = dag_new(arena, 2);
     held = dag_load(arena, op->dag, 0, x->dtype);

@@ -1018,6 +1018,11 @@ static struct ev eval_attribute(struct eval *eval, struct scope *scope, const st
             return ev_int(eval, expr->loc, base.tensor->ndim);
         if (strcmp(name, "dtype") == 0)
             return ev_dtype(expr->loc, base.tensor->dtype);
+        if (strcmp(name, "mT") == 0 && base.tensor->ndim < 2) {
+            diag_error(eval->cx, expr->name_loc, "mT takes a tensor of at least two dimensions, found %s",
+                       shape_text(&eval->cx->arena, base.tensor->ndim, base.tensor->dims));
+            return ev_bad(expr->loc);
+        }
         if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
             return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
         if (find_function(name, FUNCTION_METHOD, expr->loc, &out)) {
@@ -1148,36 +1153,64 @@ static struct value *index_list(struct eval *eval, const struct ev *list)
     return build_const(eval, list->loc, tensor);
 }
 
-/* x[..., index, ...] where the index is a tensor of integers or a list: its dimensions take the place of the axis, and
- * *axis moves behind them. `before`: how many of those the index expression had to its left. */
-static struct value *index_gather(struct eval *eval, struct value *value, int *axis, const struct ev *item, int before)
+/* A tensor of integers, or a list of them, as an index; NULL after an error. */
+static struct value *index_value(struct eval *eval, const struct ev *item)
 {
     struct value *index = item->kind == EV_TENSOR ? item->tensor : index_list(eval, item);
 
     if (!index)
         return NULL;
-    if (before > 0) {
-        diag_error(eval->cx, item->loc, "a second index that is a tensor is not supported yet by this version of modc");
-        return NULL;
-    }
-    if (index->dtype == DTYPE_BOOL) {
+    if (index->dtype == DTYPE_BOOL || index->dtype == DTYPE_UINT8) {
         diag_error(eval->cx, item->loc, "an index that is a mask would give a shape that depends on its values");
         diag_hint(eval->cx, "where(mask, a, b) and masked_fill keep the shape");
         return NULL;
     }
-    if (dtype_is_float(index->dtype)) {
-        diag_error(eval->cx, item->loc, "an index must be of an integer type, found %s", dtype_rows[index->dtype].name);
+    if (index->dtype != DTYPE_INT64 && index->dtype != DTYPE_INT32) {
+        diag_error(eval->cx, item->loc, "an index must be int64 or int32, found %s", dtype_rows[index->dtype].name);
         return NULL;
     }
-    value = build_gather(eval, item->loc, "index", value, *axis, index, false, true);
-    *axis += index->ndim;
-    return value;
+    return index;
+}
+
+/* Indices that are tensors, and the axes that they are for, in order. */
+struct places {
+    struct value *indices[MAX_DIMS];
+    int axes[MAX_DIMS], count;
+    struct loc loc;
+};
+
+/* x[i, :, j]: the dimensions to which the indices broadcast take the place of their axes, or come first where others stand
+ * between these. */
+static struct value *index_places(struct eval *eval, struct value *value, const struct places *places)
+{
+    int perm[MAX_DIMS], n = 0, count = places->count, first = places->axes[0];
+    bool adjacent = places->axes[count - 1] - first == count - 1;
+
+    if (count == 1)
+        return build_gather(eval, places->loc, "index", value, first, places->indices[0], false, true);
+    if (!adjacent)
+        first = 0;
+    for (int i = 0; i < first; i++)
+        perm[n++] = i;
+    for (int i = 0; i < count; i++)
+        perm[n++] = places->axes[i];
+    for (int i = first; i < value->ndim; i++) {
+        bool indexed = false;
+
+        for (int k = 0; k < count; k++)
+            indexed |= places->axes[k] == i;
+        if (!indexed)
+            perm[n++] = i;
+    }
+    value = build_permute(eval, places->loc, value, perm);
+    return value ? build_gather_places(eval, places->loc, value, first, places->indices, count) : NULL;
 }
 
 static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items, int count)
 {
     struct arena *arena = &eval->cx->arena;
-    int taken = 0, axis = 0, tensors = 0;
+    struct places places = {.loc = loc};
+    int taken = 0, axis = 0;
     bool ellipsis = false;
 
     for (int i = 0; i < count; i++) {
@@ -1197,6 +1230,7 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
     }
     for (int i = 0; i < count && value; i++) {
         const struct dim *dims[MAX_DIMS + 1];
+        struct value *index;
 
         switch (items[i].kind) {
         case EV_INT:
@@ -1226,7 +1260,16 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             break;
         case EV_TUPLE:
         case EV_TENSOR:
-            value = index_gather(eval, value, &axis, &items[i], tensors++);
+            index = index_value(eval, &items[i]);
+            if (!index)
+                return ev_bad(loc);
+            if (index->ndim == 0) { /* as an integer */
+                value = build_gather(eval, items[i].loc, "index", value, axis, index, false, true);
+                break;
+            }
+            places.loc = places.count == 0 ? items[i].loc : loc;
+            places.axes[places.count] = axis++;
+            places.indices[places.count++] = index;
             break;
         default:
             diag_error(eval->cx, items[i].loc, "an index takes integers, slices, None and '...', not %s",
@@ -1234,6 +1277,8 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             return ev_bad(loc);
         }
     }
+    if (value && places.count > 0)
+        value = index_places(eval, value, &places);
     return ev_tensor(loc, value);
 }
 

@@ -214,6 +214,12 @@ struct value *build_reduce(struct eval *eval, struct loc loc, struct value *valu
  * the call (or are an error, where they are known); with `negative` those below 0 count from the end. */
 struct value *build_gather(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                            struct value *index, bool along, bool negative);
+/* The same at places along `count` axes from `axis` on, one index for each, that broadcast. */
+struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis, struct value *const *indices,
+                                  int count);
+/* An index of which negative elements count from the end, checked, as int64 without them. */
+struct value *build_from_the_end(struct eval *eval, struct loc loc, const char *label, struct value *index,
+                                 const struct dim *extent);
 /* x with the elements of `source`, of its type, at `index`: GRAPH_OP_SCATTER's dims. `prim` joins what stands there and what
  * comes: PRIM_ADD, PRIM_MUL, PRIM_MAX, PRIM_MIN; PRIM_LOAD takes what comes. */
 struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
@@ -222,6 +228,10 @@ struct value *build_scatter(struct eval *eval, struct loc loc, const char *label
 struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, bool product);
 /* The int64 order of the elements along an axis; equal ones stay as they stand, NaN is above all. */
 struct value *build_argsort(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending);
+/* The call ends where an index is outside 0 .. extent - 1; with `negative` those below 0 count from the end. False after an
+ * error: it is known. */
+bool build_in_range(struct eval *eval, struct loc loc, const char *label, struct value *index, const struct dim *extent,
+                    bool negative);
 /* Where the divisor has a 0, the call ends. NULL after an error: it is known. */
 struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor);
 struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias);

@@ -104,6 +104,19 @@ static const char *shorten(struct cx *cx, const char *stem)
     return arena_format(&cx->arena, "%.*s_%04x", 48, stem, (unsigned)(text_hash(stem, length) & 0xffff));
 }
 
+/* A local of some function: it would hide a kernel of that name. */
+static bool is_local(const struct plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->variant_count; i++) {
+        const struct variant *variant = plan->variants[i];
+
+        for (int id = 0; id < variant->graph->value_count; id++)
+            if (variant->places[id].name && strcmp(variant->places[id].name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
 /* A kernel is found by its name; two that would share one get the hash of their text behind it. */
 static const char *register_kernel(struct kernels *kernels, const char *stem, printer *print, const void *data)
 {
@@ -113,7 +126,7 @@ static const char *register_kernel(struct kernels *kernels, const char *stem, pr
 
     print(kernels, &text, name, data);
     for (;;) {
-        bool taken = false;
+        bool taken = is_local(kernels->plan, name);
 
         for (int i = 0; i < kernels->count; i++) {
             if (strcmp(kernels->list[i].name, name) != 0)

@@ -575,6 +575,14 @@ static void set_last(struct variant *variant, const struct value *value, int ste
         place->last = step;
 }
 
+static bool is_constant_name(const struct plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->constant_count; i++)
+        if (strcmp(plan->constant_names[i], name) == 0)
+            return true;
+    return false;
+}
+
 const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
 {
     const struct tensor *tensor = value->constant;
@@ -593,10 +601,10 @@ const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
     const char *name = arena_format(&cx->arena, "%s_%04x", stem, (unsigned)(hash & 0xffff));
     int count = plan->constant_count;
 
-    for (int i = 0; i < count; i++)
-        if (strcmp(plan->constant_names[i], name) == 0)
-            name = arena_format(&cx->arena, "%s_%016llx", stem, (unsigned long long)hash);
-
+    if (is_constant_name(plan, name))
+        name = arena_format(&cx->arena, "%s_%016llx", stem, (unsigned long long)hash);
+    if (is_constant_name(plan, name)) /* the same bytes in another type */
+        name = arena_format(&cx->arena, "%s_%s", name, dtype_rows[tensor->dtype].name);
     ARENA_PUSH(&cx->arena, plan->constants, plan->constant_count, value);
     ARENA_PUSH(&cx->arena, plan->constant_names, count, name);
     return name;

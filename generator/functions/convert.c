@@ -19,6 +19,9 @@ CAST(float, DTYPE_FLOAT32)
 CAST(double, DTYPE_FLOAT64)
 CAST(long, DTYPE_INT64)
 CAST(int, DTYPE_INT32)
+CAST(short, DTYPE_INT16)
+CAST(char, DTYPE_INT8)
+CAST(byte, DTYPE_UINT8)
 CAST(bool, DTYPE_BOOL)
 
 static struct ev fn_to(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -49,7 +52,12 @@ const struct function_row convert_functions[] = {
     {"double(input)", M, .build = fn_double},
     {"long(input)", M, .build = fn_long},
     {"int(input)", M, .build = fn_int},
+    {"short(input)", M, .build = fn_short},
+    {"char(input)", M, .build = fn_char},
+    {"byte(input)", M, .build = fn_byte},
     {"bool(input)", M, .build = fn_bool},
-    {"to(input, dtype)", M, .build = fn_to},
+    {"to(input, dtype, non_blocking=False, copy=False)", M, .build = fn_to},
+    {"type(input, dtype)", M, .build = fn_to},
+    {"type_as(input, other)", M, .body = "return input.to(other.dtype)"},
     {.signature = NULL},
 };

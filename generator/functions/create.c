@@ -144,9 +144,12 @@ static struct ev filled(struct eval *eval, const char *what, struct ev *shape, s
         return BAD;
     }
     scalar = build_scalar(eval, loc, value);
-    if (!scalar || !need_dtype(eval, type, scalar->dtype, &dtype))
+    if (!scalar || !need_dtype(eval, type, scalar->dtype, &dtype) || !build_number_fits(eval, value, dtype))
         return BAD;
-    scalar = build_cast(eval, loc, scalar, dtype);
+    if (scalar->constant && value->kind != EV_TENSOR) /* not by way of the default dtype */
+        scalar = build_tensor(eval, loc, value, &dtype).tensor;
+    else
+        scalar = build_cast(eval, loc, scalar, dtype);
     return ev_tensor(loc, scalar ? build_expand(eval, loc, scalar, ndim, dims) : NULL);
 }
 
@@ -189,6 +192,106 @@ static struct ev fn_ones(struct eval *eval, struct ev *args, int count, struct l
     return filled(eval, "ones", &args[0], &one, &args[1], loc);
 }
 
+static struct ev fn_eye(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct tensor *out = ARENA_NEW(&eval->cx->arena, struct tensor);
+    (void)count;
+
+    out->ndim = 2;
+    for (int i = 0; i < 2; i++) {
+        const struct ev *arg = i == 1 && args[1].kind == EV_NONE ? &args[0] : &args[i];
+
+        if (!need_int(eval, "eye", arg, &out->dims[i]))
+            return BAD;
+        if (out->dims[i] < 0 || out->dims[i] > 1 << 12) {
+            diag_error(eval->cx, arg->loc, "eye: a dimension must not be negative or huge, got %lld",
+                       (long long)out->dims[i]);
+            return BAD;
+        }
+    }
+    if (!need_dtype(eval, &args[2], eval->default_dtype, &out->dtype))
+        return BAD;
+    out->data = ARENA_ARRAY(&eval->cx->arena, tensor_count(out) + 1, union scalar);
+    for (int64_t i = 0; i < out->dims[0] && i < out->dims[1]; i++) {
+        if (dtype_is_float(out->dtype))
+            out->data[i * out->dims[1] + i].f = 1;
+        else
+            out->data[i * out->dims[1] + i].i = 1;
+    }
+    return ev_tensor(loc, build_const(eval, loc, out));
+}
+
+/* As PyTorch: from either end to the middle. */
+static struct ev spaced(struct eval *eval, struct ev *args, struct loc loc, const char *what,
+                        const double *base)
+{
+    struct tensor *out = ARENA_NEW(&eval->cx->arena, struct tensor);
+    const struct ev *dtype = &args[base ? 4 : 3];
+    double start, end, step;
+    int64_t steps;
+
+    for (int i = 0; i < 2; i++) {
+        if (ev_get_number(&args[i], i ? &end : &start))
+            continue;
+        diag_error(eval->cx, args[i].loc, "%s takes numbers that are known while generating, found %s", what,
+                   ev_text(eval, &args[i]));
+        return BAD;
+    }
+    if (!need_int(eval, what, &args[2], &steps) || !need_dtype(eval, dtype, eval->default_dtype, &out->dtype))
+        return BAD;
+    if (steps < 0 || steps > ARANGE_MAX) {
+        diag_error(eval->cx, args[2].loc, "%s: number of steps must be non-negative and not huge, got %lld",
+                   what, (long long)steps);
+        return BAD;
+    }
+    step = steps > 1 ? (end - start) / (double)(steps - 1) : 0;
+    out->ndim = 1;
+    out->dims[0] = steps;
+    out->data = ARENA_ARRAY(&eval->cx->arena, steps + 1, union scalar);
+    for (int64_t i = 0; i < steps; i++) {
+        union scalar x = {.f = i < steps / 2 || steps == 1 ? start + step * (double)i
+                                                           : end - step * (double)(steps - i - 1)};
+
+        if (base)
+            x.f = pow(*base, x.f);
+        out->data[i] = dtype_convert(DTYPE_FLOAT64, out->dtype, x);
+    }
+    return ev_tensor(loc, build_const(eval, loc, out));
+}
+
+static struct ev fn_linspace(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return spaced(eval, args, loc, "linspace", NULL);
+}
+
+static struct ev fn_logspace(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    double base;
+    (void)count;
+
+    if (ev_get_number(&args[3], &base))
+        return spaced(eval, args, loc, "logspace", &base);
+    diag_error(eval->cx, args[3].loc, "logspace takes numbers that are known while generating, found %s",
+               ev_text(eval, &args[3]));
+    return BAD;
+}
+
+/* A number, or an element, for every element of a shape: in the type of input, or that asked for. */
+static struct ev fn_full_as(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct ev dtype = args[3];
+    enum dtype known;
+    (void)count;
+
+    if (!need_tensor(eval, "full_like", &args[0]) || !need_dtype(eval, &dtype, args[0].tensor->dtype, &known))
+        return BAD;
+    dtype = ev_dtype(loc, known);
+    if (!build_number_fits(eval, &args[2], known))
+        return BAD;
+    return filled(eval, outer(eval, "full_like"), &args[1], &args[2], &dtype, loc);
+}
+
 extern const struct function_row create_functions[];
 
 const struct function_row create_functions[] = {
@@ -197,7 +300,22 @@ const struct function_row create_functions[] = {
     {"full(size, fill_value, dtype=None)", T, .build = fn_full},
     {"zeros(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_zeros},
     {"ones(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_ones},
-    {"zeros_like(input)", T, .body = "return zeros(input.shape, dtype=input.dtype)"},
-    {"ones_like(input)", T, .body = "return ones(input.shape, dtype=input.dtype)"},
+    {"empty(size, dtype=None)", T | FUNCTION_SIZES, .build = fn_zeros}, /* whose elements are any */
+    {"eye(n, m=None, dtype=None)", T, .build = fn_eye},
+    {"linspace(start, end, steps, dtype=None)", T, .build = fn_linspace},
+    {"logspace(start, end, steps, base=10.0, dtype=None)", T, .build = fn_logspace},
+    {"zeros_like(input, dtype=None)", T, .body = "return _full_as(input, input.shape, 0, dtype)"},
+    {"ones_like(input, dtype=None)", T, .body = "return _full_as(input, input.shape, 1, dtype)"},
+    {"empty_like(input, dtype=None)", T, .body = "return _full_as(input, input.shape, 0, dtype)"},
+    {"full_like(input, fill_value, dtype=None)", T,
+     .body = "return _full_as(input, input.shape, fill_value, dtype)"},
+    {"new_zeros(input, size, dtype=None)", M | V, .body = "return _full_as(input, size, 0, dtype)"},
+    {"new_ones(input, size, dtype=None)", M | V, .body = "return _full_as(input, size, 1, dtype)"},
+    {"new_empty(input, size, dtype=None)", M | V, .body = "return _full_as(input, size, 0, dtype)"},
+    {"new_full(input, size, fill_value, dtype=None)", M,
+     .body = "return _full_as(input, size, fill_value, dtype)"},
+    {"new_tensor(input, data, dtype=None)", M,
+     .body = "return torch.tensor(data, dtype=input.dtype if dtype == None else dtype)"},
+    {"_full_as(input, size, fill_value, dtype)", H, .build = fn_full_as},
     {.signature = NULL},
 };

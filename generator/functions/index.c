@@ -1,4 +1,7 @@
 /* index.c - elements at places that a tensor names. */
+#include <math.h>
+#include <string.h>
+
 #include "../graph.h"
 #include "rows.h"
 
@@ -27,7 +30,7 @@ static struct ev fn_gather(struct eval *eval, struct ev *args, int count, struct
     int axis;
     (void)count;
 
-    if (!need_tensor(eval, "gather", &args[0]) || !need_index(eval, "gather", &args[2], false) ||
+    if (!need_tensor(eval, "gather", &args[0]) || !need_index(eval, "gather", &args[2], true) ||
         !need_axis(eval, "gather", &args[1], args[0].tensor->ndim, &axis))
         return BAD;
     return ev_tensor(loc,
@@ -60,20 +63,23 @@ static struct ev fn_index_select(struct eval *eval, struct ev *args, int count, 
     return ev_tensor(loc, build_gather(eval, loc, "index_select", x, axis, index, false, false));
 }
 
-/* scatter, scatter_add, index_add and index_copy: `along` as torch.scatter's, else the index names whole slices. */
-static struct ev place(struct eval *eval, struct ev *args, struct loc loc, const char *what, enum prim prim, bool along)
+/* scatter, scatter_add, index_add and index_copy: `along` as torch.scatter's, else the index names whole slices. With
+ * `number` the source may be one. */
+static struct ev place(struct eval *eval, struct ev *args, struct loc loc, const char *what, enum prim prim,
+                       bool along, bool number)
 {
     const struct dim *one[1] = {dim_const(&eval->cx->arena, 1)};
     struct value *x, *index, *source;
     int axis;
 
-    if (!need_tensor(eval, what, &args[0]) || !need_index(eval, what, &args[2], !along) ||
+    if (!need_tensor(eval, what, &args[0]) || !need_index(eval, what, &args[2], true) ||
         !need_axis(eval, what, &args[1], args[0].tensor->ndim, &axis))
         return BAD;
     x = args[0].tensor;
     index = args[2].tensor;
-    if (args[3].kind != EV_TENSOR && !(along && prim != PRIM_ADD && ev_is_number(&args[3]))) {
-        diag_error(eval->cx, args[3].loc, "%s takes a tensor, found %s", outer(eval, what), ev_kind_text(&args[3]));
+    if (args[3].kind != EV_TENSOR && !(number && ev_is_number(&args[3]))) {
+        diag_error(eval->cx, args[3].loc, "%s takes a tensor, found %s", outer(eval, what),
+                   ev_kind_text(&args[3]));
         return BAD;
     }
     if (args[3].kind == EV_TENSOR) {
@@ -89,8 +95,8 @@ static struct ev place(struct eval *eval, struct ev *args, struct loc loc, const
         source = source ? build_expand(eval, loc, source, index->ndim, index->dims) : NULL;
     }
     if (!along && index->ndim > 1) {
-        diag_error(eval->cx, args[2].loc, "%s: the index must have one dimension, found %s", outer(eval, what),
-                   shape_text(&eval->cx->arena, index->ndim, index->dims));
+        diag_error(eval->cx, args[2].loc, "%s: the index must have one dimension, found %s",
+                   outer(eval, what), shape_text(&eval->cx->arena, index->ndim, index->dims));
         return BAD;
     }
     if (!along && index->ndim == 0)
@@ -100,28 +106,162 @@ static struct ev place(struct eval *eval, struct ev *args, struct loc loc, const
     return ev_tensor(loc, build_scatter(eval, loc, outer(eval, what), x, axis, index, source, prim, along));
 }
 
+/* How scatter and scatter_reduce join; false after an error. */
+static bool need_reduction(struct eval *eval, const struct ev *arg, bool words, enum prim *out)
+{
+    static const struct {
+        const char *name;
+        bool word;
+        enum prim prim;
+    } rows[] = {{"add", false, PRIM_ADD}, {"multiply", false, PRIM_MUL}, {"sum", true, PRIM_ADD},
+                {"prod", true, PRIM_MUL}, {"amax", true, PRIM_MAX},      {"amin", true, PRIM_MIN}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (arg->kind != EV_STRING || rows[i].word != words || strcmp(arg->text, rows[i].name) != 0)
+            continue;
+        *out = rows[i].prim;
+        return true;
+    }
+    diag_error(eval->cx, arg->loc, "%s: reduce argument must be %s, found %s", outer(eval, "scatter"),
+               words ? "sum, prod, mean, amax or amin" : "add or multiply", ev_text(eval, arg));
+    return false;
+}
+
+/* scatter(dim, index, src), of a tensor or a number, which may be called value. */
 static struct ev fn_scatter(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
+    struct ev own[4] = {args[0], args[1], args[2], args[3].kind == EV_NONE ? args[4] : args[3]};
+    enum prim prim = PRIM_LOAD;
     (void)count;
-    return place(eval, args, loc, "scatter", PRIM_LOAD, true);
+
+    if (args[5].kind != EV_NONE && !need_reduction(eval, &args[5], false, &prim))
+        return BAD;
+    if (own[3].kind == EV_NONE)
+        own[3].loc = loc;
+    return place(eval, own, loc, "scatter", prim, true, true);
+}
+
+static struct ev fn_scatter_joined(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    enum prim prim;
+    (void)count;
+
+    if (!need_reduction(eval, &args[4], true, &prim))
+        return BAD;
+    return place(eval, args, loc, "scatter_reduce", prim, true, false);
+}
+
+/* What joined to x by scatter_reduce leaves x. */
+static struct ev fn_neutral(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool most = args[1].kind == EV_STRING && strcmp(args[1].text, "amax") == 0;
+    bool least = args[1].kind == EV_STRING && strcmp(args[1].text, "amin") == 0;
+    enum dtype dtype;
+    int64_t high;
+    (void)count;
+
+    if (!need_tensor(eval, "scatter_reduce", &args[0]))
+        return BAD;
+    dtype = args[0].tensor->dtype;
+    high = dtype == DTYPE_BOOL    ? 1
+           : dtype == DTYPE_UINT8 ? 255
+                                  : INT64_MAX >> (64 - 8 * dtype_rows[dtype].bytes);
+    if (!most && !least)
+        return ev_int(eval, loc, args[1].kind == EV_STRING && strcmp(args[1].text, "prod") == 0);
+    if (dtype_is_float(dtype))
+        return ev_float(loc, most ? -(double)INFINITY : (double)INFINITY);
+    return ev_int(eval, loc, least ? high : dtype == DTYPE_BOOL || dtype == DTYPE_UINT8 ? 0 : -high - 1);
 }
 
 static struct ev fn_scatter_add(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
-    return place(eval, args, loc, "scatter_add", PRIM_ADD, true);
+    return place(eval, args, loc, "scatter_add", PRIM_ADD, true, false);
 }
 
 static struct ev fn_index_add(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
+    double alpha;
     (void)count;
-    return place(eval, args, loc, "index_add", PRIM_ADD, false);
+
+    if (args[3].kind == EV_TENSOR && !(ev_get_number(&args[4], &alpha) && alpha == 1))
+        args[3] = build_binary(eval, loc, PRIM_MUL, "mul", &args[3], &args[4]);
+    return args[3].kind == EV_BAD ? BAD : place(eval, args, loc, "index_add", PRIM_ADD, false, false);
 }
 
 static struct ev fn_index_copy(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
-    return place(eval, args, loc, "index_copy", PRIM_LOAD, false);
+    return place(eval, args, loc, "index_copy", PRIM_LOAD, false, false);
+}
+
+static struct ev fn_take(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[1];
+    struct value *x;
+    (void)count;
+
+    if (!need_tensor(eval, "take", &args[0]) || !need_index(eval, "take", &args[1], false))
+        return BAD;
+    dims[0] = dims_count(&eval->cx->arena, args[0].tensor);
+    x = build_reshape(eval, loc, args[0].tensor, 1, dims);
+    return ev_tensor(loc, x ? build_gather(eval, loc, "take", x, 0, args[1].tensor, false, true) : NULL);
+}
+
+/* Tensors that broadcast but along the axis, where each keeps its own. */
+static struct ev fn_take_along_dim(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS];
+    struct value *x, *index;
+    int axis, ndim = 0;
+    (void)count;
+
+    if (!need_tensor(eval, "take_along_dim", &args[0]) ||
+        !need_index(eval, "take_along_dim", &args[1], false) ||
+        !need_axis(eval, "take_along_dim", &args[2], args[0].tensor->ndim, &axis))
+        return BAD;
+    x = args[0].tensor;
+    index = args[1].tensor;
+    if (x->ndim != index->ndim || x->ndim == 0) {
+        diag_error(
+            eval->cx, loc,
+            "take_along_dim: input and indices should have the same number of dimensions, but got %d dimensions "
+            "for input, and %d dimensions for indices",
+            x->ndim, index->ndim);
+        return BAD;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct value part = i ? *index : *x;
+
+        part.dims[axis] = dim_const(&eval->cx->arena, 1);
+        if (!dims_broadcast(eval->cx, dims, &ndim, &part)) {
+            diag_error(eval->cx, loc, "take_along_dim: %s and %s do not broadcast",
+                       shape_text(&eval->cx->arena, x->ndim, x->dims),
+                       shape_text(&eval->cx->arena, index->ndim, index->dims));
+            return BAD;
+        }
+    }
+    dims[axis] = x->dims[axis];
+    x = build_expand(eval, loc, x, ndim, dims);
+    dims[axis] = index->dims[axis];
+    index = build_expand(eval, loc, index, ndim, dims);
+    return ev_tensor(loc, x && index ? build_gather(eval, loc, "take_along_dim", x, axis, index, true, true)
+                                     : NULL);
+}
+
+/* Indices of which those below 0 count from the end. */
+static struct ev fn_from_the_end(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int axis;
+    struct value *x;
+    (void)count;
+
+    if (!need_tensor(eval, "index_fill", &args[0]) || !need_index(eval, "index_fill", &args[2], false) ||
+        !need_axis(eval, "index_fill", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    x = args[0].tensor;
+    return ev_tensor(loc, build_from_the_end(eval, loc, "index_fill", args[2].tensor,
+                                             x->ndim > 0 ? x->dims[axis] : dim_const(&eval->cx->arena, 1)));
 }
 
 extern const struct function_row index_functions[];
@@ -131,9 +271,29 @@ const struct function_row index_functions[] = {
      F, .build = fn_embedding},
     {"gather(input, dim, index, sparse_grad=False)", T | M, .build = fn_gather},
     {"index_select(input, dim, index)", T | M, .build = fn_index_select},
-    {"scatter(input, dim, index, src)", T | M, .build = fn_scatter},
+    {"scatter(input, dim, index, src=None, value=None, reduce=None)", T | M, .build = fn_scatter},
     {"scatter_add(input, dim, index, src)", T | M, .build = fn_scatter_add},
-    {"index_add(input, dim, index, source)", T | M, .build = fn_index_add},
+    {"scatter_reduce(input, dim, index, src, reduce, include_self=True)", T | M,
+     .body = "base = input if include_self else input.scatter(dim, index, _neutral(input, reduce))\n"
+             "return (_scatter_mean(base, dim, index, src, include_self) if reduce == 'mean' else"
+             " _scatter_joined(base, dim, index, src, reduce))"},
+    {"_scatter_mean(input, dim, index, src, include_self)", H,
+     .body = "one = ones_like(input) if include_self else ones_like(input).scatter(dim, index, 0)\n"
+             "count = one.scatter_add(dim, index, ones_like(src)).clamp(min=1)\n"
+             "total = input.scatter_add(dim, index, src)\n"
+             "return total / count if input.is_floating_point() else total // count"},
+    {"_scatter_joined(input, dim, index, src, reduce)", H, .build = fn_scatter_joined},
+    {"_neutral(input, reduce)", H, .build = fn_neutral},
+    {"index_add(input, dim, index, source, alpha=1)", T | M, .build = fn_index_add},
     {"index_copy(input, dim, index, source)", T | M, .build = fn_index_copy},
+    {"index_fill(input, dim, index, value)", T | M,
+     .body = "at = _from_the_end(input, dim, index)\n"
+             "return input.index_copy(dim, at, full_like(input.index_select(dim, at), value))"},
+    {"_from_the_end(input, dim, index)", H, .build = fn_from_the_end},
+    {"take(input, index)", T | M, .build = fn_take},
+    {"take_along_dim(input, indices, dim=None)", T | M,
+     .body = "return (_take_along_dim(input.flatten(), indices.flatten(), 0) if dim == None else"
+             " _take_along_dim(input, indices, dim))"},
+    {"_take_along_dim(input, indices, dim)", H, .build = fn_take_along_dim},
     {.signature = NULL},
 };

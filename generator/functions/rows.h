@@ -42,6 +42,12 @@ bool need_ints(struct eval *eval, const char *what, const struct ev *arg, int co
 bool need_shape(struct eval *eval, const char *what, const struct ev *arg, const struct value *x,
                 const struct dim **dims, int *ndim);
 
+/* x with a dimension of 1 more. */
+struct value *insert_axis(struct eval *eval, struct loc loc, struct value *x, int axis);
+
+/* The elements of the last two dimensions, a matrix, that lie `offset` columns right of its diagonal. */
+struct value *build_diagonal(struct eval *eval, struct loc loc, struct value *x, int64_t offset);
+
 /* A tensor of int64, or with `any_width` of int32. */
 bool need_index(struct eval *eval, const char *what, const struct ev *arg, bool any_width);
 

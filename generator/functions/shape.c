@@ -1,45 +1,8 @@
-/* shape.c - shapes: joining, splitting, other views of the same elements. */
+/* shape.c - other views of the same elements. */
 #include <string.h>
 
 #include "../graph.h"
 #include "rows.h"
-
-static struct ev fn_cat(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    struct value **inputs;
-    struct op *op;
-    int axis;
-    enum dtype dtype = DTYPE_BOOL;
-    (void)count;
-
-    if (args[0].kind != EV_TUPLE || args[0].count == 0) {
-        diag_error(eval->cx, args[0].loc, "cat takes a list of tensors, found %s", ev_kind_text(&args[0]));
-        return BAD;
-    }
-    inputs = ARENA_ARRAY(&eval->cx->arena, args[0].count, struct value *);
-    for (int i = 0; i < args[0].count; i++) {
-        if (!need_tensor(eval, "cat", &args[0].items[i]))
-            return BAD;
-        inputs[i] = args[0].items[i].tensor;
-        if (inputs[i]->ndim == 0) {
-            diag_error(eval->cx, args[0].items[i].loc,
-                       "cat takes tensors with dimensions, found a single number");
-            diag_hint(eval->cx, "give it one first, as x.reshape(1)");
-            return BAD;
-        }
-        dtype = i == 0 ? inputs[0]->dtype : dtype_promote(dtype, inputs[i]->dtype);
-    }
-    if (!need_axis(eval, "cat", &args[1], inputs[0]->ndim, &axis))
-        return BAD;
-    for (int i = 0; i < args[0].count; i++)
-        if (!(inputs[i] = build_cast(eval, loc, inputs[i], dtype)))
-            return BAD;
-    if (args[0].count == 1)
-        return ev_tensor(loc, inputs[0]);
-    op = op_new(eval, GRAPH_OP_CONCAT, "cat", inputs, args[0].count);
-    op->concat.axis = axis;
-    return ev_tensor(loc, build_op(eval, loc, op));
-}
 
 static struct ev fn_reshape(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -113,6 +76,75 @@ static struct ev fn_permute(struct eval *eval, struct ev *args, int count, struc
     return ev_tensor(loc, build_permute(eval, loc, args[0].tensor, perm));
 }
 
+/* Dimensions `source` go to the places `destination`, the others stay in order. */
+static struct ev fn_movedim(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int perm[MAX_DIMS], ndim, next = 0, n = args[1].kind == EV_TUPLE ? args[1].count : 1;
+    bool moved[MAX_DIMS] = {false}, taken[MAX_DIMS] = {false};
+    (void)count;
+
+    if (!need_tensor(eval, "movedim", &args[0]))
+        return BAD;
+    ndim = args[0].tensor->ndim;
+    if (n != (args[2].kind == EV_TUPLE ? args[2].count : 1)) {
+        diag_error(eval->cx, loc,
+                   "%s: source %s should contain the same number of dims as destination %s", outer(eval, "movedim"),
+                   ev_text(eval, &args[1]), ev_text(eval, &args[2]));
+        return BAD;
+    }
+    for (int i = 0; i < n; i++) {
+        int from, to;
+
+        if (!need_axis(eval, "movedim", args[1].kind == EV_TUPLE ? &args[1].items[i] : &args[1], ndim, &from) ||
+            !need_axis(eval, "movedim", args[2].kind == EV_TUPLE ? &args[2].items[i] : &args[2], ndim, &to))
+            return BAD;
+        if (moved[from] || taken[to]) {
+            diag_error(eval->cx, loc, "%s: repeated dim in source %s or destination %s", outer(eval, "movedim"),
+                       ev_text(eval, &args[1]), ev_text(eval, &args[2]));
+            return BAD;
+        }
+        moved[from] = taken[to] = true;
+        perm[to] = from;
+    }
+    for (int to = 0; to < ndim; to++) {
+        if (taken[to])
+            continue;
+        while (moved[next])
+            next++;
+        perm[to] = next++;
+    }
+    return ev_tensor(loc, build_permute(eval, loc, args[0].tensor, perm));
+}
+
+static struct ev fn_unflatten(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[2 * MAX_DIMS];
+    struct value part;
+    const struct value *x;
+    int axis, n;
+    (void)count;
+
+    if (!need_tensor(eval, "unflatten", &args[0]) || !need_axis(eval, "unflatten", &args[1], args[0].tensor->ndim, &axis))
+        return BAD;
+    x = args[0].tensor;
+    if (x->ndim == 0 || (args[2].kind == EV_TUPLE && args[2].count == 0)) {
+        diag_error(eval->cx, loc, "unflatten takes a tensor with dimensions, and sizes");
+        return BAD;
+    }
+    part = *x;
+    part.ndim = 1;
+    part.dims[0] = x->dims[axis];
+    if (!need_shape(eval, "unflatten", &args[2], &part, dims + axis, &n))
+        return BAD;
+    if (x->ndim - 1 + n > MAX_DIMS) {
+        diag_error(eval->cx, loc, "a tensor has at most %d dimensions", MAX_DIMS);
+        return BAD;
+    }
+    memcpy(dims, x->dims, (size_t)axis * sizeof *dims);
+    memcpy(dims + axis + n, x->dims + axis + 1, (size_t)(x->ndim - axis - 1) * sizeof *dims);
+    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, x->ndim - 1 + n, dims));
+}
+
 static struct ev fn_transpose(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     int perm[MAX_DIMS], a, b;
@@ -143,26 +175,29 @@ static struct ev fn_t(struct eval *eval, struct ev *args, int count, struct loc 
                                     : ev_tensor(loc, build_permute(eval, loc, args[0].tensor, swap));
 }
 
-static struct ev fn_unsqueeze(struct eval *eval, struct ev *args, int count, struct loc loc)
+struct value *insert_axis(struct eval *eval, struct loc loc, struct value *x, int axis)
 {
-    const struct dim *dims[MAX_DIMS + 1];
-    const struct value *x;
-    int axis;
-    (void)count;
+    const struct dim *dims[MAX_DIMS];
 
-    if (!need_tensor(eval, "unsqueeze", &args[0]))
-        return BAD;
-    x = args[0].tensor;
-    if (!need_axis(eval, "unsqueeze", &args[1], x->ndim + 1, &axis))
-        return BAD;
     if (x->ndim == MAX_DIMS) {
         diag_error(eval->cx, loc, "a tensor has at most %d dimensions", MAX_DIMS);
-        return BAD;
+        return NULL;
     }
     memcpy(dims, x->dims, sizeof(dims[0]) * (size_t)axis);
     dims[axis] = dim_const(&eval->cx->arena, 1);
     memcpy(dims + axis + 1, x->dims + axis, sizeof(dims[0]) * (size_t)(x->ndim - axis));
-    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, x->ndim + 1, dims));
+    return build_reshape(eval, loc, x, x->ndim + 1, dims);
+}
+
+static struct ev fn_unsqueeze(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "unsqueeze", &args[0]) ||
+        !need_axis(eval, "unsqueeze", &args[1], args[0].tensor->ndim + 1, &axis))
+        return BAD;
+    return ev_tensor(loc, insert_axis(eval, loc, args[0].tensor, axis));
 }
 
 static struct ev fn_squeeze(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -176,6 +211,8 @@ static struct ev fn_squeeze(struct eval *eval, struct ev *args, int count, struc
     if (!need_tensor(eval, "squeeze", &args[0]))
         return BAD;
     x = args[0].tensor;
+    if (args[1].kind == EV_TUPLE && args[1].count == 0)
+        return args[0];
     if (!need_axes(eval, "squeeze", &args[1], x->ndim, axes))
         return BAD;
     for (int i = 0; i < x->ndim; i++) {
@@ -239,45 +276,6 @@ static struct ev fn_select(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     }
     return ev_tensor(loc, eval_select(eval, args[0].tensor, axis, &args[2]));
-}
-
-static struct ev fn_chunk(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    struct arena *arena = &eval->cx->arena;
-    int64_t chunks, extent, step;
-    struct ev *items = NULL;
-    int axis, n = 0;
-    (void)count;
-
-    if (!need_tensor(eval, "chunk", &args[0]) || !need_int(eval, "chunk", &args[1], &chunks) ||
-        !need_axis(eval, "chunk", &args[2], args[0].tensor->ndim, &axis))
-        return BAD;
-    if (args[0].tensor->ndim == 0) {
-        diag_error(eval->cx, loc, "chunk: the tensor has no dimensions");
-        return BAD;
-    }
-    if (chunks <= 0) {
-        diag_error(eval->cx, args[1].loc, "chunk needs a positive number of chunks, found %lld",
-                   (long long)chunks);
-        return BAD;
-    }
-    if (!dim_is_const(args[0].tensor->dims[axis], &extent)) {
-        diag_error(eval->cx, loc,
-                   "chunk: dimension %d is %s, and how many chunks there are must be known while generating",
-                   axis, dim_text(arena, args[0].tensor->dims[axis]));
-        return BAD;
-    }
-    step = chunks >= extent ? extent > 0 : (extent + chunks - 1) / chunks;
-    for (int64_t at = 0; at < extent || n == 0; at += step) {
-        int64_t length = extent - at < step ? extent - at : step;
-        struct value *part = build_slice(eval, loc, args[0].tensor, axis, dim_const(arena, at),
-                                         dim_const(arena, 1), dim_const(arena, length));
-
-        ARENA_PUSH(arena, items, n, ev_tensor(loc, part));
-        if (step == 0)
-            break;
-    }
-    return ev_tuple(eval, loc, items, n);
 }
 
 static struct ev fn_size(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -373,19 +371,29 @@ static struct ev fn_unfold(struct eval *eval, struct ev *args, int count, struct
 extern const struct function_row shape_functions[];
 
 const struct function_row shape_functions[] = {
-    {"cat(tensors, dim=0)", T, .build = fn_cat},
-    {"concat(tensors, dim=0)", T, .build = fn_cat},
     {"reshape(input, shape)", T | M | V, .build = fn_reshape},
     {"view(input, shape)", M | V, .build = fn_reshape},
     {"flatten(input, start_dim=0, end_dim=-1)", T | M, .build = fn_flatten},
     {"permute(input, dims)", T | M | V, .build = fn_permute},
     {"transpose(input, dim0, dim1)", T | M, .build = fn_transpose},
+    {"swapaxes(input, axis0, axis1)", T | M, .build = fn_transpose},
+    {"swapdims(input, dim0, dim1)", T | M, .build = fn_transpose},
+    {"movedim(input, source, destination)", T | M, .build = fn_movedim},
+    {"moveaxis(input, source, destination)", T | M, .build = fn_movedim},
     {"t(input)", T | M, .build = fn_t},
+    {"adjoint(input)", T | M, .body = "return input.mT"},
+    {"ravel(input)", T | M, .body = "return input.flatten()"},
+    {"unflatten(input, dim, sizes)", T | M, .build = fn_unflatten},
+    {"view_as(input, other)", M, .body = "return input.reshape(other.shape)"},
+    {"reshape_as(input, other)", M, .body = "return input.reshape(other.shape)"},
+    {"expand_as(input, other)", M, .body = "return input.expand(other.shape)"},
+    {"broadcast_to(input, size)", T | M, .build = fn_expand},
+    {"fliplr(input)", T | M, .body = "return _check_dims(input, 2, 8).flip(1)"},
+    {"flipud(input)", T | M, .body = "return _check_dims(input, 1, 8).flip(0)"},
     {"unsqueeze(input, dim)", T | M, .build = fn_unsqueeze},
     {"squeeze(input, dim=None)", T | M, .build = fn_squeeze},
     {"expand(input, size)", M | V, .build = fn_expand},
     {"select(input, dim, index)", T | M, .build = fn_select},
-    {"chunk(input, chunks, dim=0)", T | M, .build = fn_chunk},
     {"flip(input, dims)", T | M | V, .build = fn_flip},
     {"unfold(input, dimension, size, step)", M, .build = fn_unfold},
     {"_windows(input, dimension, size, step, dilation)", H | M, .build = fn_unfold},

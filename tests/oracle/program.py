@@ -17,6 +17,7 @@ import bound  # noqa: E402
 
 RUNTIME = pathlib.Path(__file__).resolve().parents[2] / "runtime"
 MODEL = "drawn"  # what drawn specs are called
+SEED = 5  # of initial values
 # As cmake has them for emitted code.
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes", "-Wvla", "-Wconversion", "-Werror"]
 SANITIZE = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -109,6 +110,18 @@ def check_files(folder, wanted, got, tolerances):
                                                             if name not in expected)])
 
 
+def check_initial(folder, run, program, timeout):
+    """Without weights the parameters are drawn: they have PyTorch's bits."""
+    state = folder / "state.safetensors"
+    execute([str(program), f"--seed={SEED}", f"--state={state}"], "the program", timeout, cwd=folder)
+    expected, found = safetensors_io.read(folder / run["initial"])[0], safetensors_io.read(state)[0]
+    names = [name for name in expected if expected[name] != found.get(name)]
+    if not names:
+        return None
+    return "\n      ".join([f"{run['initial']} differs, drawn from seed {SEED}",
+                             *(f"{name}: {compare.compare_record(expected[name], found.get(name), 0.0)[1]}" for name in names)])
+
+
 def run_once(folder, program, run, timeout):
     outputs, state = folder / "outputs.safetensors", folder / "state.safetensors"
     words = [str(program), *words_of_run(run["options"]), f"--outputs={outputs}"]
@@ -116,6 +129,8 @@ def run_once(folder, program, run, timeout):
     found = check_files(folder, run["options"][run["options"].index("--expect") + 1], outputs, run["tolerances"])
     if not found and run["state"]:
         found = check_files(folder, run["state"], state, {})
+    if not found and run.get("initial"):
+        found = check_initial(folder, run, program, timeout)
     if found:
         raise Failed(found)
 

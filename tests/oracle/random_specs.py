@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 import modc_run
+import program
 import rows
 import safetensors_io
 import torch_run
@@ -1364,8 +1365,11 @@ def write_run(model, folder, name, options, inputs, sequence, mixed, state):
         options += ["--rtol", f"{max(needed.values()):.1e}"]
     if state:
         safetensors_io.save(folder / f"{name}.state.safetensors", after)
+        initial = {key: tensor.detach() for key, tensor in model.spec.build(program.SEED).named_parameters()}
+        safetensors_io.save(folder / f"{name}.initial.safetensors", initial)
     return {"name": name, "options": options, "tolerances": needed,
-            "state": f"{name}.state.safetensors" if state else None}
+            "state": f"{name}.state.safetensors" if state else None,
+            "initial": f"{name}.initial.safetensors" if state else None}
 
 
 def main():

@@ -17,7 +17,7 @@ const struct layer_row conv_rows[] = {
                  {"padding_mode", ARG_STRING, "'zeros'"}},
         .params = {{.name = "weight", .shape = "out_channels, in_channels // groups, kernel_size[0], kernel_size[1]", .init = "kaiming_uniform_(a=5 ** 0.5)"},
                    {.name = "bias", .shape = "out_channels", .init = "uniform_(-bound, bound)", .when = "bias",
-                    .with = "bound = 1 / (in_channels // groups * kernel_size[0] * kernel_size[1]) ** 0.5"}},
+                    .with = "bound = 1 / sqrt(in_channels // groups * kernel_size[0] * kernel_size[1])"}},
         .checks = {{"groups > 0", "groups must be positive, found {groups}"},
                    {"in_channels % groups == 0", "in_channels must be divisible by groups, found {in_channels} and {groups}"},
                    {"out_channels % groups == 0", "out_channels must be divisible by groups, found {out_channels} and {groups}"},

@@ -14,7 +14,7 @@ const struct layer_row linear_rows[] = {
         .args = {{"in_features", ARG_INT, NULL}, {"out_features", ARG_INT, NULL}, {"bias", ARG_BOOL, "True"}},
         .params = {{.name = "weight", .shape = "out_features, in_features", .init = "kaiming_uniform_(a=5 ** 0.5)"},
                    {.name = "bias", .shape = "out_features", .init = "uniform_(-bound, bound)", .when = "bias",
-                    .with = "bound = 1 / in_features ** 0.5 if in_features > 0 else 0"}},
+                    .with = "bound = 1 / sqrt(in_features) if in_features > 0 else 0"}},
         .checks = {{"in_features >= 0", "in_features must not be negative, found {in_features}"},
                    {"out_features >= 0", "out_features must not be negative, found {out_features}"}},
         .forward = "forward(input): return linear(input, weight, bias)",

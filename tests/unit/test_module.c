@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,19 @@ static void variants_differ_in_what_has_no_type(void **state)
     done(t);
 }
 
+/* The C library's pow(5579, 0.5) is not sqrt(5579), which PyTorch takes: float64 weights would have other bits. */
+static void bounds_are_exact(void **state)
+{
+    struct tree *t = read_tree("modc: 1\nmodel: m\ninputs: {x: [5579]}\n"
+                               "modules: {fc: \"Linear(5579, 1)\", conv: \"Conv2d(5579, 1, 1)\"}\nforward: return fc(x)\n");
+    double bound = 1 / sqrt(5579);
+
+    (void)state;
+    assert_memory_equal(&module_find_tensor(at(t, "fc"), "bias")->b, &bound, sizeof bound);
+    assert_memory_equal(&module_find_tensor(at(t, "conv"), "bias")->b, &bound, sizeof bound);
+    done(t);
+}
+
 /* The arguments of a lazy form are those of what it becomes, behind the first; LazyInstanceNorm learns by default. */
 static void lazy_forms_take_what_they_become_takes(void **state)
 {
@@ -363,6 +377,7 @@ int main(void)
         cmocka_unit_test(patterns_name_parameters_and_modules),
         cmocka_unit_test(patterns_take_little_time),
         cmocka_unit_test(variants_differ_in_what_has_no_type),
+        cmocka_unit_test(bounds_are_exact),
         cmocka_unit_test(lazy_forms_take_what_they_become_takes),
     };
 

@@ -358,6 +358,7 @@ function(modc_api_tests)
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights tests/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV "FLAGS=-fsanitize=address,undefined")
+    modc_api_test(drops drops.c tests/specs/drops.yaml ENV "FLAGS=-fsanitize=address,undefined")
     modc_api_test(indices indices.c tests/specs/gather.yaml ENV "FLAGS=-fsanitize=address,undefined")
     if(MODC_PYTHON AND NOT MODC_SANITIZE)
         modc_test(api_weights api ${MODC_PYTHON} tests/support/weights.py $<TARGET_FILE:modc>)

@@ -575,6 +575,11 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
     }
     if ((row->flags & ELEMENTWISE_FLOAT) && !dtype_is_float(dtype))
         dtype = eval->default_dtype;
+    refused = elementwise_refuses_numbers(eval->cx, row, numbers);
+    if (refused) {
+        diag_error(eval->cx, loc, "%s: %s", eval->within ? eval->within : row->name, refused);
+        return ev_bad(loc);
+    }
 
     struct dag *dag = dag_new(arena, 0);
 
@@ -584,7 +589,7 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
     for (int i = 0; i < row->tensors; i++)
         nodes[i] = operand_node(eval, dag, &args[i], dtype, tensors, &used);
     dag->result = dag_inline(arena, dag, elementwise_dag(eval->cx, row, dtype, numbers), nodes);
-    return ev_tensor(loc, build_map(eval, loc, row->name, dag, tensors, used));
+    return ev_tensor(loc, build_map(eval, loc, row->name + (row->name[0] == '_'), dag, tensors, used));
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------ */

@@ -975,8 +975,7 @@ const struct elementwise_row elementwise_rows[] = {
      "where(x * beta > threshold, g, g / (1 + exp(-(x * beta))))", "Softplus",
      "beta={beta}, threshold={threshold}", ONLY_FLOAT},
     {"hardtanh", "input, min_val=-1.0, max_val=1.0", 1, "minimum(maximum(x, min_val), max_val)",
-     "where((y > min_val) & (y < max_val), g, 0)", "Hardtanh",
-     "min_val={min_val}, max_val={max_val}" MORE_PLACE, INPLACE | NO_BOOL},
+     "where((y > min_val) & (y < max_val), g, 0)", NULL, NULL, INPLACE | NO_BOOL},
     {"hardswish", "input", 1, "x * minimum(maximum(x + 3, 0), 6) / 6",
      "where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))", "Hardswish", "", INPLACE | ONLY_FLOAT},
     {"softsign", "input", 1, "x / (1 + abs(x))", "g / ((1 + abs(x)) * (1 + abs(x)))", "Softsign", "", FLOAT},
@@ -993,6 +992,11 @@ const struct elementwise_row elementwise_rows[] = {
     /* prelu with its weight brought to the shape of the input */
     {"_prelu_kernel", "input, weight", 2, "where(x > 0, x, weight * x)",
      "where(x > 0, g, weight * g); d_weight = where(x > 0, 0, x * g)", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* rrelu in training, with a slope for each element */
+    {"_rrelu", "input, slope", 2, "where(x <= 0, slope * x, x)", "where(x <= 0, slope * g, g)", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    /* what dropout multiplies by, from a uniform number */
+    {"_dropped", "input, p, kept", 1, "where(x < p, 0, kept)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
 
     /* torch */
     {"exp", "input", 1, "exp(x)", "g * y", NULL, NULL, TORCH | FLOAT},
@@ -1104,6 +1108,15 @@ const struct elementwise_row elementwise_rows[] = {
 };
 
 const int elementwise_row_count = sizeof elementwise_rows / sizeof *elementwise_rows;
+
+/* What the numbers of a line have to be, by its name. */
+static const struct {
+    const char *line, *condition, *message;
+} number_checks[] = {
+    {"hardtanh", "min_val <= max_val", "min_val cannot be greater than max_val"},
+    {"celu", "alpha != 0", "alpha cannot be 0 for CELU"},
+    {"softshrink", "lambd >= 0", "lambd must not be negative"},
+};
 
 const struct elementwise_row *elementwise_find(const char *name)
 {
@@ -1372,6 +1385,23 @@ static void bind_inputs(struct line *line, const struct elementwise_row *row, en
     for (; count <= commas; count++)
         values[count] = known(numbers[count - row->tensors]);
     bind_args(line, row, values, count);
+}
+
+const char *elementwise_refuses_numbers(struct cx *cx, const struct elementwise_row *row, const double *numbers)
+{
+    struct line line = {.cx = cx, .dag = dag_new(&cx->arena, row->tensors), .dtype = DTYPE_FLOAT64};
+    bool bound = false;
+
+    for (size_t i = 0; i < sizeof number_checks / sizeof *number_checks; i++) {
+        if (strcmp(number_checks[i].line, row->name) != 0)
+            continue;
+        if (!bound)
+            bind_inputs(&line, row, DTYPE_FLOAT64, numbers);
+        bound = true;
+        if (build_text(&line, number_checks[i].condition).number == 0)
+            return number_checks[i].message;
+    }
+    return NULL;
 }
 
 static struct dag *finish(struct line *line, struct operand result, enum dtype dtype)

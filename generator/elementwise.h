@@ -171,6 +171,9 @@ const struct elementwise_row *elementwise_module(const char *class_name);
 /* Why a line cannot be taken of tensors of that type: "relu is not defined for bool"; NULL where it can. */
 const char *elementwise_refuses(struct cx *cx, const struct elementwise_row *row, enum dtype dtype);
 
+/* Why a line cannot be taken with these numbers, which are complete: "alpha cannot be 0 for CELU"; NULL where it can. */
+const char *elementwise_refuses_numbers(struct cx *cx, const struct elementwise_row *row, const double *numbers);
+
 /* The DAG of a line over `tensors` inputs that have type `dtype`, with the numbers given by position. float16 and
  * bfloat16 are computed in float32 and rounded at the end. Integers become float32 where the line asks for
  * floating numbers (cast to the default dtype before where it is another). Faults of the table are asserts. */

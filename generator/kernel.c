@@ -575,7 +575,9 @@ static void call_random(struct kernels *kernels, struct text *out, const struct 
     text_printf(out, "    %s(%s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job), value_pointer(cx, variant, y));
     for (int i = 0; i < op->input_count; i++)
         text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
-    text_printf(out, ", net->base.seed, net->base.counter, %du", op->random.module ? op->random.module->index : 0);
+    /* a stream for each draw of each module */
+    text_printf(out, ", net->base.seed, net->base.counter, %du",
+                (op->random.module ? op->random.module->index : 0) + op->random.draw * kernels->plan->program->tree->module_count);
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
 }

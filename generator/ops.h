@@ -144,7 +144,7 @@ struct op {
         struct { struct module_tensor *tensor; } write;
         struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */
         struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */
-        struct { struct module *module; } random;
+        struct { struct module *module; int draw; } random; /* draw: how often the module has drawn before in the graph */
         struct { bool transposed; } panels; /* the input is (n, k) */
     };
 };

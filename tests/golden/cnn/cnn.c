@@ -1249,9 +1249,9 @@ static MODC_KERNEL void mul_add_relu_batchx4x4x32(float *y, const float *x0, con
     }
 }
 
-/* y (batch, 128) = where(x0 < 0.25, 0.0, x1 * 1.3333333730697632) */
-static MODC_KERNEL void random_dropout_batchx128(float *y, const float *x0, uint64_t seed, uint64_t counter,
-                                                 uint32_t stream, int batch)
+/* y (batch, 128) = x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
+static MODC_KERNEL void random_dropped_mul_batchx128(float *y, const float *x0, uint64_t seed,
+                                                     uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1260,7 +1260,7 @@ static MODC_KERNEL void random_dropout_batchx128(float *y, const float *x0, uint
         for (int j = 0; j < 4 && j < 128 * batch - i; j++) {
             const float uniform = (float)(words[j] >> 8) * 5.96046448e-08f;
 
-            y[i + j] = uniform < 0.25f ? 0.0f : x0[i + j] * 1.33333337f;
+            y[i + j] = x0[i + j] * (uniform < 0.25f ? 0.0f : 1.33333337f);
         }
     }
 }
@@ -1897,7 +1897,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     copy_batchx32x2x2(y_7_b, y_7, batch);
 
     /* 9: Dropout(0.25) */
-    random_dropout_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    random_dropped_mul_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
     linear_batchx128_to_10(output, y_9, p->_10.weight, p->_10.bias, batch);
@@ -2170,7 +2170,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const y_9 = m_9_in_slots[0].data;
-    random_dropout_batchx128(y_9_b, y_9, net->base.seed, net->base.counter, 10u, batch);
+    random_dropped_mul_batchx128(y_9_b, y_9, net->base.seed, net->base.counter, 10u, batch);
 
     /* forward hooks of 9 */
     struct modc_tensor m_9_out_slots[1] = {

@@ -1093,9 +1093,9 @@ static MODC_KERNEL void copy_batchx32x2x2(double *y, const double *x0, int batch
     }
 }
 
-/* y (batch, 128) = where(x0 < 0.25, 0.0, x1 * 1.3333333333333333) */
-static MODC_KERNEL void random_dropout_batchx128(double *y, const double *x0, uint64_t seed,
-                                                 uint64_t counter, uint32_t stream, int batch)
+/* y (batch, 128) = x1 * where(float64(x0) < 0.25, 0.0, 1.3333333333333333) */
+static MODC_KERNEL void random_float64_dropped_mul_batchx128(double *y, const double *x0, uint64_t seed,
+                                                             uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1104,7 +1104,7 @@ static MODC_KERNEL void random_dropout_batchx128(double *y, const double *x0, ui
         for (int j = 0; j < 4 && j < 128 * batch - i; j++) {
             const float uniform = (float)(words[j] >> 8) * 5.96046448e-08f;
 
-            y[i + j] = uniform < 0.25f ? 0.0 : x0[i + j] * 1.3333333333333333;
+            y[i + j] = x0[i + j] * ((double)uniform < 0.25 ? 0.0 : 1.3333333333333333);
         }
     }
 }
@@ -1323,7 +1323,7 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     copy_batchx32x2x2(y_7_b, y_7, batch);
 
     /* 9: Dropout(0.25) */
-    random_dropout_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    random_float64_dropped_mul_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
     linear_batchx128_to_10(output, y_9, p->_10.weight, p->_10.bias, batch);

@@ -1095,9 +1095,9 @@ static MODC_KERNEL void copy_batchx32x2x2(float *y, const float *x0, int batch)
     }
 }
 
-/* y (batch, 128) = where(x0 < 0.25, 0.0, x1 * 1.3333333730697632) */
-static MODC_KERNEL void random_dropout_batchx128(float *y, const float *x0, uint64_t seed, uint64_t counter,
-                                                 uint32_t stream, int batch)
+/* y (batch, 128) = x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
+static MODC_KERNEL void random_dropped_mul_batchx128(float *y, const float *x0, uint64_t seed,
+                                                     uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1106,7 +1106,7 @@ static MODC_KERNEL void random_dropout_batchx128(float *y, const float *x0, uint
         for (int j = 0; j < 4 && j < 128 * batch - i; j++) {
             const float uniform = (float)(words[j] >> 8) * 5.96046448e-08f;
 
-            y[i + j] = uniform < 0.25f ? 0.0f : x0[i + j] * 1.33333337f;
+            y[i + j] = x0[i + j] * (uniform < 0.25f ? 0.0f : 1.33333337f);
         }
     }
 }
@@ -1315,7 +1315,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     copy_batchx32x2x2(y_7_b, y_7, batch);
 
     /* 9: Dropout(0.25) */
-    random_dropout_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    random_dropped_mul_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
     linear_batchx128_to_10(output, y_9, p->_10.weight, p->_10.bias, batch);

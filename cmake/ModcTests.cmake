@@ -448,27 +448,25 @@ function(modc_repr_tests)
     set_property(TEST reprs PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 
-# modc_reset_test(NAME COMPILER FLAGS [RUNNER]): initial weights, bit for bit PyTorch's.
+# modc_reset_test(NAME COMPILER FLAGS [SPECS...]): initial weights of tests/resets, bit for bit PyTorch's.
 function(modc_reset_test name compiler flags)
     if(NOT MODC_PYTHON OR NOT compiler)
         return()
     endif()
     modc_test(resets_${name} vectors ${MODC_PYTHON} tests/support/resets.py $<TARGET_FILE:modc>
-              ${CMAKE_CURRENT_BINARY_DIR}/resets/${name})
+              ${CMAKE_CURRENT_BINARY_DIR}/resets/${name} ${ARGN})
     set_property(TEST resets_${name} PROPERTY ENVIRONMENT "CC=${compiler}" "CFLAGS=${flags}")
-    if(ARGN)
-        set_property(TEST resets_${name} APPEND PROPERTY ENVIRONMENT "RUNNER=${ARGN}")
-    endif()
 endfunction()
 
 # Whatever the flags allow a compiler to do with sums and products elsewhere.
 function(modc_reset_tests)
-    modc_reset_test(O0 ${CMAKE_C_COMPILER} "-O0")
-    modc_reset_test(fused ${CMAKE_C_COMPILER} "-O1 -march=native -ffp-contract=fast")
-    modc_reset_test(unsafe ${CMAKE_C_COMPILER} "-O1 -march=native -funsafe-math-optimizations")
-    modc_reset_test(O3 "${MODC_CLANG}" "-O3 -march=native -ffp-contract=fast -funsafe-math-optimizations")
-    if(MODC_QEMU)
-        modc_reset_test(aarch64 "${MODC_AARCH64}" "-O1 -static" "${MODC_QEMU} -L /usr/aarch64-linux-gnu")
+    modc_reset_test(O0 ${CMAKE_C_COMPILER} "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all")
+    modc_reset_test(fused ${CMAKE_C_COMPILER} "-O1 -march=native -ffp-contract=fast" draws)
+    modc_reset_test(unsafe ${CMAKE_C_COMPILER} "-O1 -march=native -funsafe-math-optimizations" draws)
+    modc_reset_test(O3 "${MODC_CLANG}" "-O3 -march=native -ffp-contract=fast -funsafe-math-optimizations" draws)
+    if(MODC_QEMU AND MODC_AARCH64 AND MODC_PYTHON)
+        modc_reset_test(aarch64 ${MODC_AARCH64} "-O1 -static" draws)
+        set_property(TEST resets_aarch64 APPEND PROPERTY ENVIRONMENT "RUNNER=${MODC_QEMU} -L /usr/aarch64-linux-gnu")
     endif()
 endfunction()
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Initial weights are PyTorch's, bit for bit, whatever compiles them: tests/resets, made by tests/oracle/resets.py.
 
-    CC=... CFLAGS=... resets.py MODC WORK     from the root of the repository
+    CC=... CFLAGS=... resets.py MODC WORK [NAME...]     from the root of the repository; NAME: of a spec there
 
 With RUNNER the program is one for another machine, which that emulates.
 """
+import functools
 import os
 import re
 import shlex
@@ -33,23 +34,23 @@ def differing(expected, found):
     return f"{len(places)} of {len(values[0])} values, the first at {at}: {values[1][at]!r}, not {values[0][at]!r}"
 
 
+@functools.cache
 def compiled(modc, spec, dtype, work):
-    """The command that `modc run` is, but for RUNNER; a folder that has the program is not compiled again."""
+    """The command that `modc run` is, or with RUNNER that of a program that is made here."""
     program, runner = work / "program", os.environ.get("RUNNER")
     if not runner:
         return [modc, "run", spec, "--dtype", dtype, "--keep", work]
-    if not program.exists():
-        subprocess.run([modc, "generate", spec, "--dtype", dtype, "-o", work], check=True, stderr=subprocess.DEVNULL)
-        flags = [*shlex.split(os.environ["CFLAGS"]), f"-DMODC_MODEL={spec.stem}_model", "-DMODC_LIBM"]
-        subprocess.run([os.environ["CC"], *flags, f"-I{work}", "-Iruntime", "-o", program, work / f"{spec.stem}.c",
-                        *Path("runtime").glob("*.c"), "-lm"], check=True)
+    subprocess.run([modc, "generate", spec, "--dtype", dtype, "-o", work], check=True, stderr=subprocess.DEVNULL)
+    flags = [*shlex.split(os.environ["CFLAGS"]), f"-DMODC_MODEL={spec.stem}_model", "-DMODC_LIBM"]
+    subprocess.run([os.environ["CC"], *flags, f"-I{work}", "-Iruntime", "-o", program, work / f"{spec.stem}.c",
+                    *Path("runtime").glob("*.c"), "-lm"], check=True)
     return [*shlex.split(runner), program]
 
 
 def main():
     modc, work = os.path.abspath(sys.argv[1]), Path(sys.argv[2])
     work.mkdir(parents=True, exist_ok=True)
-    files = sorted(FOLDER.glob("*.safetensors"))
+    files = sorted(path for name in sys.argv[3:] or ["*"] for path in FOLDER.glob(f"{name}_*.safetensors"))
     faults = 0
     for path in files:
         name, dtype, seed = re.fullmatch(r"(.*?)(?:_(float64))?_([0-9]+)", path.stem).groups()

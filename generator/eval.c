@@ -1282,6 +1282,50 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
     return ev_tensor(loc, value);
 }
 
+/* Python's bounds of a slice of `count` items, the step of which stays below 2 * count. False: they are not integers that are
+ * known, or the step is not positive. */
+static bool slice_range(const struct ev *slice, int count, int64_t bound[3])
+{
+    bound[0] = 0;
+    bound[1] = count;
+    bound[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        const struct ev *b = &slice->items[i];
+
+        if (b->kind == EV_NONE)
+            continue;
+        if (!ev_get_int(b, &bound[i]))
+            return false;
+        if (i < 2 && bound[i] < 0)
+            bound[i] += count;
+        if (i < 2)
+            bound[i] = bound[i] < 0 ? 0 : bound[i] > count ? count : bound[i];
+    }
+    if (bound[2] > count)
+        bound[2] = count + 1;
+    return bound[2] > 0;
+}
+
+/* Lists of modules. */
+static bool has_slices(const struct ev *value)
+{
+    return value->kind == EV_MODULE && value->module->layer &&
+           (value->module->layer->container == LAYER_SEQUENTIAL || value->module->layer->container == LAYER_MODULE_LIST);
+}
+
+/* A list of some of the children. It is no part of the tree: only they are called. */
+static struct module *slice_of(struct eval *eval, const struct module *module, const int64_t bound[3])
+{
+    struct module *slice = ARENA_NEW(&eval->cx->arena, struct module);
+
+    *slice = (struct module){.path = module->path, .name = module->name, .class_name = module->class_name,
+                             .loc = module->loc, .name_loc = module->name_loc, .text = module->text,
+                             .layer = module->layer, .is_slice = true};
+    for (int64_t i = bound[0]; i < bound[1]; i += bound[2])
+        ARENA_PUSH(&eval->cx->arena, slice->children, slice->child_count, module->children[i]);
+    return slice;
+}
+
 static struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev base = eval_expr(eval, scope, expr->a);
@@ -1315,30 +1359,19 @@ static struct ev eval_index(struct eval *eval, struct scope *scope, const struct
         item.loc = expr->loc;
         return item;
     }
-    if (base.kind == EV_TUPLE && items[0].kind == EV_SLICE) {
-        int64_t bound[3] = {0, base.count, 1};
+    if ((base.kind == EV_TUPLE || has_slices(&base)) && items[0].kind == EV_SLICE) {
+        int64_t bound[3];
 
-        for (int i = 0; i < 3; i++) {
-            const struct ev *b = &items[0].items[i];
-
-            if (b->kind == EV_NONE)
-                continue;
-            if (!ev_get_int(b, &bound[i]))
-                goto fault;
-            if (i < 2 && bound[i] < 0)
-                bound[i] += base.count;
-            if (i < 2)
-                bound[i] = bound[i] < 0 ? 0 : bound[i] > base.count ? base.count : bound[i];
-        }
-        if (bound[2] <= 0)
+        if (!slice_range(&items[0], base.kind == EV_TUPLE ? base.count : base.module->child_count, bound))
             goto fault;
+        if (base.kind == EV_MODULE)
+            return ev_module(expr->loc, slice_of(eval, base.module, bound));
 
         struct ev *part = ARENA_ARRAY(&eval->cx->arena, base.count + 1, struct ev);
-        int64_t step = bound[2] < base.count ? bound[2] : base.count + 1;
         int n = 0;
 
-        for (int64_t i = bound[0]; i < bound[1]; i += step)
-            part[n++] = base.items[i];
+        for (int64_t k = bound[0]; k < bound[1]; k += bound[2])
+            part[n++] = base.items[k];
         return ev_tuple(eval, expr->loc, part, n);
     }
     if (base.kind == EV_MODULE) {

@@ -719,6 +719,8 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     for (int i = 0; i < call->count; i++)
         if (call->args[i].kind == EV_BAD)
             return ev_bad(call->loc);
+    if (module->is_slice)
+        return run_layer(eval, module, call);
     if (lower->program->resolving && module->lazy && !see_call(eval, module, call))
         return ev_bad(call->loc);
     module->calls++;

@@ -74,6 +74,7 @@ struct module {
     const char *signature; /* spec classes: class, arguments, and what set and add changed below:
                             * "Block(4, 2) with norm: Identity()"; equal for instances that may share a region */
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
+    bool is_slice;         /* of statements alone: a list of children of another one, which has no call of its own */
     bool array;            /* a child of an `N x Call` list: emitted as an element of an array */
     int step;              /* which change of the spec (set, add) its words stem from; -1: none */
     bool added;            /* `add` put it behind the children that its parent made */

@@ -999,10 +999,7 @@ static void unknown_class(struct build *build, struct loc loc, const char *name)
         ARENA_PUSH(&build->cx->arena, known, count, names[i]);
     if (pytorch_has(PYTORCH_MODULE, name) || strcmp(name, "Extern") == 0) { /* Extern is modc's own */
         diag_error(build->cx, loc, "%s is not supported yet by this version of modc", name);
-        if (strcmp(name, "AdaptiveAvgPool2d") == 0)
-            diag_hint(build->cx, "in 'forward', x.mean(dim=(2, 3), keepdim=True) is AdaptiveAvgPool2d(1)");
-        else
-            diag_hint(build->cx, "'modc layers' lists what it has; 'classes:' defines modules of your own");
+        diag_hint(build->cx, "'modc layers' lists what it has; 'classes:' defines modules of your own");
         return;
     }
     if (build->eval.partial && !diag_nearest(name, known, count))

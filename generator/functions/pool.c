@@ -496,12 +496,469 @@ POOLS(1)
 POOLS(2)
 POOLS(3)
 
+/* ---- adaptive pools: windows as long as needed for so many ---------------------------------------------------- */
+
+/* The lengths asked for; None keeps that of x. */
+static bool read_output_size(struct eval *eval, const char *what, const struct ev *arg, int rank,
+                             const struct value *x, const struct dim **out)
+{
+    for (int i = 0; i < rank; i++) {
+        const struct ev *item = arg->kind == EV_TUPLE && arg->count == rank ? &arg->items[i] : arg;
+
+        if (item->kind == EV_NONE && item != arg && rank > 1) {
+            out[i] = x->dims[x->ndim - rank + i];
+            continue;
+        }
+        if (item->kind != EV_INT) {
+            diag_error(eval->cx, arg->loc, "%s: output_size must be an integer or a tuple of %d, found %s",
+                       outer(eval, what), rank, ev_text(eval, arg));
+            return false;
+        }
+        if (dim_upper(item->dim) < 0) {
+            diag_error(eval->cx, item->loc,
+                       "%s: elements of output_size must be greater than or equal to 0, found %s",
+                       outer(eval, what), dim_text(&eval->cx->arena, item->dim));
+            return false;
+        }
+        build_need(eval, item->dim);
+        out[i] = item->dim;
+    }
+    return true;
+}
+
+/* ⌊i in / out⌋ ... ⌈(i + 1) in / out⌉: the first cell of window i, and the one behind its last. */
+static int64_t first_cell(int64_t i, int64_t in, int64_t out)
+{
+    return i * in / out;
+}
+
+static int64_t end_cell(int64_t i, int64_t in, int64_t out)
+{
+    return ((i + 1) * in + out - 1) / out;
+}
+
+/* The cells of the longest window; with sizes, no fewer. */
+static const struct dim *most_cells(struct arena *arena, const struct dim *in, const struct dim *out)
+{
+    int64_t from, to, most = 0;
+
+    if (!dim_is_const(in, &from) || !dim_is_const(out, &to))
+        return dim_add(arena, dim_floordiv(arena, in, out), dim_const(arena, 2));
+    for (int64_t i = 0; i < to && i < from; i++) /* it repeats */
+        if (end_cell(i, from, to) - first_cell(i, from, to) > most)
+            most = end_cell(i, from, to) - first_cell(i, from, to);
+    return dim_const(arena, most);
+}
+
+/* The cells of an adaptive pool along an axis, the last one again where the window is shorter than others. With `lengths`
+ * those of the windows instead. */
+static struct value *adaptive_cells(struct eval *eval, struct loc loc, const struct dim *in,
+                                    const struct dim *out, bool lengths)
+{
+    struct arena *a = &eval->cx->arena;
+    struct dag *dag = dag_new(a, 2);
+    int window = dag_load(a, dag, 0, DTYPE_INT64), cell = dag_load(a, dag, 1, DTYPE_INT64), next, first, last;
+    int one = dag_integer(a, dag, DTYPE_INT64, 1), from = dag_dim(a, dag, in), to = dag_dim(a, dag, out);
+
+    first = dag_int64(a, dag, PRIM_FLOORDIV, dag_int64(a, dag, PRIM_MUL, window, from), to);
+    next = dag_int64(a, dag, PRIM_MUL, dag_int64(a, dag, PRIM_ADD, window, one), from);
+    last = dag_int64(a, dag, PRIM_FLOORDIV, dag_int64(a, dag, PRIM_SUB, next, one), to);
+    dag->result = lengths ? dag_int64(a, dag, PRIM_ADD, dag_int64(a, dag, PRIM_SUB, last, first), one)
+                          : dag_int64(a, dag, PRIM_MIN, dag_int64(a, dag, PRIM_ADD, first, cell), last);
+    return map_cells(eval, loc, lengths ? "lengths" : "cells", dag, out,
+                     lengths ? dim_const(a, 1) : most_cells(a, in, out));
+}
+
+/* x with (o, k) for an axis: cells (1, o, k). */
+static struct value *gather_cells(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                                  int axis, struct value *cells)
+{
+    struct value *index = cells ? build_reshape(eval, loc, cells, 2, cells->dims + 1) : NULL;
+
+    return index ? build_gather(eval, loc, what, x, axis, index, false, false) : NULL;
+}
+
+/* x with the axes (q, in / q) for one of `in` elements. */
+static struct value *split_axis(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                const struct dim *out, const struct dim *each)
+{
+    const struct dim *dims[MAX_DIMS + 1];
+
+    memcpy(dims, x->dims, sizeof x->dims);
+    memmove(dims + axis + 2, dims + axis + 1, (size_t)(x->ndim - axis - 1) * sizeof *dims);
+    dims[axis] = out;
+    dims[axis + 1] = each;
+    return build_reshape(eval, loc, x, x->ndim + 1, dims);
+}
+
+/* The sum of windows x (..., o, k, ...) over `lengths` (1, o, 1) of them: what is behind is no part. */
+static struct value *mean_of_lengths(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                     struct value *lengths)
+{
+    struct arena *a = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS], *one = dim_const(a, 1);
+    struct value *inputs[3] = {x, lengths, arange_of(eval, loc, x->dims[axis + 1])};
+    struct dag *dag = dag_new(a, 3);
+    bool axes[MAX_DIMS] = {false};
+
+    for (int i = 0; i < x->ndim; i++)
+        dims[i] = one;
+    dims[axis] = x->dims[axis];
+    inputs[1] = build_reshape(eval, loc, lengths, x->ndim, dims);
+    dims[axis] = one;
+    dims[axis + 1] = x->dims[axis + 1];
+    inputs[2] = inputs[2] ? build_reshape(eval, loc, inputs[2], x->ndim, dims) : NULL;
+    if (!inputs[1] || !inputs[2])
+        return NULL;
+    dag->result = dag_where(a, dag, PRIM_LT, dag_load(a, dag, 2, DTYPE_INT64),
+                            dag_load(a, dag, 1, DTYPE_INT64), dag_load(a, dag, 0, x->dtype),
+                            dag_const(a, dag, x->dtype, 0));
+    x = build_map(eval, loc, "inside", dag, inputs, 3);
+    axes[axis + 1] = true;
+    inputs[0] = x ? build_reduce(eval, loc, x, REDUCE_SUM, axes, false) : NULL;
+    if (!inputs[0])
+        return NULL;
+    memcpy(dims, inputs[0]->dims, sizeof inputs[0]->dims);
+    for (int i = 0; i < inputs[0]->ndim; i++)
+        dims[i] = i == axis ? inputs[0]->dims[i] : one;
+    inputs[1] = build_reshape(eval, loc, lengths, inputs[0]->ndim, dims);
+    if (!inputs[1])
+        return NULL;
+    dag = dag_new(a, 2);
+    dag->result = dag_prim(a, dag, PRIM_DIV, inputs[0]->dtype, dag_load(a, dag, 0, inputs[0]->dtype),
+                           dag_cast(a, dag, dag_load(a, dag, 1, DTYPE_INT64), inputs[0]->dtype), -1);
+    return build_map(eval, loc, "mean", dag, inputs, 2);
+}
+
+/* The largest element, or the mean, over axes of which each window has as much as all others: `count` of them in all. */
+static struct value *reduce_all(struct eval *eval, struct loc loc, struct value *x, enum pool_kind kind,
+                                const bool *axes, bool keepdim, const struct dim *count)
+{
+    struct ev sum = ev_tensor(
+        loc, build_reduce(eval, loc, x, kind == POOL_MAX ? REDUCE_MAX : REDUCE_SUM, axes, keepdim));
+    struct ev divisor = ev_dim(loc, count);
+
+    if (kind == POOL_MAX || sum.kind == EV_BAD)
+        return sum.tensor;
+    sum = build_binary(eval, loc, PRIM_DIV, "mean", &sum, &divisor);
+    return sum.tensor;
+}
+
+/* Along one axis, from `in` to `out` elements. */
+static struct value *adaptive_axis(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                                   int axis, enum pool_kind kind, const struct dim *out)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *in = x->dims[axis], *each;
+    struct value *lengths;
+    bool axes[MAX_DIMS] = {false};
+
+    if (dim_equal(in, out))
+        return x;
+    axes[axis + 1] = true;
+    if (dim_divides(arena, in, out, &each)) {
+        x = split_axis(eval, loc, x, axis, out, each);
+        return x ? reduce_all(eval, loc, x, kind, axes, false, each) : NULL;
+    }
+    x = gather_cells(eval, loc, what, x, axis, adaptive_cells(eval, loc, in, out, false));
+    if (!x || kind == POOL_MAX)
+        return x ? reduce_all(eval, loc, x, kind, axes, false, NULL) : NULL;
+    lengths = adaptive_cells(eval, loc, in, out, true);
+    return lengths ? mean_of_lengths(eval, loc, x, axis, lengths) : NULL;
+}
+
+/* Where every window is as long as the others, it is a pool of that kernel. */
+static bool is_plain_pool(const struct value *x, const struct dim *const *out, struct pool *pool)
+{
+    bool plain = true;
+
+    for (int i = 0; i < pool->rank; i++) {
+        int64_t in, to;
+
+        plain = plain && dim_is_const(x->dims[x->ndim - pool->rank + i], &in) && dim_is_const(out[i], &to) &&
+                to > 0 && in % to == 0;
+        pool->kernel[i] = pool->stride[i] = plain ? (int)(in / to) : 0;
+        pool->dilation[i] = 1;
+    }
+    return plain;
+}
+
+/* No elements, or as many as there are channels: nothing is gathered for these. */
+static struct value *adaptive_values(struct eval *eval, struct loc loc, struct pool *pool, struct value *x,
+                                     const struct dim *const *out)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *count = dim_const(arena, 1);
+    bool whole = true, axes[MAX_DIMS] = {false};
+    struct value *y;
+
+    for (int i = 0; i < pool->rank; i++) {
+        int axis = x->ndim - pool->rank + i;
+
+        axes[axis] = true;
+        whole &= dim_equals(out[i], 1);
+        count = dim_mul(arena, count, x->dims[axis]);
+    }
+    if (whole)
+        return reduce_all(eval, loc, x, pool->kind, axes, true, count);
+    if (is_plain_pool(x, out, pool))
+        return pool_values(eval, loc, pool, x, false);
+    y = as_planes(eval, loc, x, pool->rank);
+    for (int i = 0; y && i < pool->rank; i++)
+        y = adaptive_axis(eval, loc, pool->what, y, 1 + i, pool->kind, out[i]);
+    return as_images(eval, loc, y, x, pool->rank);
+}
+
+/* (lead, ..., o, k, ...) with the cells of a window behind all else. */
+static struct value *cells_last(struct eval *eval, struct loc loc, struct value *x, int axis)
+{
+    int perm[MAX_DIMS];
+
+    for (int i = 0; i < x->ndim; i++)
+        perm[i] = i < axis ? i : i + 1 < x->ndim ? i + 1 : axis;
+    return build_permute(eval, loc, x, perm);
+}
+
+static struct ev adaptive_places(struct eval *eval, struct loc loc, struct pool *pool, struct value *x,
+                                 const struct dim *const *out)
+{
+    struct value *planes = as_planes(eval, loc, x, pool->rank), *windows = planes, *most, *cells[MAX_RANK],
+                 *indices;
+
+    if (is_plain_pool(x, out, pool))
+        return max_pool_by_windows(eval, loc, pool, x, true);
+    for (int i = 0; i < pool->rank; i++) {
+        cells[i] = adaptive_cells(eval, loc, planes->dims[1 + i], out[i], false);
+        windows = windows ? gather_cells(eval, loc, pool->what, windows, 1 + i, cells[i]) : NULL;
+        windows = windows ? cells_last(eval, loc, windows, 2 + i) : NULL;
+    }
+    most = windows ? reduce_windows(eval, loc, windows, pool->rank) : NULL;
+    if (!most)
+        return BAD;
+    indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
+    return with_indices(eval, loc, as_images(eval, loc, most, x, pool->rank),
+                        as_images(eval, loc, indices, x, pool->rank));
+}
+
+static struct value *zeros(struct eval *eval, struct loc loc, enum dtype dtype, int ndim,
+                           const struct dim *const *dims)
+{
+    struct ev number = ev_int(eval, loc, 0);
+    struct value *zero = build_scalar(eval, loc, &number);
+
+    zero = zero ? build_cast(eval, loc, zero, dtype) : NULL;
+    return zero ? build_expand(eval, loc, zero, ndim, dims) : NULL;
+}
+
+/* The images of x with a space of which a length is 0. */
+static struct value *no_space(struct eval *eval, struct loc loc, const struct value *x, int rank,
+                              const struct dim *const *out, enum dtype dtype)
+{
+    const struct dim *dims[MAX_DIMS];
+
+    memcpy(dims, x->dims, sizeof dims);
+    memcpy(dims + x->ndim - rank, out, (size_t)rank * sizeof *dims);
+    return zeros(eval, loc, dtype, x->ndim, dims);
+}
+
+static bool is_empty(const struct dim *const *out, int rank)
+{
+    bool empty = false;
+
+    for (int i = 0; i < rank; i++)
+        empty |= dim_equals(out[i], 0);
+    return empty;
+}
+
+/* adaptive_max_poolNd(input, output_size, return_indices), adaptive_avg_poolNd(input, output_size) */
+static struct ev adaptive_pool(struct eval *eval, struct ev *args, struct loc loc, const char *what, int rank,
+                               enum pool_kind kind)
+{
+    struct pool pool = {.what = what, .rank = rank, .kind = kind};
+    const struct dim *out[MAX_RANK];
+    struct value *x = args[0].tensor;
+    bool indices = false;
+
+    if ((kind == POOL_MAX && !need_bool(eval, "return_indices", &args[2], &indices)) ||
+        !check_image(eval, loc, what, &args[0], rank, false, kind == POOL_AVG) ||
+        !read_output_size(eval, what, &args[1], rank, x, out))
+        return BAD;
+    if (is_empty(out, rank)) {
+        struct value *values = no_space(eval, loc, x, rank, out, x->dtype);
+
+        return indices ? with_indices(eval, loc, values, no_space(eval, loc, x, rank, out, DTYPE_INT64))
+                       : ev_tensor(loc, values);
+    }
+    return indices ? adaptive_places(eval, loc, &pool, x, out)
+                   : ev_tensor(loc, adaptive_values(eval, loc, &pool, x, out));
+}
+
+#define ADAPTIVE_POOLS(rank)                                                                                 \
+    static struct ev fn_adaptive_max_pool##rank##d(struct eval *eval, struct ev *args, int count,            \
+                                                   struct loc loc)                                           \
+    {                                                                                                        \
+        (void)count;                                                                                         \
+        return adaptive_pool(eval, args, loc, "adaptive_max_pool" #rank "d", rank, POOL_MAX);                \
+    }                                                                                                        \
+    static struct ev fn_adaptive_avg_pool##rank##d(struct eval *eval, struct ev *args, int count,            \
+                                                   struct loc loc)                                           \
+    {                                                                                                        \
+        (void)count;                                                                                         \
+        return adaptive_pool(eval, args, loc, "adaptive_avg_pool" #rank "d", rank, POOL_AVG);                \
+    }
+ADAPTIVE_POOLS(1)
+ADAPTIVE_POOLS(2)
+ADAPTIVE_POOLS(3)
+
+/* ---- power averages ------------------------------------------------------------------------------------------ */
+
+/* The cells of a window: what the sum of powers is of. */
+static struct ev fn_lp_cells(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int kernel[MAX_RANK], cells = 1;
+    int64_t rank;
+    double power;
+    (void)count;
+
+    if (!ev_get_number(&args[0], &power) || power == 0) {
+        diag_error(eval->cx, args[0].loc, "%s: norm_type must be a non-zero value, but got %s",
+                   outer(eval, "lp_pool"), ev_text(eval, &args[0]));
+        return BAD;
+    }
+    if (!need_int(eval, "rank", &args[2], &rank) ||
+        !need_ints(eval, "kernel_size", &args[1], (int)rank, kernel))
+        return BAD;
+    for (int i = 0; i < rank; i++)
+        cells *= kernel[i];
+    return ev_int(eval, loc, cells);
+}
+
+/* ---- maxima back to their places ----------------------------------------------------------------------------- */
+
+/* The space that the call wants: of all that a pool would make `x` of, that without what it leaves out, or as given. */
+static bool unpool_size(struct eval *eval, struct loc loc, const struct pool *pool, const struct value *x,
+                        const struct ev *arg, const struct dim **out)
+{
+    struct arena *arena = &eval->cx->arena;
+    int rank = pool->rank, skip = arg->count == rank + 2 ? 2 : 0;
+
+    if (arg->kind != EV_NONE && (arg->kind != EV_TUPLE || arg->count - skip != rank)) {
+        diag_error(eval->cx, arg->loc,
+                   "%s: output_size should be a sequence containing %d or %d elements, found %s",
+                   outer(eval, pool->what), rank, rank + 2, ev_text(eval, arg));
+        return false;
+    }
+    for (int i = 0; i < rank; i++) {
+        const struct dim *in = x->dims[x->ndim - rank + i], *one = dim_const(arena, 1), *below, *above;
+        const struct dim *stride = dim_const(arena, pool->stride[i]);
+        const struct dim *own = dim_add(arena, dim_mul(arena, dim_sub(arena, in, one), stride),
+                                        dim_const(arena, pool->kernel[i] - 2 * pool->padding[i]));
+
+        out[i] = own;
+        if (arg->kind == EV_TUPLE) {
+            const struct ev *item = &arg->items[i + skip];
+
+            if (item->kind != EV_INT) {
+                diag_error(eval->cx, item->loc, "%s: output_size takes integers, found %s",
+                           outer(eval, pool->what), ev_text(eval, item));
+                return false;
+            }
+            out[i] = item->dim;
+            below = dim_sub(arena, out[i], dim_add(arena, dim_sub(arena, own, stride), one));
+            above = dim_sub(arena, dim_sub(arena, dim_add(arena, own, stride), one), out[i]);
+            if (dim_upper(below) < 0 || dim_upper(above) < 0) {
+                diag_error(eval->cx, item->loc,
+                           "%s: invalid output_size %s (dim %d must be between %s and %s)",
+                           outer(eval, pool->what), ev_text(eval, arg), i,
+                           dim_text(arena, dim_sub(arena, own, stride)),
+                           dim_text(arena, dim_add(arena, own, stride)));
+                return false;
+            }
+            build_need(eval, below);
+            build_need(eval, above);
+        }
+        if (dim_upper(out[i]) < 0) {
+            diag_error(eval->cx, loc,
+                       "%s: output_size must contain non-negative spatial dimensions, but got %s",
+                       outer(eval, pool->what), dim_text(arena, out[i]));
+            return false;
+        }
+        build_need(eval, out[i]);
+    }
+    return true;
+}
+
+/* max_unpoolNd(input, indices, kernel_size, stride, padding, output_size) */
+static struct ev max_unpool(struct eval *eval, struct ev *args, struct loc loc, const char *what, int rank)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct pool pool = {.what = what, .rank = rank};
+    const struct ev *stride = args[3].kind == EV_NONE ? &args[2] : &args[3];
+    const struct dim *out[MAX_RANK], *dims[MAX_DIMS], *lead, *plane, *cells;
+    struct value *x, *index, *y, *flat[2];
+
+    if (!check_image(eval, loc, what, &args[0], rank, false, false) ||
+        !need_index(eval, what, &args[1], false) ||
+        !read_sizes(eval, &pool, "kernel_size", &args[2], 1, pool.kernel) ||
+        !read_sizes(eval, &pool, "stride", stride, rank == 3, pool.stride) ||
+        !read_sizes(eval, &pool, "padding", &args[4], 0, pool.padding))
+        return BAD;
+    x = args[0].tensor;
+    index = args[1].tensor;
+    if (!dims_equal(x, index)) {
+        diag_error(
+            eval->cx, args[1].loc,
+            "%s: expected shape of indices to be same as that of the input tensor %s but got indices with shape %s",
+            outer(eval, what), shape_text(arena, x->ndim, x->dims),
+            shape_text(arena, index->ndim, index->dims));
+        return BAD;
+    }
+    if (!unpool_size(eval, loc, &pool, x, &args[5], out))
+        return BAD;
+    memcpy(dims, x->dims, sizeof dims);
+    lead = plane = cells = dim_const(arena, 1);
+    for (int i = 0; i < x->ndim - rank; i++)
+        lead = dim_mul(arena, lead, x->dims[i]);
+    for (int i = 0; i < rank; i++) {
+        cells = dim_mul(arena, cells, x->dims[x->ndim - rank + i]);
+        plane = dim_mul(arena, plane, out[i]);
+        dims[x->ndim - rank + i] = out[i];
+    }
+    y = zeros(eval, loc, x->dtype, 2, (const struct dim *[]){lead, plane});
+    flat[0] = build_reshape(eval, loc, index, 2, (const struct dim *[]){lead, cells});
+    flat[1] = build_reshape(eval, loc, x, 2, (const struct dim *[]){lead, cells});
+    if (!y || !flat[0] || !flat[1])
+        return BAD;
+    y = build_scatter(eval, loc, what, y, 1, flat[0], flat[1], PRIM_LOAD, true);
+    return ev_tensor(loc, y ? build_reshape(eval, loc, y, x->ndim, dims) : NULL);
+}
+
+#define MAX_UNPOOL(rank)                                                                                     \
+    static struct ev fn_max_unpool##rank##d(struct eval *eval, struct ev *args, int count, struct loc loc)   \
+    {                                                                                                        \
+        (void)count;                                                                                         \
+        return max_unpool(eval, args, loc, "max_unpool" #rank "d", rank);                                    \
+    }
+MAX_UNPOOL(1)
+MAX_UNPOOL(2)
+MAX_UNPOOL(3)
+
 extern const struct function_row pool_functions[];
 
 #define MAX_POOL_ARGS                                                                                        \
     "(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)"
 #define TORCH_MAX_POOL_ARGS "(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False)"
 #define AVG_POOL_ARGS "(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
+
+#define ADAPTIVE_ARGS "(input, output_size, return_indices=False)"
+#define LP_POOL_ARGS "(input, norm_type, kernel_size, stride=None, ceil_mode=False)"
+#define LP_POOL(rank)                                                                                        \
+    "cells = _lp_cells(norm_type, kernel_size, " rank ")\n"                                                  \
+    "return (max_pool" rank "d(abs(input), kernel_size, stride, 0, 1, ceil_mode) if norm_type == inf "       \
+    "else -max_pool" rank "d(-abs(input), kernel_size, stride, 0, 1, ceil_mode) if norm_type == -inf "       \
+    "else _lp_root(avg_pool" rank                                                                            \
+    "d(input ** norm_type, kernel_size, stride, 0, ceil_mode), cells, norm_type))"
+#define MAX_UNPOOL_ARGS "(input, indices, kernel_size, stride=None, padding=0, output_size=None)"
 
 const struct function_row pool_functions[] = {
     {"max_pool1d" MAX_POOL_ARGS, F, .build = fn_max_pool1d},
@@ -516,5 +973,22 @@ const struct function_row pool_functions[] = {
     {"avg_pool1d" AVG_POOL_ARGS ")", F | T, .build = fn_avg_pool1d},
     {"avg_pool2d" AVG_POOL_ARGS ", divisor_override=None)", F, .build = fn_avg_pool2d},
     {"avg_pool3d" AVG_POOL_ARGS ", divisor_override=None)", F, .build = fn_avg_pool3d},
+    {"adaptive_max_pool1d" ADAPTIVE_ARGS, F, .build = fn_adaptive_max_pool1d},
+    {"adaptive_max_pool2d" ADAPTIVE_ARGS, F, .build = fn_adaptive_max_pool2d},
+    {"adaptive_max_pool3d" ADAPTIVE_ARGS, F, .build = fn_adaptive_max_pool3d},
+    {"adaptive_max_pool1d(input, output_size)", T,
+     .body = "return F.adaptive_max_pool1d(input, output_size, True)"},
+    {"adaptive_avg_pool1d(input, output_size)", F | T, .build = fn_adaptive_avg_pool1d},
+    {"adaptive_avg_pool2d(input, output_size)", F, .build = fn_adaptive_avg_pool2d},
+    {"adaptive_avg_pool3d(input, output_size)", F, .build = fn_adaptive_avg_pool3d},
+    {"lp_pool1d" LP_POOL_ARGS, F, .body = LP_POOL("1")},
+    {"lp_pool2d" LP_POOL_ARGS, F, .body = LP_POOL("2")},
+    {"lp_pool3d" LP_POOL_ARGS, F, .body = LP_POOL("3")},
+    {"_lp_cells(norm_type, kernel_size, rank)", H, .build = fn_lp_cells},
+    {"_lp_root(x, cells, norm_type)", H,
+     .body = "return (sign(x) * relu(abs(x)) * cells) ** (1.0 / norm_type)"},
+    {"max_unpool1d" MAX_UNPOOL_ARGS, F, .build = fn_max_unpool1d},
+    {"max_unpool2d" MAX_UNPOOL_ARGS, F, .build = fn_max_unpool2d},
+    {"max_unpool3d" MAX_UNPOOL_ARGS, F, .build = fn_max_unpool3d},
     {.signature = NULL},
 };

@@ -1,5 +1,6 @@
 """A drawn spec as a program: generated, compiled under every warning, linked with a runtime that is compiled once, run.
 `modc run` would compile the runtime for each spec; what a failing spec prints is a `modc run` nevertheless."""
+import difflib
 import json
 import os
 import pathlib
@@ -110,6 +111,15 @@ def check_files(folder, wanted, got, tolerances):
                                                             if name not in expected)])
 
 
+def check_repr(modc, folder, expected, timeout):
+    """print(model)."""
+    found = subprocess.run([*modc, "summary", "--repr", "spec.yaml"], cwd=folder, capture_output=True, text=True,
+                           timeout=timeout).stdout
+    if found != expected + "\n":
+        raise Failed("\n      ".join(["what is printed differs", *difflib.unified_diff(
+            expected.splitlines(), found.splitlines(), "PyTorch", "modc", "", "", 1, "")]))
+
+
 def check_initial(folder, run, program, timeout):
     """Without weights the parameters are drawn: they have PyTorch's bits."""
     state = folder / "state.safetensors"
@@ -157,6 +167,8 @@ def check(modc, folder, found, runtime, flags, timeout):
                 if said:
                     raise Failed("\n      ".join(["the plan is not as it should be:", *said]))
             run_once(folder, programs[plans], run, timeout)
+            if run.get("repr"):
+                check_repr(modc, folder, run["repr"], timeout)
         except Failed as fault:
             faults.append((run["name"], f"{fault}\n      {repeat(modc, folder, run, flags)}"))
             if plans not in programs:

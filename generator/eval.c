@@ -923,12 +923,17 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     if (strcmp(space->text, "torch") == 0) {
         if (strcmp(name, "nn") == 0)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
+        if (strcmp(name, "linalg") == 0)
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.linalg"};
         if (find_function(name, FUNCTION_TORCH, expr->loc, &out))
             return out;
         if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
             return ev_dtype(expr->loc, dtype);
         if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
             find_global(name, expr->loc, &out))
+            return out;
+    } else if (strcmp(space->text, "torch.linalg") == 0) {
+        if (find_function(arena_format(&eval->cx->arena, "linalg.%s", name), FUNCTION_TORCH, expr->loc, &out))
             return out;
     } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
         return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
@@ -1514,7 +1519,9 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
 static struct ev call_function_row(struct eval *eval, const struct function_row *row, const char *name,
                                    const struct call *call, bool method)
 {
-    const struct signature *signature = eval_signature(eval, row->signature);
+    size_t space = strcspn(row->signature, ".("); /* "linalg.norm(x)" is torch.linalg's */
+    const struct signature *signature =
+        eval_signature(eval, row->signature[space] == '.' ? row->signature + space + 1 : row->signature);
     struct scope scope = {0};
     struct ev args[16];
     int gather = row->flags & FUNCTION_SIZES ? 1 : method && (row->flags & FUNCTION_VARARGS) ? 2 : 0;

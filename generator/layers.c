@@ -19,19 +19,19 @@ const char *const layer_family_names[] = {
 extern const struct function_row product_functions[], window_functions[], pool_functions[], norm_functions[],
     activation_functions[], random_functions[], choose_functions[], index_functions[], shape_functions[],
     convert_functions[], reduce_functions[], create_functions[], arithmetic_functions[], math_functions[],
-    join_functions[], arrange_functions[];
+    join_functions[], arrange_functions[], distance_functions[];
 
 const struct function_row *const function_families[] = {
     product_functions, window_functions,  pool_functions,   norm_functions,       activation_functions,
     random_functions,  choose_functions,  index_functions,  shape_functions,      convert_functions,
     reduce_functions,  create_functions,  math_functions,   arithmetic_functions,
-    join_functions,    arrange_functions, NULL,
+    join_functions,    arrange_functions, distance_functions, NULL,
 };
 
 const char *const function_family_names[] = {
     "products", "windows",  "pooling", "normalising", "activations", "random",      "choosing", "indexing",
     "shapes",   "conversions", "reductions", "tensors", "elementwise", "arithmetic",
-    "joining",  "arranging", NULL,
+    "joining",  "arranging", "distances", NULL,
 };
 
 const struct layer_row *layer_find(const char *name)

@@ -466,8 +466,9 @@ static struct ev fn_narrow(struct eval *eval, struct ev *args, int count, struct
         start = dim_add(arena, start, extent);
     rest = dim_sub(arena, extent, dim_add(arena, start, length));
     if (dim_upper(length) < 0 || dim_upper(start) < 0 || dim_upper(rest) < 0) {
-        diag_error(eval->cx, loc, "narrow: start (%s) + length (%s) exceeds dimension size (%s)",
-                   ev_text(eval, &args[2]), ev_text(eval, &args[3]), dim_text(arena, extent));
+        diag_error(eval->cx, loc, "%s: start (%s) + length (%s) exceeds dimension size (%s)",
+                   outer(eval, "narrow"), ev_text(eval, &args[2]), ev_text(eval, &args[3]),
+                   dim_text(arena, extent));
         return BAD;
     }
     build_need(eval, start);

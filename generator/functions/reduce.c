@@ -4,38 +4,77 @@
 #include "../graph.h"
 #include "rows.h"
 
+static bool takes_one_axis(enum reduce_kind kind)
+{
+    return kind == REDUCE_PROD || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+}
+
 static struct ev reduce(struct eval *eval, struct ev *args, struct loc loc, const char *what,
                         enum reduce_kind kind)
 {
     bool axes[MAX_DIMS], keepdim;
-    struct value *y;
 
-    if ((kind == REDUCE_PROD || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) &&
-        !need_one_axis(eval, what, &args[1]))
+    if (takes_one_axis(kind) && !need_one_axis(eval, what, &args[1]))
         return BAD;
     if (!need_tensor(eval, what, &args[0]) || !need_axes(eval, what, &args[1], args[0].tensor->ndim, axes) ||
         !need_bool(eval, "keepdim", &args[2], &keepdim))
         return BAD;
-    y = build_reduce(eval, loc, args[0].tensor, kind, axes, keepdim);
-    if (y && args[0].tensor->dtype == DTYPE_UINT8 && (kind == REDUCE_ANY || kind == REDUCE_ALL)) /* once PyTorch's bool */
-        y = build_cast(eval, loc, y, DTYPE_UINT8);
-    return ev_tensor(loc, y);
+    if (args[0].tensor->dtype == DTYPE_BOOL && (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)) {
+        diag_error(eval->cx, loc, "%s does not take bool", outer(eval, what));
+        diag_hint(eval->cx, "convert first, as x.byte().%s()", what);
+        return BAD;
+    }
+    return ev_tensor(loc, build_reduce(eval, loc, args[0].tensor, kind, axes, keepdim));
 }
 
-#define REDUCE(name, text, kind)                                                                             \
+/* sum and prod: dtype is the type of the elements, and of the result. */
+static struct ev reduce_in(struct eval *eval, struct ev *args, struct loc loc, const char *what,
+                           enum reduce_kind kind)
+{
+    enum dtype dtype;
+    struct ev own[3] = {args[0], args[1], args[2]}, out;
+
+    if (!need_tensor(eval, what, &args[0]) || !need_dtype(eval, &args[3], args[0].tensor->dtype, &dtype))
+        return BAD;
+    if (args[3].kind != EV_NONE)
+        own[0] = ev_tensor(args[0].loc, build_cast(eval, loc, args[0].tensor, dtype));
+    out = own[0].kind == EV_BAD ? BAD : reduce(eval, own, loc, what, kind);
+    if (out.kind == EV_BAD || args[3].kind == EV_NONE)
+        return out;
+    return ev_tensor(loc, build_cast(eval, loc, out.tensor, dtype));
+}
+
+/* any and all: of uint8 a uint8, and without a dimension to go along what they are given. */
+static struct ev reduce_truth(struct eval *eval, struct ev *args, struct loc loc, const char *what,
+                              enum reduce_kind kind)
+{
+    struct ev out;
+
+    if (!need_tensor(eval, what, &args[0]))
+        return BAD;
+    if (args[1].kind == EV_TUPLE && args[1].count == 0)
+        out = ev_tensor(loc, build_cast(eval, loc, args[0].tensor, DTYPE_BOOL));
+    else
+        out = reduce(eval, args, loc, what, kind);
+    if (out.kind == EV_BAD || args[0].tensor->dtype != DTYPE_UINT8)
+        return out;
+    return ev_tensor(loc, build_cast(eval, loc, out.tensor, DTYPE_UINT8));
+}
+
+#define REDUCE(name, text, by, kind)                                                                         \
     static struct ev fn_##name(struct eval *eval, struct ev *args, int count, struct loc loc)                \
     {                                                                                                        \
         (void)count;                                                                                         \
-        return reduce(eval, args, loc, text, kind);                                                          \
+        return by(eval, args, loc, text, kind);                                                              \
     }
-REDUCE(sum, "sum", REDUCE_SUM)
-REDUCE(prod, "prod", REDUCE_PROD)
-REDUCE(amax, "amax", REDUCE_MAX)
-REDUCE(amin, "amin", REDUCE_MIN)
-REDUCE(any, "any", REDUCE_ANY)
-REDUCE(all, "all", REDUCE_ALL)
-REDUCE(argmax, "argmax", REDUCE_ARGMAX)
-REDUCE(argmin, "argmin", REDUCE_ARGMIN)
+REDUCE(sum, "sum", reduce_in, REDUCE_SUM)
+REDUCE(prod, "prod", reduce_in, REDUCE_PROD)
+REDUCE(amax, "amax", reduce, REDUCE_MAX)
+REDUCE(amin, "amin", reduce, REDUCE_MIN)
+REDUCE(any, "any", reduce_truth, REDUCE_ANY)
+REDUCE(all, "all", reduce_truth, REDUCE_ALL)
+REDUCE(argmax, "argmax", reduce, REDUCE_ARGMAX)
+REDUCE(argmin, "argmin", reduce, REDUCE_ARGMIN)
 
 /* The number of elements that a mean is over, as a value of the evaluator. */
 static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -62,6 +101,91 @@ static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count,
     return ev_dim(loc, product);
 }
 
+/* What var takes as one of three: dim that is a bool, unbiased, correction. */
+static struct ev fn_correction(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool truth;
+    double number;
+    (void)count;
+
+    for (int i = 0; i < 2; i++) {
+        if (args[i].kind == EV_NONE || (i == 0 && args[i].kind != EV_BOOL))
+            continue;
+        return need_bool(eval, "unbiased", &args[i], &truth) ? ev_int(eval, loc, truth) : BAD;
+    }
+    if (args[2].kind == EV_NONE)
+        return ev_int(eval, loc, 1);
+    if (ev_get_number(&args[2], &number))
+        return args[2];
+    diag_error(eval->cx, args[2].loc,
+               "%s: correction must be a number that is known while generating, found %s", outer(eval, "var"),
+               ev_text(eval, &args[2]));
+    return BAD;
+}
+
+/* count - correction, but not below 0. */
+static struct ev fn_degrees(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct ev zero = ev_int(eval, loc, 0), left;
+    double n, correction = 0;
+    (void)count;
+
+    ev_get_number(&args[1], &correction);
+    if (args[0].kind == EV_INT && args[1].kind == EV_INT)
+        return ev_dim(loc, dim_max(arena, dim_sub(arena, args[0].dim, args[1].dim), zero.dim));
+    if (ev_get_number(&args[0], &n))
+        return ev_float(loc, isnan(n) || n > correction ? n - correction : 0);
+    left = ev_float_dag(loc, build_number_binary(eval, PRIM_SUB, &args[0], &args[1]),
+                        "the degrees of freedom");
+    return ev_float_dag(loc, build_number_binary(eval, PRIM_MAX, &left, &zero), "the degrees of freedom");
+}
+
+/* A bool, and no number. */
+static struct ev fn_is_bool(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)eval, (void)count;
+    return ev_bool(loc, args[0].kind == EV_BOOL);
+}
+
+/* Whether there is surely nothing along the dimensions. */
+static struct ev fn_is_empty(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool axes[MAX_DIMS], empty = false;
+    (void)count;
+
+    if (!need_tensor(eval, "this", &args[0]) ||
+        !need_axes(eval, "this", &args[1], args[0].tensor->ndim, axes))
+        return BAD;
+    for (int i = 0; i < args[0].tensor->ndim; i++)
+        empty |= axes[i] && dim_equals(args[0].tensor->dims[i], 0);
+    return ev_bool(loc, empty);
+}
+
+/* Integers and bool in the default type. */
+static struct ev fn_as_float(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "this", &args[0]))
+        return BAD;
+    if (dtype_is_float(args[0].tensor->dtype))
+        return args[0];
+    return ev_tensor(loc, build_cast(eval, loc, args[0].tensor, eval->default_dtype));
+}
+
+/* Items of a tuple under their names in PyTorch. */
+static struct ev fn_named(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct ev items[2] = {args[0], args[2]}, out = ev_tuple(eval, loc, items, 2);
+    const char **fields = ARENA_ARRAY(&eval->cx->arena, 2, const char *);
+    (void)count;
+
+    fields[0] = args[1].text;
+    fields[1] = args[3].text;
+    out.fields = fields;
+    return out;
+}
+
 /* max(x), max(x, dim) -> (values, indices), max(x, y). */
 static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, const char *what, bool max)
 {
@@ -72,6 +196,8 @@ static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, con
 
     if (!need_tensor(eval, what, &args[0]))
         return BAD;
+    if (args[3].kind == EV_TENSOR)
+        args[1] = args[3];
     if (args[1].kind == EV_TENSOR)
         return build_binary(eval, loc, max ? PRIM_MAX : PRIM_MIN, max ? "maximum" : "minimum", &args[0],
                             &args[1]);
@@ -148,7 +274,8 @@ static struct ev fn_argsort(struct eval *eval, struct ev *args, int count, struc
     int axis;
     (void)count;
 
-    if (!need_tensor(eval, "argsort", &args[0]) || !need_axis(eval, "argsort", &args[1], args[0].tensor->ndim, &axis) ||
+    if (!need_tensor(eval, "argsort", &args[0]) ||
+        !need_axis(eval, "argsort", &args[1], args[0].tensor->ndim, &axis) ||
         !need_bool(eval, "descending", &args[2], &descending))
         return BAD;
     x = args[0].tensor;
@@ -171,7 +298,8 @@ static struct ev in_order(struct eval *eval, struct loc loc, struct value *x, in
     } else {
         order = build_argsort(eval, loc, x, axis, descending);
         if (order && count)
-            order = build_slice(eval, loc, order, axis, dim_const(&eval->cx->arena, 0), dim_const(&eval->cx->arena, 1), count);
+            order = build_slice(eval, loc, order, axis, dim_const(&eval->cx->arena, 0),
+                                dim_const(&eval->cx->arena, 1), count);
         if (!order)
             return BAD;
         items[0] = ev_tensor(loc, build_gather(eval, loc, "sort", x, axis, order, true, false));
@@ -188,7 +316,8 @@ static struct ev fn_sort(struct eval *eval, struct ev *args, int count, struct l
     int axis;
     (void)count;
 
-    if (!need_tensor(eval, "sort", &args[0]) || !need_axis(eval, "sort", &args[1], args[0].tensor->ndim, &axis) ||
+    if (!need_tensor(eval, "sort", &args[0]) ||
+        !need_axis(eval, "sort", &args[1], args[0].tensor->ndim, &axis) ||
         !need_bool(eval, "descending", &args[2], &descending))
         return BAD;
     return in_order(eval, loc, args[0].tensor, axis, descending, NULL);
@@ -201,11 +330,13 @@ static struct ev fn_topk(struct eval *eval, struct ev *args, int count, struct l
     int axis;
     (void)count;
 
-    if (!need_tensor(eval, "topk", &args[0]) || !need_axis(eval, "topk", &args[2], args[0].tensor->ndim, &axis) ||
+    if (!need_tensor(eval, "topk", &args[0]) ||
+        !need_axis(eval, "topk", &args[2], args[0].tensor->ndim, &axis) ||
         !need_bool(eval, "largest", &args[3], &largest))
         return BAD;
     if (args[1].kind != EV_INT) {
-        diag_error(eval->cx, args[1].loc, "%s: k must be an integer, found %s", outer(eval, "topk"), ev_text(eval, &args[1]));
+        diag_error(eval->cx, args[1].loc, "%s: k must be an integer, found %s", outer(eval, "topk"),
+                   ev_text(eval, &args[1]));
         return BAD;
     }
     length = args[0].tensor->ndim > 0 ? args[0].tensor->dims[axis] : dim_const(&eval->cx->arena, 1);
@@ -220,28 +351,188 @@ static struct ev fn_topk(struct eval *eval, struct ev *args, int count, struct l
     return in_order(eval, loc, args[0].tensor, axis, largest, args[1].dim);
 }
 
+/* k, which counts from 1, as an index into the dimension. */
+static struct ev fn_kth(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *length, *rest;
+    int axis;
+    (void)count;
+
+    if (!need_tensor(eval, "kthvalue", &args[0]) ||
+        !need_axis(eval, "kthvalue", &args[2], args[0].tensor->ndim, &axis))
+        return BAD;
+    length = args[0].tensor->ndim > 0 ? args[0].tensor->dims[axis] : dim_const(&eval->cx->arena, 1);
+    if (args[1].kind == EV_INT) {
+        rest = dim_sub(&eval->cx->arena, length, args[1].dim);
+        if (dim_upper(rest) >= 0 && dim_upper(args[1].dim) >= 1)
+            return ev_dim(loc, dim_sub(&eval->cx->arena, args[1].dim, dim_const(&eval->cx->arena, 1)));
+    }
+    diag_error(eval->cx, args[1].loc, "kthvalue: selected number k out of range for dimension %d: %s", axis,
+               ev_text(eval, &args[1]));
+    return BAD;
+}
+
+/* The p of a norm that is none of the special ones. */
+static struct ev fn_order(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    double p;
+    (void)count;
+
+    if (args[0].kind != EV_BOOL && ev_get_number(&args[0], &p) && !isnan(p))
+        return args[0];
+    diag_error(eval->cx, loc, "%s: the order must be a number that is known while generating, found %s",
+               outer(eval, "norm"), ev_text(eval, &args[0]));
+    return BAD;
+}
+
+static struct ev fn_is_tuple(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)eval, (void)count;
+    return ev_bool(loc, args[0].kind == EV_TUPLE);
+}
+
+/* Which of the two dimensions of a matrix is summed along. */
+static struct ev fn_matrix_order(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    double p;
+    (void)count;
+
+    if (ev_get_number(&args[0], &p) && (fabs(p) == 1 || isinf(p)))
+        return ev_int(eval, loc, isinf(p) ? 1 : 0);
+    diag_error(eval->cx, loc, "matrix_norm of order %s is not supported yet by this version of modc",
+               ev_text(eval, &args[0]));
+    return BAD;
+}
+
 extern const struct function_row reduce_functions[];
 
 const struct function_row reduce_functions[] = {
-    {"sum(input, dim=None, keepdim=False)", T | M, .build = fn_sum},
-    {"prod(input, dim=None, keepdim=False)", T | M, .build = fn_prod},
+    {"sum(input, dim=None, keepdim=False, dtype=None)", T | M, .build = fn_sum},
+    {"prod(input, dim=None, keepdim=False, dtype=None)", T | M, .build = fn_prod},
+    {"nansum(input, dim=None, keepdim=False, dtype=None)", T | M,
+     .body = "return where(isnan(input), 0, input).sum(dim, keepdim, dtype)"},
     {"amax(input, dim=(), keepdim=False)", T | M, .build = fn_amax},
     {"amin(input, dim=(), keepdim=False)", T | M, .build = fn_amin},
+    {"aminmax(input, dim=None, keepdim=False)", T | M,
+     .body = "return _named(input.amin(() if dim == None else dim, keepdim), 'min',"
+             " input.amax(() if dim == None else dim, keepdim), 'max')"},
     {"any(input, dim=None, keepdim=False)", T | M, .build = fn_any},
     {"all(input, dim=None, keepdim=False)", T | M, .build = fn_all},
+    {"count_nonzero(input, dim=None)", T | M, .body = "return (input != 0).sum(dim)"},
     {"argmax(input, dim=None, keepdim=False)", T | M, .build = fn_argmax},
     {"argmin(input, dim=None, keepdim=False)", T | M, .build = fn_argmin},
-    {"max(input, dim=None, keepdim=False)", T | M, .build = fn_max},
-    {"min(input, dim=None, keepdim=False)", T | M, .build = fn_min},
+    {"max(input, dim=None, keepdim=False, other=None)", T | M, .build = fn_max},
+    {"min(input, dim=None, keepdim=False, other=None)", T | M, .build = fn_min},
     {"_reduced_count(input, dim)", H, .build = fn_reduced_count},
-    {"mean(input, dim=None, keepdim=False)", T | M,
-     .body = "return input.sum(dim, keepdim) * (1.0 / _reduced_count(input, dim))"},
-    {"var(input, dim=None, correction=1, keepdim=False)", T | M,
-     .body = "count = _reduced_count(input, dim)\n"
-             "gap = input - input.mean(dim, keepdim=True)\n"
-             "return (gap * gap).sum(dim, keepdim) / (count - correction)"},
-    {"std(input, dim=None, correction=1, keepdim=False)", T | M,
-     .body = "return sqrt(input.var(dim, correction, keepdim))"},
+    {"_is_empty(input, dim)", H, .build = fn_is_empty},
+    {"_is_bool(value)", H, .build = fn_is_bool},
+    {"_as_float(input)", H, .build = fn_as_float},
+    {"_named(first, name, second, other_name)", H, .build = fn_named},
+    {"mean(input, dim=None, keepdim=False, dtype=None)", T | M,
+     .body = "x = input if dtype == None else input.to(dtype)\n"
+             "return x.sum(dim, keepdim) / _reduced_count(x, dim)"},
+    {"nanmean(input, dim=None, keepdim=False, dtype=None)", T | M,
+     .body = "x = input if dtype == None else input.to(dtype)\n"
+             "_check_float(x)\n"
+             "return x.nansum(dim, keepdim) / (~isnan(x)).sum(dim, keepdim)"},
+    {"var(input, dim=None, unbiased=None, keepdim=False, correction=None)", T | M,
+     .body = "return _var_mean(input, dim, unbiased, keepdim, correction)[0]"},
+    {"std(input, dim=None, unbiased=None, keepdim=False, correction=None)", T | M,
+     .body = "return sqrt(_var_mean(input, dim, unbiased, keepdim, correction)[0])"},
+    {"var_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", T,
+     .body = "return _var_mean(input, dim, unbiased, keepdim, correction)"},
+    {"std_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", T,
+     .body = "var, mean = _var_mean(input, dim, unbiased, keepdim, correction)\n"
+             "return sqrt(var), mean"},
+    {"_var_mean(input, dim, unbiased, keepdim, correction)", H,
+     .body = "less = _correction(dim, unbiased, correction)\n"
+             "axes = None if _is_bool(dim) else dim\n"
+             "count = _reduced_count(input, axes)\n"
+             "mean = input.mean(axes, keepdim=True)\n"
+             "gap = input - mean\n"
+             "var = (gap * gap).sum(axes, keepdim) / _degrees(count, less)\n"
+             "return var, mean.reshape(var.shape)"},
+    {"_correction(dim, unbiased, correction)", H, .build = fn_correction},
+    {"_degrees(count, correction)", H, .build = fn_degrees},
+    {"norm(input, p='fro', dim=None, keepdim=False, dtype=None)", T | M,
+     .body = "return _vector_norm(input, 2.0 if p == 'fro' or p == None else p, dim, keepdim, dtype)"},
+    {"linalg.vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None)", T,
+     .body = "return _vector_norm(x, ord, dim, keepdim, dtype)"},
+    {"linalg.norm(A, ord=None, dim=None, keepdim=False, dtype=None)", T,
+     .body = "one = dim != None and not _is_tuple(dim) or ord == None or A.ndim == 1\n"
+             "return (_vector_norm(A, 2 if ord == None else ord, dim, keepdim, dtype) if one else"
+             " torch.linalg.matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype))"},
+    {"linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, dtype=None)", T,
+     .body =
+         "x = A if dtype == None else A.to(dtype)\n"
+         "_check_float(x)\n"
+         "return _vector_norm(x, 2, dim, keepdim, None) if ord == 'fro' else _matrix_norm(x, ord, dim, keepdim)"},
+    /* the largest, or smallest, sum of a column or of a row */
+    {"_matrix_norm(x, ord, dim, keepdim)", H,
+     .body = "sums = abs(x).sum(dim[_matrix_order(ord)], keepdim=True)\n"
+             "return sums.amax(dim, keepdim) if ord > 0 else sums.amin(dim, keepdim)"},
+    {"_matrix_order(ord)", H, .build = fn_matrix_order},
+    {"_vector_norm(input, p, dim, keepdim, dtype)", H,
+     .body = "x = input if dtype == None else input.to(dtype)\n"
+             "_check_float(x)\n"
+             "return (sqrt((x * x).sum(dim, keepdim)) if p == 2 else abs(x).sum(dim, keepdim) if p == 1 else"
+             " (x != 0).sum(dim, keepdim).to(x.dtype) if p == 0 else"
+             " abs(x).amax(() if dim == None else dim, keepdim) if p == inf else"
+             " abs(x).amin(() if dim == None else dim, keepdim) if p == -inf else"
+             " _power_norm(x, p, dim, keepdim))"},
+    {"_power_norm(x, p, dim, keepdim)", H,
+     .body = "q = _order(p)\n"
+             "return (abs(x) ** q).sum(dim, keepdim) ** (1.0 / q)"},
+    {"_order(p)", H, .build = fn_order},
+    {"_is_tuple(value)", H, .build = fn_is_tuple},
+    {"dist(input, other, p=2)", T | M, .body = "return (input - other).norm(p)"},
+    /* a largest element that is infinite is no number to subtract */
+    {"logsumexp(input, dim, keepdim=False)", T | M,
+     .body = "x = _as_float(input)\n"
+             "return log(exp(x).sum(dim, keepdim)) if _is_empty(x, dim) else _logsumexp(x, dim, keepdim)"},
+    {"_logsumexp(x, dim, keepdim)", H,
+     .body = "most = x.amax(dim, keepdim=True)\n"
+             "top = where(abs(most) == inf, 0.0, most)\n"
+             "total = log(exp(x - top).sum(dim, keepdim))\n"
+             "return total + top.reshape(total.shape)"},
+    {"median(input, dim=None, keepdim=False)", T | M,
+     .body =
+         "x = input.flatten() if dim == None or input.ndim == 0 else input\n"
+         "return _median(x, 0, False).values if dim == None else _median(x, dim, keepdim and input.ndim > 0)"},
+    /* the lower one of two; NaN, where there is any */
+    {"_median(input, dim, keepdim)", H,
+     .body = "order = input.sort(dim)\n"
+             "middle = _half(input, dim)\n"
+             "bad = isnan(input).any(dim, keepdim=True)\n"
+             "values = where(bad, order.values.narrow(dim, -1, 1), order.values.narrow(dim, middle, 1))\n"
+             "indices = where(bad, isnan(input).to(torch.int8).argmax(dim, keepdim=True),"
+             " order.indices.narrow(dim, middle, 1))\n"
+             "return _named(values if keepdim else values.squeeze(dim), 'values',"
+             " indices if keepdim else indices.squeeze(dim), 'indices')"},
+    {"_half(input, dim)", H, .body = "return (input.shape[dim] - 1) // 2"},
+    {"kthvalue(input, k, dim=-1, keepdim=False)", T | M,
+     .body =
+         "return _kthvalue(input.flatten() if input.ndim == 0 else input, k, dim, keepdim and input.ndim > 0)"},
+    {"_kthvalue(input, k, dim, keepdim)", H,
+     .body = "order = input.sort(dim)\n"
+             "at = _kth(input, k, dim)\n"
+             "values = order.values.narrow(dim, at, 1)\n"
+             "indices = order.indices.narrow(dim, at, 1)\n"
+             "return _named(values if keepdim else values.squeeze(dim), 'values',"
+             " indices if keepdim else indices.squeeze(dim), 'indices')"},
+    {"_kth(input, k, dim)", H, .build = fn_kth},
+    {"msort(input)", T | M, .body = "return input.sort(0).values"},
+    {"diff(input, n=1, dim=-1)", T | M, .body = "return input if n == 0 else _diff(input, n, dim)"},
+    {"_diff(input, n, dim)", H,
+     .body =
+         "length = input.shape[dim] - 1\n"
+         "x = (input.narrow(dim, 1, length) ^ input.narrow(dim, 0, length) if input.dtype == torch.bool else"
+         " input.narrow(dim, 1, length) - input.narrow(dim, 0, length))\n"
+         "return x.diff(n - 1, dim)"},
+    {"isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", T | M,
+     .body = "gap = abs(input - other)\n"
+             "close = (input == other) | (gap < inf) & (gap <= abs(other) * rtol + atol)\n"
+             "return close | isnan(input) & isnan(other) if equal_nan else close"},
     {"sort(input, dim=-1, descending=False, stable=False)", T | M, .build = fn_sort},
     {"topk(input, k, dim=-1, largest=True, sorted=True)", T | M, .build = fn_topk},
     {"cumsum(input, dim, dtype=None)", T | M, .build = fn_cumsum},

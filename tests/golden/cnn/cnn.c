@@ -1033,8 +1033,8 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
+/* y (16) = sum_div of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1050,12 +1050,12 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(float *y, const float *x
                 part += modc_f32_load(x0 + j * 16 + i);
             sum += part;
         }
-        modc_f32_store(y + i, sum * (float)(1.0 / (double)(64 * batch)));
+        modc_f32_store(y + i, sum / (float)(64 * batch));
     }
 }
 
-/* y (16) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * float32(1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_b2bf(float *y, const float *x0, const float *x1,
+/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_0c25(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1075,7 +1075,7 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_b2bf(float *y, const flo
             }
             sum += part;
         }
-        modc_f32_store(y + i, sum * (float)(1.0 / (double)(64 * batch)));
+        modc_f32_store(y + i, sum / (float)(64 * batch));
     }
 }
 
@@ -1142,8 +1142,8 @@ static MODC_KERNEL void mul_add_relu_batchx8x8x16(float *y, const float *x0, con
     }
 }
 
-/* y (32) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
+/* y (32) = sum_div of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1157,12 +1157,12 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(float *y, const float *x
         }
         MODC_UNROLL
         for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] * (float)(1.0 / (double)(16 * batch)));
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
     }
 }
 
-/* y (32) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * float32(1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_4561(float *y, const float *x0, const float *x1,
+/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_2afb(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1182,7 +1182,7 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_4561(float *y, const flo
         }
         MODC_UNROLL
         for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] * (float)(1.0 / (double)(16 * batch)));
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
     }
 }
 
@@ -1265,8 +1265,8 @@ static MODC_KERNEL void random_dropped_mul_batchx128(float *y, const float *x0, 
     }
 }
 
-/* y (16) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx16x8x8_over_0_2_3(float *y, const float *x0, int batch)
+/* y (16) = sum_div of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1285,12 +1285,12 @@ static MODC_KERNEL void sum_mul_batchx16x8x8_over_0_2_3(float *y, const float *x
 
         const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 
-        y[i] = sum * (float)(1.0 / (double)(64 * batch));
+        y[i] = sum / (float)(64 * batch);
     }
 }
 
-/* y (16) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * float32(1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx16x8x8_over_0_2_3_3cb3(float *y, const float *x0, const float *x1,
+/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_af45(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1314,12 +1314,12 @@ static MODC_KERNEL void sum_mul_batchx16x8x8_over_0_2_3_3cb3(float *y, const flo
 
         const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 
-        y[i] = sum * (float)(1.0 / (double)(64 * batch));
+        y[i] = sum / (float)(64 * batch);
     }
 }
 
-/* y (32) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx32x4x4_over_0_2_3(float *y, const float *x0, int batch)
+/* y (32) = sum_div of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1335,12 +1335,12 @@ static MODC_KERNEL void sum_mul_batchx32x4x4_over_0_2_3(float *y, const float *x
 
         const float sum = modc_f32_sum(sums);
 
-        y[i] = sum * (float)(1.0 / (double)(16 * batch));
+        y[i] = sum / (float)(16 * batch);
     }
 }
 
-/* y (32) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * float32(1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx32x4x4_over_0_2_3_fb22(float *y, const float *x0, const float *x1,
+/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_9668(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1361,7 +1361,7 @@ static MODC_KERNEL void sum_mul_batchx32x4x4_over_0_2_3_fb22(float *y, const flo
 
         const float sum = modc_f32_sum(sums);
 
-        y[i] = sum * (float)(1.0 / (double)(16 * batch));
+        y[i] = sum / (float)(16 * batch);
     }
 }
 
@@ -1840,14 +1840,14 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const x = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     float *const mean = (float *)(void *)(ws + 262144); /* (16) */
     float *const var = (float *)(void *)(ws + 262208); /* (16) */
     float *const scale = (float *)(void *)(ws + 262208); /* (16) */
     float *const shift = (float *)(void *)(ws + 262144); /* (16) */
     float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
     float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
     float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
     float *const scale_b = (float *)(void *)(ws + 131200); /* (32) */
@@ -1858,37 +1858,37 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x16_k3(y_0, image, k->_0_weight, p->_0.bias, batch);
+    conv2d_8x8x1_to_8x8x16_k3(x, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
-    sum_mul_batchx8x8x16_over_0_1_2_b2bf(var, y_0, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
+    sum_div_batchx8x8x16_over_0_1_2_0c25(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
     write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_batchx8x8x16(y_2, shift, y_0, scale, batch);
+    mul_add_relu_batchx8x8x16(y_2, shift, x, scale, batch);
 
     /* 3: MaxPool2d(2) */
     max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    conv2d_4x4x16_to_4x4x32_k3(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    conv2d_4x4x16_to_4x4x32_k3(x_b, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    sum_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
-    sum_mul_batchx4x4x32_over_0_1_2_4561(var_b, y_4, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_2afb(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
     write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 
     /* 6: ReLU() */
-    mul_add_relu_batchx4x4x32(y_6, shift_b, y_4, scale_b, batch);
+    mul_add_relu_batchx4x4x32(y_6, shift_b, x_b, scale_b, batch);
 
     /* 7: MaxPool2d(2) */
     max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_6, batch);
@@ -1922,7 +1922,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const var = (float *)(void *)(ws + 279104); /* (16) */
     float *const scale = (float *)(void *)(ws + 541184); /* (16) */
     float *const shift = (float *)(void *)(ws + 541248); /* (16) */
-    float *const y_1_b = (float *)(void *)(ws + 279040); /* (batch, 16, 8, 8) */
+    float *const y_1 = (float *)(void *)(ws + 279040); /* (batch, 16, 8, 8) */
     float *const y_2_b = (float *)(void *)(ws + 16896); /* (batch, 16, 8, 8) */
     float *const y_3_b = (float *)(void *)(ws + 279040); /* (batch, 8, 8, 16) */
     float *const y_3_c = (float *)(void *)(ws + 541184); /* (batch, 4, 4, 16) */
@@ -1934,7 +1934,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const var_b = (float *)(void *)(ws + 148096); /* (32) */
     float *const scale_b = (float *)(void *)(ws + 279040); /* (32) */
     float *const shift_b = (float *)(void *)(ws + 279168); /* (32) */
-    float *const y_5_b = (float *)(void *)(ws + 147968); /* (batch, 32, 4, 4) */
+    float *const y_5 = (float *)(void *)(ws + 147968); /* (batch, 32, 4, 4) */
     float *const y_6_b = (float *)(void *)(ws + 16896); /* (batch, 32, 4, 4) */
     float *const y_7_b = (float *)(void *)(ws + 147968); /* (batch, 4, 4, 32) */
     float *const y_7_c = (float *)(void *)(ws + 279040); /* (batch, 2, 2, 32) */
@@ -1990,28 +1990,28 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_1 = m_1_in_slots[0].data;
+    float *const x = m_1_in_slots[0].data;
     write_scalar(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    sum_mul_batchx16x8x8_over_0_2_3(mean, y_1, batch);
-    sum_mul_batchx16x8x8_over_0_2_3_3cb3(var, y_1, mean, batch);
+    sum_div_batchx16x8x8_over_0_2_3(mean, x, batch);
+    sum_div_batchx16x8x8_over_0_2_3_af45(var, x, mean, batch);
     write_16(_1_running_mean_shadow, _1_running_mean_shadow, mean, batch);
     write_16_7314(_1_running_var_shadow, _1_running_var_shadow, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
-    mul_add_batchx16x8x8(y_1_b, shift, y_1, scale, batch);
+    mul_add_batchx16x8x8(y_1, shift, x, scale, batch);
 
     /* forward hooks of 1 */
     struct modc_tensor m_1_out_slots[1] = {
-        {y_1_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
+        {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     status = modc_call_end(&net->base, &m_1_call, m_1_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_1_d = m_1_out_slots[0].data;
+    float *const y_1_b = m_1_out_slots[0].data;
 
     /* forward pre-hooks of 2 */
     struct modc_tensor m_2_in_slots[1] = {
-        {y_1_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
+        {y_1_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
     };
     struct modc_call m_2_call;
     status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in_slots, 1);
@@ -2081,28 +2081,28 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_5 = m_5_in_slots[0].data;
+    float *const x_c = m_5_in_slots[0].data;
     write_scalar(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    sum_mul_batchx32x4x4_over_0_2_3(mean_b, y_5, batch);
-    sum_mul_batchx32x4x4_over_0_2_3_fb22(var_b, y_5, mean_b, batch);
+    sum_div_batchx32x4x4_over_0_2_3(mean_b, x_c, batch);
+    sum_div_batchx32x4x4_over_0_2_3_9668(var_b, x_c, mean_b, batch);
     write_32(_5_running_mean_shadow, _5_running_mean_shadow, mean_b, batch);
     write_32_738a(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
-    mul_add_batchx32x4x4(y_5_b, shift_b, y_5, scale_b, batch);
+    mul_add_batchx32x4x4(y_5, shift_b, x_c, scale_b, batch);
 
     /* forward hooks of 5 */
     struct modc_tensor m_5_out_slots[1] = {
-        {y_5_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
+        {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     status = modc_call_end(&net->base, &m_5_call, m_5_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_5_d = m_5_out_slots[0].data;
+    float *const y_5_b = m_5_out_slots[0].data;
 
     /* forward pre-hooks of 6 */
     struct modc_tensor m_6_in_slots[1] = {
-        {y_5_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
+        {y_5_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
     };
     struct modc_call m_6_call;
     status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in_slots, 1);

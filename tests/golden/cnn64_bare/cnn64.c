@@ -707,8 +707,8 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = sum_mul of x0, then x0 * (1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(double *y, const double *x0, int batch)
+/* y (16) = sum_div of x0, then x0 / float64(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -722,12 +722,12 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(double *y, const double 
         }
         MODC_UNROLL
         for (int s = 0; s < 2; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] * (1.0 / (double)(64 * batch)));
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
     }
 }
 
-/* y (16) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_c39a(double *y, const double *x0, const double *x1,
+/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_ed0c(double *y, const double *x0, const double *x1,
                                                              int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
@@ -747,7 +747,7 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_c39a(double *y, const do
         }
         MODC_UNROLL
         for (int s = 0; s < 2; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] * (1.0 / (double)(64 * batch)));
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
     }
 }
 
@@ -975,8 +975,8 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(double *restrict y, const dou
     }
 }
 
-/* y (32) = sum_mul of x0, then x0 * (1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(double *y, const double *x0, int batch)
+/* y (32) = sum_div of x0, then x0 / float64(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -990,12 +990,12 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(double *y, const double 
         }
         MODC_UNROLL
         for (int s = 0; s < 4; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] * (1.0 / (double)(16 * batch)));
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(16 * batch));
     }
 }
 
-/* y (32) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * (1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_9cb5(double *y, const double *x0, const double *x1,
+/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_bb5b(double *y, const double *x0, const double *x1,
                                                              int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
@@ -1015,7 +1015,7 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_9cb5(double *y, const do
         }
         MODC_UNROLL
         for (int s = 0; s < 4; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] * (1.0 / (double)(16 * batch)));
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(16 * batch));
     }
 }
 
@@ -1266,14 +1266,14 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     const struct cnn64_params *p = (const struct cnn64_params *)(const void *)net->base.params;
     const struct cnn64_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    double *const y_0 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    double *const x = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     double *const mean = (double *)(void *)(ws + 524288); /* (16) */
     double *const var = (double *)(void *)(ws + 524416); /* (16) */
     double *const scale = (double *)(void *)(ws + 524416); /* (16) */
     double *const shift = (double *)(void *)(ws + 524288); /* (16) */
     double *const y_2 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     double *const y_3 = (double *)(void *)(ws + 524288); /* (batch, 4, 4, 16) */
-    double *const y_4 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    double *const x_b = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
     double *const mean_b = (double *)(void *)(ws + 262144); /* (32) */
     double *const var_b = (double *)(void *)(ws + 262400); /* (32) */
     double *const scale_b = (double *)(void *)(ws + 262400); /* (32) */
@@ -1284,37 +1284,37 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     double *const y_9 = (double *)(void *)(ws + 65536); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x16_k3(y_0, image, k->_0_weight, p->_0.bias, batch);
+    conv2d_8x8x1_to_8x8x16_k3(x, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
-    sum_mul_batchx8x8x16_over_0_1_2_c39a(var, y_0, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
+    sum_div_batchx8x8x16_over_0_1_2_ed0c(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
     write_16_c6ca(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_batchx8x8x16(y_2, shift, y_0, scale, batch);
+    mul_add_relu_batchx8x8x16(y_2, shift, x, scale, batch);
 
     /* 3: MaxPool2d(2) */
     max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    conv2d_4x4x16_to_4x4x32_k3(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    conv2d_4x4x16_to_4x4x32_k3(x_b, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    sum_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
-    sum_mul_batchx4x4x32_over_0_1_2_9cb5(var_b, y_4, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_bb5b(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
     write_32_ead4(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 
     /* 6: ReLU() */
-    mul_add_relu_batchx4x4x32(y_6, shift_b, y_4, scale_b, batch);
+    mul_add_relu_batchx4x4x32(y_6, shift_b, x_b, scale_b, batch);
 
     /* 7: MaxPool2d(2) */
     max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_6, batch);

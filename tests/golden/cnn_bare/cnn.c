@@ -707,8 +707,8 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
+/* y (16) = sum_div of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -724,12 +724,12 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2(float *y, const float *x
                 part += modc_f32_load(x0 + j * 16 + i);
             sum += part;
         }
-        modc_f32_store(y + i, sum * (float)(1.0 / (double)(64 * batch)));
+        modc_f32_store(y + i, sum / (float)(64 * batch));
     }
 }
 
-/* y (16) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * float32(1.0 / float64(dim(64 * batch))) */
-static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_b2bf(float *y, const float *x0, const float *x1,
+/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_0c25(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -749,7 +749,7 @@ static MODC_KERNEL void sum_mul_batchx8x8x16_over_0_1_2_b2bf(float *y, const flo
             }
             sum += part;
         }
-        modc_f32_store(y + i, sum * (float)(1.0 / (double)(64 * batch)));
+        modc_f32_store(y + i, sum / (float)(64 * batch));
     }
 }
 
@@ -977,8 +977,8 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(float *restrict y, const floa
     }
 }
 
-/* y (32) = sum_mul of x0, then x0 * float32(1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
+/* y (32) = sum_div of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -992,12 +992,12 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2(float *y, const float *x
         }
         MODC_UNROLL
         for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] * (float)(1.0 / (double)(16 * batch)));
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
     }
 }
 
-/* y (32) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * float32(1.0 / float64(dim(16 * batch))) */
-static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_4561(float *y, const float *x0, const float *x1,
+/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_2afb(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1017,7 +1017,7 @@ static MODC_KERNEL void sum_mul_batchx4x4x32_over_0_1_2_4561(float *y, const flo
         }
         MODC_UNROLL
         for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] * (float)(1.0 / (double)(16 * batch)));
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
     }
 }
 
@@ -1258,14 +1258,14 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const x = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     float *const mean = (float *)(void *)(ws + 262144); /* (16) */
     float *const var = (float *)(void *)(ws + 262208); /* (16) */
     float *const scale = (float *)(void *)(ws + 262208); /* (16) */
     float *const shift = (float *)(void *)(ws + 262144); /* (16) */
     float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
     float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
     float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
     float *const scale_b = (float *)(void *)(ws + 131200); /* (32) */
@@ -1276,37 +1276,37 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x16_k3(y_0, image, k->_0_weight, p->_0.bias, batch);
+    conv2d_8x8x1_to_8x8x16_k3(x, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_mul_batchx8x8x16_over_0_1_2(mean, y_0, batch);
-    sum_mul_batchx8x8x16_over_0_1_2_b2bf(var, y_0, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
+    sum_div_batchx8x8x16_over_0_1_2_0c25(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
     write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_batchx8x8x16(y_2, shift, y_0, scale, batch);
+    mul_add_relu_batchx8x8x16(y_2, shift, x, scale, batch);
 
     /* 3: MaxPool2d(2) */
     max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    conv2d_4x4x16_to_4x4x32_k3(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    conv2d_4x4x16_to_4x4x32_k3(x_b, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    sum_mul_batchx4x4x32_over_0_1_2(mean_b, y_4, batch);
-    sum_mul_batchx4x4x32_over_0_1_2_4561(var_b, y_4, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_2afb(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
     write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 
     /* 6: ReLU() */
-    mul_add_relu_batchx4x4x32(y_6, shift_b, y_4, scale_b, batch);
+    mul_add_relu_batchx4x4x32(y_6, shift_b, x_b, scale_b, batch);
 
     /* 7: MaxPool2d(2) */
     max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_6, batch);

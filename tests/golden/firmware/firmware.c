@@ -822,8 +822,8 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (6) = sum_mul of x0, then x0 * 0.015625 */
-static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2(float *y, const float *x0)
+/* y (6) = sum_div of x0, then x0 * 0.015625 */
+static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -834,8 +834,8 @@ static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2(float *y, const float *x0)
     }
 }
 
-/* y (6) = sum_mul of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void sum_mul_1x8x8x6_over_0_1_2_f86b(float *y, const float *x0, const float *x1)
+/* y (6) = sum_div of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
+static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_9277(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -1014,7 +1014,7 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     const struct firmware_params *p = (const struct firmware_params *)(const void *)net->base.params;
     const struct firmware_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const x = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
     float *const mean = (float *)(void *)(ws + 1536); /* (6) */
     float *const var = (float *)(void *)(ws + 1560); /* (6) */
     float *const scale = (float *)(void *)(ws + 1560); /* (6) */
@@ -1029,19 +1029,19 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
 
     /* 0: Conv2d(1, 6, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x6_k3(y_0, image, k->_0_weight, k->_0_bias);
+    conv2d_8x8x1_to_8x8x6_k3(x, image, k->_0_weight, k->_0_bias);
 
     /* 1: BatchNorm2d(6) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_mul_1x8x8x6_over_0_1_2(mean, y_0);
-    sum_mul_1x8x8x6_over_0_1_2_f86b(var, y_0, mean);
+    sum_div_1x8x8x6_over_0_1_2(mean, x);
+    sum_div_1x8x8x6_over_0_1_2_9277(var, x, mean);
     write_6(p->_1.running_mean, p->_1.running_mean, mean);
     write_6_686f(p->_1.running_var, p->_1.running_var, var);
     add_rsqrt_mul_6(scale, p->_1.weight, var);
     mul_sub_6(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_1x8x8x6(y_2, shift, y_0, scale);
+    mul_add_relu_1x8x8x6(y_2, shift, x, scale);
 
     /* 3: MaxPool2d(2) */
     max_pool2d_8x8x6_to_4x4x6_k2(y_3, y_2);

@@ -408,8 +408,8 @@ static MODC_KERNEL void sum_batchxtokensx8_over_2(float *y, const float *x0, int
     }
 }
 
-/* y (batch, tokens, 1) = min_mul_sub of x0, then x1 * 0.125 - x0 */
-static MODC_KERNEL void min_mul_sub_batchxtokensx8_over_2(float *y, const float *x0, const float *x1,
+/* y (batch, tokens, 1) = min_div_sub of x0, then x1 * 0.125 - x0 */
+static MODC_KERNEL void min_div_sub_batchxtokensx8_over_2(float *y, const float *x0, const float *x1,
                                                           int batch, int tokens)
 {
     const modc_f32 most = modc_f32_set(modc_f32_inf());
@@ -532,7 +532,7 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     not_gt_and_batchxtokens(many, count, mask, batch, tokens);
     max_batchxtokensx8_over_0_1(peak, merged, batch, tokens);
     sum_batchxtokensx8_over_2(sum, merged, batch, tokens);
-    min_mul_sub_batchxtokensx8_over_2(spread, merged, sum, batch, tokens);
+    min_div_sub_batchxtokensx8_over_2(spread, merged, sum, batch, tokens);
     floor_divide_remainder_sub_batchxtokens(parity, count, batch, tokens);
     copy_batchx_tokens_1_2x3(even, x + 1, batch, tokens);
 }
@@ -594,7 +594,7 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     not_gt_and_batchxtokens(many_b, count_c, mask_c, batch, tokens);
     max_batchxtokensx8_over_0_1(peak_b, copy, batch, tokens);
     sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
-    min_mul_sub_batchxtokensx8_over_2(spread_b, copy, sum, batch, tokens);
+    min_div_sub_batchxtokensx8_over_2(spread_b, copy, sum, batch, tokens);
     floor_divide_remainder_sub_batchxtokens(parity_b, count_c, batch, tokens);
     copy_batchx_tokens_1_2x3(even_b, x_c + 1, batch, tokens);
 

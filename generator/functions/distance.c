@@ -1,0 +1,19 @@
+/* distance.c - how long tensors are, and how far from each other. */
+#include "../graph.h"
+#include "rows.h"
+
+extern const struct function_row distance_functions[];
+
+const struct function_row distance_functions[] = {
+    {"normalize(input, p=2.0, dim=1, eps=1e-12)", F,
+     .body = "return input / input.norm(p, dim, keepdim=True).clamp_min(eps)"},
+    {"cosine_similarity(x1, x2, dim=1, eps=1e-8)", F | T,
+     .body = "_check_float(_met(x1, x2))\n"
+             "x, y = torch.broadcast_tensors(_as_float(x1), _as_float(x2))\n"
+             "a = x / x.norm(2, dim, keepdim=True).clamp_min(eps)\n"
+             "b = y / y.norm(2, dim, keepdim=True).clamp_min(eps)\n"
+             "return (a * b).sum(dim)"},
+    {"pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False)", F | T,
+     .body = "return (x1 - x2 + eps).norm(p, -1, keepdim)"},
+    {.signature = NULL},
+};

@@ -17,6 +17,7 @@ static const char *const kind_texts[] = {
     [ARG_SINGLE] = "integer, or a tuple of one",
     [ARG_PAIR] = "integer, or a tuple of two",
     [ARG_TRIPLE] = "integer, or a tuple of three",
+    [ARG_TUPLE] = "tuple of integers",
     [ARG_INTS] = "integer, or a tuple",
     [ARG_OPTION] = "None, or a value",
 };

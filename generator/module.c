@@ -895,6 +895,15 @@ static bool check_arg(struct build *build, const struct module *module, const st
             return true;
         arg_fault(build, module, arg->name, value, "a string");
         return false;
+    case ARG_TUPLE:
+        for (int i = 0; value->kind == EV_TUPLE && i <= value->count; i++) {
+            if (i == value->count)
+                return true;
+            if (value->items[i].kind != EV_INT)
+                break;
+        }
+        arg_fault(build, module, arg->name, value, "a tuple of integers");
+        return false;
     case ARG_SINGLE:
     case ARG_PAIR:
     case ARG_TRIPLE:

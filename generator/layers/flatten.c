@@ -11,5 +11,12 @@ const struct layer_row flatten_rows[] = {
         .extra_repr = "start_dim={start_dim}, end_dim={end_dim}",
         .doc = "merges dimensions start_dim to end_dim",
     },
+    {
+        .name = "Unflatten",
+        .args = {{"dim", ARG_INT, NULL}, {"unflattened_size", ARG_TUPLE, NULL}},
+        .forward = "forward(input): return unflatten(input, dim, unflattened_size)",
+        .extra_repr = "dim={dim}, unflattened_size={unflattened_size}",
+        .doc = "gives one dimension several",
+    },
     {.name = NULL},
 };

@@ -21,7 +21,8 @@
 #elif defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
-#pragma GCC optimize("fp-contract=off", "no-unsafe-math-optimizations", "no-associative-math", "no-reciprocal-math")
+#pragma GCC optimize("fp-contract=off", "no-unsafe-math-optimizations", "no-associative-math",               \
+                     "no-reciprocal-math")
 #endif
 #if defined __FLT_EVAL_METHOD__ && (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
 #error "modc_reset.c promises bits: compile it without excess precision, on x86 with -msse2 -mfpmath=sse"
@@ -486,7 +487,9 @@ static void draw_normal(struct generator *g, const struct target *target, double
 /* `draw` stands behind the NORMAL that it repeats for what is not within its bounds. */
 static enum modc_status draw_within(struct generator *g, struct target *target, const struct modc_draw *draw)
 {
-    enum { MOST = 10000 }; /* times: with at least 0.3 of the distribution inside, no tensor needs a hundred */
+    enum {
+        MOST = 10000
+    }; /* times: with at least 0.3 of the distribution inside, no tensor needs a hundred */
 
     if (target->out == NULL || draw[-1].init != MODC_INIT_NORMAL)
         return MODC_ARGUMENT;
@@ -580,7 +583,8 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
 
         modc_get_tensor(params, index, &tensor);
 
-        enum modc_status status = draw(&g, &model->keys[index], &model->draws[i], dropped ? NULL : tensor.data);
+        enum modc_status status = draw(&g, &model->keys[index], &model->draws[i],
+                                       dropped ? NULL : tensor.data);
 
         if (status != MODC_OK)
             return status;

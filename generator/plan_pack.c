@@ -130,12 +130,16 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
     }
 }
 
-static const char *operand_key(struct cx *cx, const struct module *root, const struct value *operand)
+/* What it is, `entry` if that is made before, and where its elements lie. */
+static const char *operand_key(struct cx *cx, const struct module *root, const struct value *operand,
+                               const struct packed *entry)
 {
     struct text text = text_new(&cx->arena);
     const struct op *op = operand->base->op;
 
-    if (op->code == GRAPH_OP_TENSOR)
+    if (entry)
+        text_printf(&text, "(%s)", entry->key);
+    else if (op->code == GRAPH_OP_TENSOR)
         text_add(&text, relative_path(root, op->tensor.tensor->path));
     else
         text_printf(&text, "%s#%d", op_rows[op->code].name, operand->base->id);
@@ -256,8 +260,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
             if (!entry->operand_entries[i])
                 return NULL;
         }
-        text_printf(&key, " %s",
-                    entry->operand_entries[i] ? entry->operand_entries[i]->key : operand_key(cx, root, operand));
+        text_printf(&key, " %s", operand_key(cx, root, operand, entry->operand_entries[i]));
     }
     entry->key = key.data;
     for (int i = 0; i < group->entry_count; i++)

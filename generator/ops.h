@@ -51,6 +51,8 @@ struct value {
     const struct dim *offset;
     const struct dim *strides[MAX_DIMS];
 
+    bool image; /* Set by layout: the last axis are the channels of a convolutional part, the first the batch */
+
     /* Set by fold: computed by MODEL_pack from parameters alone. */
     bool prepared;
 };
@@ -102,6 +104,7 @@ struct op {
     struct loc loc;
     struct module_call *call; /* the module call that made it; NULL in the model's own statements of a model */
     const char *label;        /* function's name, for kernels and comments: "relu", "linear" */
+    bool shared;              /* a copy that legalise made, which others may read that want the same */
 
     /* Elementwise parts. head: over inputs before the op proper (REDUCE). tail: input 0 of the dag is the op's result
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
@@ -122,10 +125,11 @@ struct op {
         struct { enum reduce_kind kind; bool axes[MAX_DIMS]; bool keepdim; } reduce;
         struct { bool bias; } contract; /* input 2 is the bias */
         /* Windows over (h, w). conv: inputs x, weight, [bias]. channels_last: x is (n, h, w, c) and the weight
-         * (oc, kh, kw, c / groups); else (n, c, h, w) and (oc, c / groups, kh, kw). */
+         * (oc, kh, kw, c / groups); else (n, c, h, w) and (oc, c / groups, kh, kw). conv: padding stands in front, behind
+         * stands padding + extra, and below 0 they crop: as many windows as fit. */
         struct {
             enum pool_kind kind;
-            int kernel[2], stride[2], padding[2], dilation[2], groups;
+            int kernel[2], stride[2], padding[2], extra[2], dilation[2], groups;
             bool bias, channels_last, ceil_mode, count_include_pad;
             int divisor; /* avg: 0 is the window */
         } window;

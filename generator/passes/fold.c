@@ -70,12 +70,62 @@ static struct op *only_user(struct graph *graph, const struct value *value)
     return user;
 }
 
-/* Folds `map` (its value: product op factor) into the op of `product`; false if it does not fit. */
-static bool fold_map(struct graph *graph, struct op *op, struct op *map)
+/* Where axis `axis` of the view's input is in its output, or -1: nowhere as a whole. */
+static int axis_behind(struct arena *arena, const struct op *view, int axis)
 {
-    struct value *product = op->outputs[0], *factor, *flat, *weight = op->inputs[1], *bias;
+    const struct value *in = view->inputs[0], *out = view->outputs[0];
+    const struct dim *before = dim_const(arena, 1), *count = before;
+
+    if (view->view.kind == VIEW_PERMUTE) {
+        for (int i = 0; i < out->ndim; i++)
+            if (view->view.perm[i] == axis)
+                return i;
+    } else if (view->view.kind == VIEW_RESHAPE) {
+        for (int i = 0; i < axis; i++)
+            before = dim_mul(arena, before, in->dims[i]);
+        for (int i = 0; i < out->ndim; i++) {
+            if (dim_equal(count, before) && dim_equal(out->dims[i], in->dims[axis]))
+                return i;
+            count = dim_mul(arena, count, out->dims[i]);
+        }
+    }
+    return -1;
+}
+
+/* What reads the op's value alone, perhaps through views that leave the channels' axis whole; these move with it. */
+struct reader {
+    struct op *map, *views[8];
+    int view_count, axis;
+    struct value *seen; /* what the map reads */
+};
+
+static bool find_reader(struct graph *graph, struct op *op, struct reader *reader)
+{
+    struct op *user;
+
+    reader->view_count = 0;
+    reader->axis = channel_axis(op);
+    reader->seen = op->outputs[0];
+    while (reader->axis >= 0 && (user = only_user(graph, reader->seen))) {
+        reader->map = user;
+        if (user->code != GRAPH_OP_VIEW)
+            return user->code == GRAPH_OP_MAP;
+        if (reader->view_count == (int)(sizeof reader->views / sizeof *reader->views))
+            return false;
+        reader->views[reader->view_count++] = user;
+        reader->axis = axis_behind(&graph->cx->arena, user, reader->axis);
+        reader->seen = user->outputs[0];
+    }
+    return false;
+}
+
+/* Folds the map (its value: seen op factor) into the op; false if it does not fit. */
+static bool fold_map(struct graph *graph, struct op *op, const struct reader *reader)
+{
+    struct value *product = reader->seen, *factor, *flat, *weight = op->inputs[1], *bias;
+    struct op *map = reader->map;
     enum dtype dtype = product->dtype;
-    int axis = channel_axis(op), position = graph_position(graph, map);
+    int axis = reader->axis, position = graph_position(graph, map);
     const struct dim *channels, *dims[MAX_DIMS];
     struct value *pair[2];
     enum prim prim;
@@ -127,6 +177,10 @@ static bool fold_map(struct graph *graph, struct op *op, struct op *map)
     /* The op moves behind what its new weights need, and takes the map's place. */
     graph_remove(graph, graph_position(graph, op));
     graph_insert(graph, graph_position(graph, map), op);
+    for (int i = 0; i < reader->view_count; i++) {
+        graph_remove(graph, graph_position(graph, reader->views[i]));
+        graph_insert(graph, graph_position(graph, map), reader->views[i]);
+    }
     graph_replace(graph, map->outputs[0], product);
     graph_remove(graph, graph_position(graph, map));
     return true;
@@ -140,10 +194,10 @@ void pass_fold(struct graph *graph)
         return;
     pass_prepare(graph);
     for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i], *user;
+        struct op *op = graph->ops[i];
+        struct reader reader;
 
-        while (channel_axis(op) >= 0 && (user = only_user(graph, op->outputs[0])) && user->code == GRAPH_OP_MAP &&
-               fold_map(graph, op, user))
+        while (find_reader(graph, op, &reader) && fold_map(graph, op, &reader))
             pass_prepare(graph);
         if (graph->ops[i] != op)
             i--; /* it moved: look at what stands here now */

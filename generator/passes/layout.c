@@ -1,31 +1,62 @@
 /* layout.c - convolutional parts run channels-last. Convolutions and pools become ops over (n, h, w, c) with permute
- * views around them; maps move behind the view of their operand, so that the views of neighbours meet and cancel; a
- * flatten before a Linear permutes the columns of the weight instead of the activations. What is left is resolved by
+ * views around them; maps, concatenations and other views, as those of 1-D and 3-D convolutions, move behind the view of
+ * their operand, so that the views of neighbours meet and cancel; a flatten before a Linear permutes the columns of the weight instead of the activations. What is left is resolved by
  * legalise: copies at inputs, outputs, boundaries and true views. See note [memory order] in ops.h. */
 #include "pass.h"
 
 #include <string.h>
 
-static const int to_last[4] = {0, 2, 3, 1}, to_first[4] = {0, 3, 1, 2};
+/* Output axis i of the view from (n, c, ...) to (n, ..., c), and back. */
+static void to_last(int ndim, int *perm)
+{
+    perm[0] = 0;
+    for (int i = 1; i < ndim; i++)
+        perm[i] = i == ndim - 1 ? 1 : i + 1;
+}
 
+static void to_first(int ndim, int *perm)
+{
+    perm[0] = 0;
+    for (int i = 1; i < ndim; i++)
+        perm[i] = i == 1 ? ndim - 1 : i - 1;
+}
+
+static struct value *put_last(struct graph *graph, int *at, struct value *value)
+{
+    int perm[MAX_DIMS];
+
+    to_last(value->ndim, perm);
+    return edit_permute(graph, at, value, perm);
+}
+
+/* Four dimensions in this order are an image wherever they come from, others where a convolution or pool made them. */
 static bool is_channels_first_view(const struct value *value)
 {
-    return value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE && value->ndim == 4 &&
-           memcmp(value->op->view.perm, to_first, sizeof to_first) == 0;
+    int perm[MAX_DIMS];
+
+    if (value->op->code != GRAPH_OP_VIEW || value->op->view.kind != VIEW_PERMUTE || value->ndim < 3 ||
+        (value->ndim != 4 && !value->op->inputs[0]->image))
+        return false;
+    to_first(value->ndim, perm);
+    return memcmp(value->op->view.perm, perm, (size_t)value->ndim * sizeof *perm) == 0;
 }
 
 /* Puts `copy`, whose inputs are channels-last, at the op's place, and a view in PyTorch's order where it was used. */
 static void replace_op(struct graph *graph, int *at, struct op *old, struct op *copy)
 {
     struct value *value = old->outputs[0], *last, *first;
-    const struct dim *dims[4];
+    const struct dim *dims[MAX_DIMS];
+    int perm[MAX_DIMS];
 
-    for (int i = 0; i < 4; i++)
-        dims[i] = value->dims[to_last[i]];
-    last = graph_value(graph, copy, value->dtype, 4, dims);
+    to_last(value->ndim, perm);
+    for (int i = 0; i < value->ndim; i++)
+        dims[i] = value->dims[perm[i]];
+    last = graph_value(graph, copy, value->dtype, value->ndim, dims);
     last->name = value->name;
+    last->image = true;
     graph_insert(graph, (*at)++, copy);
-    first = edit_permute(graph, at, last, to_first);
+    to_first(value->ndim, perm);
+    first = edit_permute(graph, at, last, perm);
     graph_replace(graph, value, first);
     graph_remove(graph, (*at)--);
 }
@@ -35,9 +66,9 @@ static void window_last(struct graph *graph, int *at, struct op *op)
     struct op *copy = edit_op(graph, op);
 
     copy->window.channels_last = true;
-    copy->inputs[0] = edit_permute(graph, at, op->inputs[0], to_last);
+    copy->inputs[0] = put_last(graph, at, op->inputs[0]);
     if (op->code == GRAPH_OP_CONV)
-        copy->inputs[1] = edit_permute(graph, at, op->inputs[1], to_last);
+        copy->inputs[1] = put_last(graph, at, op->inputs[1]);
     replace_op(graph, at, op, copy);
 }
 
@@ -47,7 +78,7 @@ static void map_last(struct graph *graph, int *at, struct op *op)
     struct op *copy;
     bool moved = false;
 
-    if (out->ndim != 4 || out->prepared)
+    if (out->prepared)
         return;
     for (int i = 0; i < op->input_count; i++)
         moved |= is_channels_first_view(op->inputs[i]) && dims_equal(op->inputs[i], out);
@@ -56,44 +87,157 @@ static void map_last(struct graph *graph, int *at, struct op *op)
     copy = edit_op(graph, op);
     for (int i = 0; i < op->input_count; i++) {
         struct value *input = op->inputs[i];
-        const struct dim *dims[4];
-        int missing = 4 - input->ndim;
+        const struct dim *dims[MAX_DIMS];
+        int missing = out->ndim - input->ndim;
 
-        for (int d = 0; d < 4; d++)
+        for (int d = 0; d < out->ndim; d++)
             dims[d] = d < missing ? dim_const(&graph->cx->arena, 1) : input->dims[d - missing];
-        input = edit_reshape(graph, at, input, 4, dims);
-        copy->inputs[i] = edit_permute(graph, at, input, to_last);
+        copy->inputs[i] = put_last(graph, at, edit_reshape(graph, at, input, out->ndim, dims));
     }
     replace_op(graph, at, op, copy);
+}
+
+static void concat_last(struct graph *graph, int *at, struct op *op)
+{
+    struct op *copy;
+    int perm[MAX_DIMS];
+    bool moved = false;
+
+    for (int i = 0; i < op->input_count; i++)
+        moved |= is_channels_first_view(op->inputs[i]);
+    if (!moved)
+        return;
+    copy = edit_op(graph, op);
+    for (int i = 0; i < op->input_count; i++)
+        copy->inputs[i] = put_last(graph, at, op->inputs[i]);
+    to_first(op->outputs[0]->ndim, perm);
+    copy->concat.axis = perm[op->concat.axis];
+    replace_op(graph, at, op, copy);
+}
+
+/* Which axes [first, first + count) of `out` axis i of `value` is split into, ones coming and going; false: the reshape
+ * joins some. */
+static bool find_parts(struct arena *arena, const struct value *value, const struct value *out, int *first, int *count)
+{
+    int at = 0;
+
+    for (int i = 0; i < value->ndim; i++) {
+        const struct dim *size = dim_const(arena, 1);
+
+        first[i] = at;
+        if (dim_equals(value->dims[i], 1))
+            at += at < out->ndim && dim_equals(out->dims[at], 1);
+        else
+            while (!dim_equal(size, value->dims[i])) {
+                if (at == out->ndim)
+                    return false;
+                size = dim_mul(arena, size, out->dims[at++]);
+            }
+        if (i == value->ndim - 1)
+            while (at < out->ndim && dim_equals(out->dims[at], 1))
+                at++;
+        count[i] = at - first[i];
+    }
+    return at == out->ndim;
+}
+
+/* reshape(permute(x)) becomes permute(reshape(x)) where the reshape splits axes. */
+static struct value *reshape_below(struct graph *graph, int *at, const struct op *op)
+{
+    const struct value *turned = op->inputs[0], *out = op->outputs[0];
+    const int *perm = turned->op->view.perm;
+    const struct dim *dims[MAX_DIMS];
+    int first[MAX_DIMS], count[MAX_DIMS], back[MAX_DIMS], n = 0;
+    struct value *below;
+
+    if (!find_parts(&graph->cx->arena, turned, out, first, count))
+        return NULL;
+    for (int axis = 0; axis < turned->ndim; axis++) {
+        int i = 0;
+
+        while (perm[i] != axis)
+            i++;
+        for (int part = first[i]; part < first[i] + count[i]; part++) {
+            back[part] = n;
+            dims[n++] = out->dims[part];
+        }
+    }
+    below = edit_reshape(graph, at, turned->op->inputs[0], n, dims);
+    below->image = turned->op->inputs[0]->image;
+    return edit_permute(graph, at, below, back);
+}
+
+/* The same for a slice, and for an expand that adds no axes. */
+static struct value *part_below(struct graph *graph, int *at, const struct op *op)
+{
+    struct value *turned = op->inputs[0], *below;
+    const int *perm = turned->op->view.perm;
+    struct op *copy = edit_op(graph, op);
+    const struct dim *dims[MAX_DIMS];
+
+    if (op->outputs[0]->ndim != turned->ndim)
+        return NULL;
+    for (int i = 0; i < turned->ndim; i++)
+        dims[perm[i]] = op->outputs[0]->dims[i];
+    copy->inputs[0] = turned->op->inputs[0];
+    if (op->view.kind == VIEW_SLICE)
+        copy->view.axis = perm[op->view.axis];
+    below = graph_value(graph, copy, turned->dtype, turned->ndim, dims);
+    below->image = turned->op->inputs[0]->image;
+    graph_insert(graph, (*at)++, copy);
+    return edit_permute(graph, at, below, perm);
+}
+
+/* A permutation moves behind the views of what it shows of a convolutional part, so that it meets the next one. */
+static void view_last(struct graph *graph, int *at, struct op *op)
+{
+    struct value *turned = op->inputs[0], *to = NULL;
+
+    if (turned->op->code != GRAPH_OP_VIEW || turned->op->view.kind != VIEW_PERMUTE ||
+        (!turned->op->inputs[0]->image && !is_channels_first_view(turned)))
+        return;
+    if (op->view.kind == VIEW_PERMUTE)
+        to = edit_permute(graph, at, turned, op->view.perm);
+    else if (op->view.kind == VIEW_RESHAPE)
+        to = reshape_below(graph, at, op);
+    else if (op->view.kind == VIEW_SLICE || op->view.kind == VIEW_EXPAND)
+        to = part_below(graph, at, op);
+    if (!to)
+        return;
+    graph_replace(graph, op->outputs[0], to);
+    graph_remove(graph, (*at)--);
 }
 
 /* reduce(view of y) becomes reduce(y), so that what makes y can join it as its head. */
 static void reduce_last(struct graph *graph, int *at, struct op *op)
 {
     struct value *out = op->outputs[0], *made;
-    const struct dim *dims[4];
+    int kept[MAX_DIMS], count = 0, ndim = op->inputs[0]->ndim, perm[MAX_DIMS], back[MAX_DIMS];
+    const struct dim *dims[MAX_DIMS];
     struct op *copy;
-    int kept[4], count = 0;
 
     if (!is_channels_first_view(op->inputs[0]) || op->head || op->tail || op->reduce.kind == REDUCE_ARGMAX ||
         op->reduce.kind == REDUCE_ARGMIN)
         return;
-    for (int i = 0; i < 4; i++)
-        if (!op->reduce.axes[to_last[i]])
-            kept[count++] = to_last[i];
+    to_last(ndim, perm);
+    to_first(ndim, back);
+    for (int i = 0; i < ndim; i++)
+        if (!op->reduce.axes[perm[i]])
+            kept[count++] = perm[i];
     for (int i = 1; i < count && !op->reduce.keepdim; i++)
         if (kept[i] < kept[i - 1])
             return; /* the result would be in another order */
     copy = edit_op(graph, op);
     copy->inputs[0] = op->inputs[0]->op->inputs[0];
-    for (int i = 0; i < 4; i++) {
-        copy->reduce.axes[i] = op->reduce.axes[to_last[i]];
-        dims[i] = op->reduce.keepdim ? out->dims[to_last[i]] : NULL;
+    for (int i = 0; i < ndim; i++) {
+        copy->reduce.axes[i] = op->reduce.axes[perm[i]];
+        dims[i] = op->reduce.keepdim ? out->dims[perm[i]] : NULL;
     }
     made = graph_value(graph, copy, out->dtype, out->ndim, op->reduce.keepdim ? dims : out->dims);
     made->name = out->name;
+    made->image = op->reduce.keepdim;
     graph_insert(graph, (*at)++, copy);
-    graph_replace(graph, out, op->reduce.keepdim ? edit_permute(graph, at, made, to_first) : made);
+    graph_replace(graph, out, op->reduce.keepdim ? edit_permute(graph, at, made, back) : made);
     graph_remove(graph, (*at)--);
 }
 
@@ -101,7 +245,8 @@ static void reduce_last(struct graph *graph, int *at, struct op *op)
 static void flatten_last(struct graph *graph, int *at, struct op *op)
 {
     struct value *flat = op->inputs[0], *weight = op->inputs[1], *image, *last;
-    const struct dim *dims[4], *rows[2], *count;
+    const struct dim *dims[MAX_DIMS], *rows[2], *count;
+    int perm[MAX_DIMS];
 
     if (flat->op->code != GRAPH_OP_VIEW || flat->op->view.kind != VIEW_RESHAPE || flat->ndim != 2 ||
         weight->ndim != 2 || !value_is_static(graph, weight))
@@ -114,13 +259,16 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     rows[0] = flat->dims[0];
     rows[1] = count;
     op->inputs[0] = edit_reshape(graph, at, last, 2, rows);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < image->ndim - 1; i++) {
         dims[i] = image->dims[1 + i];
-    dims[3] = weight->dims[1];
-    weight = edit_reshape(graph, at, weight, 4, dims); /* (c, h, w, n) */
-    weight = edit_permute(graph, at, weight, (const int[]){1, 2, 0, 3});
+        perm[i] = (i + 1) % (image->ndim - 1);
+    }
+    dims[image->ndim - 1] = weight->dims[1];
+    perm[image->ndim - 1] = image->ndim - 1;
+    weight = edit_reshape(graph, at, weight, image->ndim, dims); /* (c, h, w, n) */
+    weight = edit_permute(graph, at, weight, perm);
     rows[0] = count;
-    rows[1] = dims[3];
+    rows[1] = dims[image->ndim - 1];
     op->inputs[1] = edit_reshape(graph, at, weight, 2, rows);
 }
 
@@ -137,6 +285,12 @@ void pass_layout(struct graph *graph)
             break;
         case GRAPH_OP_MAP:
             map_last(graph, &i, op);
+            break;
+        case GRAPH_OP_CONCAT:
+            concat_last(graph, &i, op);
+            break;
+        case GRAPH_OP_VIEW:
+            view_last(graph, &i, op);
             break;
         case GRAPH_OP_REDUCE:
             reduce_last(graph, &i, op);

@@ -15,18 +15,58 @@ static void set_dense(struct graph *graph, struct value *value)
     }
 }
 
+static bool same_elements(const struct value *a, const struct value *b)
+{
+    if (a->base != b->base || !dim_equal(a->offset, b->offset) || !dims_equal(a, b))
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (!dim_equal(a->strides[i], b->strides[i]))
+            return false;
+    return true;
+}
+
+/* The copy of the same elements that an earlier reader got, where it may be shared and nothing was written since. */
+static struct value *earlier_copy(struct graph *graph, int at, const struct value *value)
+{
+    for (int i = at - 1; i >= 0; i--) {
+        const struct op *op = graph->ops[i];
+
+        if (op->code == GRAPH_OP_MAP && op->shared && same_elements(op->inputs[0], value))
+            return pass_write_between(graph, op, i, at) ? NULL : op->outputs[0];
+    }
+    return NULL;
+}
+
 /* `once`: it may be made by MODEL_pack, where only that reads it which writes nothing there. */
 static struct value *insert_copy(struct graph *graph, int *at, struct value *value, bool once)
 {
-    struct value *copy = edit_map(graph, at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
+    struct value *copy = once ? earlier_copy(graph, *at, value) : NULL;
+
+    if (copy)
+        return copy;
+    copy = edit_map(graph, at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
                                   value->dims);
 
     copy->name = value->name;
+    copy->op->shared = once;
     copy->prepared = once && value_is_static(graph, value) && graph->program->tree->spec->pack != SPEC_OFF;
     for (int i = 0; i < value->ndim; i++) /* what MODEL_pack makes has one shape */
         copy->prepared &= dim_is_const(value->dims[i], NULL);
     set_dense(graph, copy);
     return copy;
+}
+
+/* A copy of a convolution's weight whose outputs lie side by side. */
+static struct value *insert_across(struct graph *graph, int *at, struct value *weight)
+{
+    static const int across[] = {1, 2, 3, 0}, back[] = {3, 0, 1, 2};
+    struct value *turned = edit_permute(graph, at, weight, across), *copy;
+
+    view_resolve(&graph->cx->arena, turned->op, turned->op->inputs[0], turned);
+    copy = insert_copy(graph, at, turned, true);
+    turned = edit_permute(graph, at, copy, back);
+    view_resolve(&graph->cx->arena, turned->op, copy, turned);
+    return turned;
 }
 
 static bool is_one(const struct dim *dim)
@@ -122,6 +162,8 @@ static bool accepts(struct graph *graph, const struct op *op, int input)
         return true;
     if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))
         return true; /* products of activations read both sides by strides */
+    if (op->code == GRAPH_OP_CONV && input == 1)
+        return true; /* as it lies, see pass_legalise */
     if (needed == ACCEPT_DENSE)
         return is_dense(arena, value, 0);
     return needed == ACCEPT_ANY || is_rows(arena, value);
@@ -187,6 +229,8 @@ void pass_legalise(struct graph *graph)
         for (int j = 0; j < op->input_count; j++)
             if (!accepts(graph, op, j) || needs_own_memory(op, op->inputs[j]))
                 op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !needs_own_memory(op, op->inputs[j]));
+        if (op->code == GRAPH_OP_CONV && !value_is_static(graph, op->inputs[1]))
+            op->inputs[1] = insert_across(graph, &i, op->inputs[1]);
         for (int j = 0; j < op->output_count; j++)
             set_dense(graph, op->outputs[j]);
         tail_operands(graph, op, &i);

@@ -47,7 +47,18 @@ static bool differs_by_ones(const struct value *a, const struct value *b)
     return true;
 }
 
-/* map(reshape(x)) becomes reshape(map(x)) where only ones come or go, so that the map can join what makes x. */
+static bool is_reshape(const struct value *value)
+{
+    return value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_RESHAPE;
+}
+
+static bool may_join(const struct value *value)
+{
+    return value->op->code != GRAPH_OP_VIEW || value->op->view.kind == VIEW_PERMUTE;
+}
+
+/* map(reshape(x)) becomes reshape(map(x)), so that the map can join what makes x, or make the copy that the reshape of a
+ * permutation may need: where only ones come or go, or where all that it reads was reshaped alike. */
 static bool sink_reshape(struct graph *graph, int *at, struct op *map)
 {
     struct value *out = map->outputs[0], *inner = NULL, *made;
@@ -56,8 +67,7 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
     for (int i = 0; i < map->input_count; i++) {
         struct value *input = map->inputs[i];
 
-        if (input->op->code == GRAPH_OP_VIEW && input->op->view.kind == VIEW_RESHAPE && dims_equal(input, out) &&
-            input->op->inputs[0]->op->code != GRAPH_OP_VIEW && differs_by_ones(input->op->inputs[0], input))
+        if (is_reshape(input) && dims_equal(input, out) && may_join(input->op->inputs[0]))
             inner = input->op->inputs[0];
         else if (!dims_equal(input, out) && input->ndim > 0)
             return false;
@@ -65,6 +75,9 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
     if (!inner || out->prepared || inner->op->code == GRAPH_OP_TENSOR || inner->op->code == GRAPH_OP_INPUT ||
         inner->op->code == GRAPH_OP_CONST)
         return false;
+    for (int i = 0; i < map->input_count && !differs_by_ones(inner, out); i++)
+        if (map->inputs[i]->ndim > 0 && !(is_reshape(map->inputs[i]) && dims_equal(map->inputs[i]->op->inputs[0], inner)))
+            return false;
     copy = edit_op(graph, map);
     for (int i = 0; i < copy->input_count; i++)
         if (copy->inputs[i]->ndim > 0)

@@ -111,6 +111,13 @@ static bool fits_conv(const struct graph *graph, const struct op *op)
     return is_packed_weight(graph, op) && op->window.channels_last;
 }
 
+/* What no weight is packed for. */
+static bool fits_conv_plain(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->window.channels_last;
+}
+
 static bool fits_depthwise(const struct graph *graph, const struct op *op)
 {
     int64_t in, out;
@@ -122,6 +129,11 @@ static bool fits_depthwise(const struct graph *graph, const struct op *op)
 static double cost_conv(const struct op *op)
 {
     return op_macs(op) + 100;
+}
+
+static double cost_conv_plain(const struct op *op)
+{
+    return 2.0 * op_macs(op) + 200;
 }
 
 static double cost_depthwise(const struct op *op)
@@ -143,6 +155,7 @@ const struct algorithm algorithms[] = {
     {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, PACKED_NONE, PACKED_NONE},
     {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, PACKED_COLUMNS, PACKED_NONE},
     {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, PACKED_PANELS, PACKED_VECTOR},
+    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, PACKED_NONE, PACKED_NONE},
     {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
     {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
     {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},

@@ -921,15 +921,23 @@ static void holes_window(struct template_job *job, const struct step *step)
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
-    bool conv = op->code == GRAPH_OP_CONV, panels = step->algorithm->weight == PACKED_PANELS;
+    bool conv = op->code == GRAPH_OP_CONV, by_channel = step->algorithm->weight == PACKED_COLUMNS;
 
     hole_extent(job, "T_n", y->dims[0]);
     hole_extent(job, "T_h", x->dims[1]);
     hole_extent(job, "T_w", x->dims[2]);
     hole_extent(job, "T_oh", y->dims[1]);
     hole_extent(job, "T_ow", y->dims[2]);
-    hole_extent(job, "T_c", panels ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
+    hole_extent(job, "T_c", conv && !by_channel ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
     hole_extent(job, "T_oc", conv ? dim_floordiv(&cx->arena, y->dims[3], groups) : y->dims[3]);
+    if (conv && step->algorithm->weight == PACKED_NONE) {
+        static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
+        const struct value *weight = op->inputs[1];
+
+        for (int i = 0; i < 4; i++)
+            hole_dim(job, strides[i], weight->strides[i]);
+        hole_int(job, "T_across", dim_equals(weight->strides[0], 1));
+    }
     hole_int(job, "T_groups", op->window.groups);
     hole_int(job, "T_kh", op->window.kernel[0]);
     hole_int(job, "T_kw", op->window.kernel[1]);

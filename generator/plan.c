@@ -845,8 +845,6 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         if (!step->algorithm && (op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL || op->code == GRAPH_OP_NORM ||
                                  op->code == GRAPH_OP_SOFTMAX ||                                 op->code == GRAPH_OP_CONTRACT)) {
             diag_error(cx, op->loc, "this %s is not supported yet by this version of modc", op_rows[op->code].name);
-            if (op->code == GRAPH_OP_CONV)
-                diag_hint(cx, "convolutions need pack on, weights that are parameters, and groups of 1 or of all channels");
             fine = false;
             continue;
         }

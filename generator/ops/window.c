@@ -52,8 +52,8 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
     for (int i = 0; i < 2; i++) {
         const struct dim *in = x->dims[axes.s[i]];
 
-        assert(op->window.kernel[i] > 0 && op->window.stride[i] > 0 && op->window.dilation[i] > 0 &&
-               op->window.padding[i] >= 0);
+        assert(op->window.kernel[i] > 0 && op->window.stride[i] > 0 && op->window.dilation[i] > 0);
+        in = plus(arena, in, op->window.extra[i]);
         dims[axes.s[i]] = window_count(arena, in, reach(op, i), op->window.stride[i], op->window.padding[i],
                                        op->window.ceil_mode);
         if (dim_upper(dims[axes.s[i]]) < 1)
@@ -66,58 +66,28 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
 
 /* ---- conv ---------------------------------------------------------------------------------------------------- */
 
-static const char *conv_channels(struct cx *cx, const struct op *op)
-{
-    struct arena *arena = &cx->arena;
-    const struct value *x = op->inputs[0], *weight = op->inputs[1];
-    struct axes axes = image_axes(op);
-    const struct dim *channels = x->dims[axes.c];
-    const struct dim *expected = dim_mul(arena, weight->dims[axes.c],
-                                         dim_const(arena, op->window.groups));
-    int64_t out = 0;
-    bool known = dim_is_const(weight->dims[0], &out);
-
-    assert(known && op->window.groups > 0);
-    (void)known;
-    if (!dim_equal(channels, expected))
-        return arena_format(arena, "%s: %s has %s channels, the weight %s wants %s", op->label,
-                            value_shape(arena, x), dim_text(arena, channels), value_shape(arena, weight),
-                            dim_text(arena, expected));
-    if (out % op->window.groups != 0)
-        return arena_format(arena, "%s: %d groups do not divide %s output channels", op->label,
-                            op->window.groups, dim_text(arena, weight->dims[0]));
-    for (int i = 0; i < 2; i++)
-        assert(dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]));
-    return NULL;
-}
-
+/* functions/conv.c has said what is wrong. */
 const char *conv_infer(struct cx *cx, struct op *op)
 {
-    struct arena *arena = &cx->arena;
     const struct value *x = op->inputs[0], *weight = op->inputs[1];
     struct axes axes = image_axes(op);
-    const struct dim *dims[4];
+    const struct dim *dims[4], *groups = dim_const(&cx->arena, op->window.groups);
     const char *fault;
 
-    assert(x->ndim == 4 && weight->ndim == 4);
-    if (x->dtype != weight->dtype || !dtype_is_float(x->dtype))
-        return arena_format(arena, "%s: %s by %s: both need one floating type", op->label,
-                            dtype_rows[x->dtype].name, dtype_rows[weight->dtype].name);
-    fault = conv_channels(cx, op);
-    if (!fault)
-        fault = window_dims(cx, op, dims);
+    assert(x->ndim == 4 && weight->ndim == 4 && x->dtype == weight->dtype && dtype_is_float(x->dtype));
+    assert(op->window.groups > 0 && dim_is_const(weight->dims[0], NULL) &&
+           dim_equals(dim_mod(&cx->arena, weight->dims[0], groups), 0) &&
+           dim_equal(x->dims[axes.c], dim_mul(&cx->arena, weight->dims[axes.c], groups)));
+    for (int i = 0; i < 2; i++)
+        assert(dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]));
+    assert(!op->window.bias || (op->inputs[2]->ndim == 1 && dim_equal(op->inputs[2]->dims[0], weight->dims[0]) &&
+                                op->inputs[2]->dtype == x->dtype));
+    (void)groups;
+    fault = window_dims(cx, op, dims);
     if (fault)
         return fault;
     dims[axes.n] = x->dims[axes.n];
     dims[axes.c] = weight->dims[0];
-    if (op->window.bias) {
-        const struct value *bias = op->inputs[2];
-
-        if (bias->ndim != 1 || !dim_equal(bias->dims[0], weight->dims[0]) || bias->dtype != x->dtype)
-            return arena_format(arena, "%s: the bias %s needs %s elements of type %s", op->label,
-                                value_shape(arena, bias), dim_text(arena, weight->dims[0]),
-                                dtype_rows[x->dtype].name);
-    }
     return set_output(cx, op, x->dtype, 4, dims);
 }
 

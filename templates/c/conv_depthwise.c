@@ -1,7 +1,7 @@
 /* Depthwise 2-D convolution, channels last: y (T_n, T_oh, T_ow, T_c) from x (T_n, T_h, T_w, T_c), bias, tail.
  *
  * w is (T_kh, T_kw, T_c), bias (T_c), neither padded. Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw;
- * T_pw <= (T_kw - 1) * T_dw. Fits: groups are the channels, one output for each; the kernel is constant, T_n, T_h, T_w,
+ * padding below 0 crops. Fits: groups are the channels, one output for each; the kernel is constant, T_n, T_h, T_w,
  * T_oh, T_ow may be sizes. By line, tile of pixels, vector of channels: the order in which memory is read once; taps
  * outside are left out as in conv_direct. */
 

@@ -2,7 +2,7 @@
  *
  * T_c and T_oc are the channels of one group. w lies in panels [T_groups][ceil(T_oc / T_P)][T_kh][T_kw][T_c][T_P], zero
  * padded; bias is [T_groups][ceil(T_oc / T_P) * T_P]. Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw;
- * T_pw <= (T_kw - 1) * T_dw. Fits: w is packed, kernel and channels are constants; T_n, T_h, T_w, T_oh, T_ow may be
+ * below 0 it crops. Fits: w is packed, kernel and channels are constants; T_n, T_h, T_w, T_oh, T_ow may be
  * sizes. Neighbouring pixels of a line are the rows of a register tile (Georganas et al., "Anatomy of high-performance
  * deep learning convolutions", 2018). Nothing is padded: the tiles at the ends of a line leave out the rows of a tap
  * that lie outside, which is known while compiling, and lines outside are skipped. */

@@ -325,6 +325,8 @@ def forced():
         yield again("stream_12", "tests/specs/stream.yaml", plan, "--sequence")
     yield again("firmware", "tests/specs/firmware.yaml", "contract=gemv_panel")
     yield again("tensors_3x7", "tests/specs/tensors.yaml", "contract=matmul_strided", "", False)
+    yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_plain")
+    yield again("conv_1", "tests/specs/conv.yaml", "conv=conv_plain", "", "tests/vectors/conv_3/weights.safetensors")
     yield again("depthwise_3", "tests/specs/depthwise.yaml", "conv=conv_depthwise")
     yield again("depthwise_3", "tests/specs/depthwise.yaml", "conv=conv_direct")
     yield again("depthwise_1", "tests/specs/depthwise.yaml", "conv=conv_direct", "",

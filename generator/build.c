@@ -671,6 +671,18 @@ struct value *build_expand(struct eval *eval, struct loc loc, struct value *valu
     return build_view(eval, loc, view_op(eval, VIEW_EXPAND, value), ndim, dims);
 }
 
+struct value *build_concat(struct eval *eval, struct loc loc, const char *label, struct value *const *values, int count,
+                           int axis)
+{
+    struct op *op;
+
+    if (count == 1)
+        return values[0];
+    op = op_new(eval, GRAPH_OP_CONCAT, label, values, count);
+    op->concat.axis = axis;
+    return build_op(eval, loc, op);
+}
+
 struct value *build_flip(struct eval *eval, struct loc loc, struct value *value, int axis)
 {
     struct arena *arena = &eval->cx->arena;

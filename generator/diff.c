@@ -94,18 +94,21 @@ static const char *default_text(struct compare *c, const struct module *module, 
     return text.data;
 }
 
-/* (3, 3) of an argument that takes one number for all is 3. */
+/* (3, 3) of an argument that takes one number for several is 3. */
 static const char *arg_text(const struct side *side, const struct module *module, int arg)
 {
     struct eval eval = {.cx = side->cx};
     const struct ev *value = &module->args[arg].value;
-
     enum arg_kind kind = module->layer ? module->layer->args[arg].kind : ARG_ANY;
-    bool same = (kind == ARG_SINGLE || kind == ARG_PAIR || kind == ARG_TRIPLE) && value->kind == EV_TUPLE;
+    const char *text = ev_text(&eval, value), *first;
 
-    for (int i = 1; same && i < value->count; i++)
-        same = strcmp(ev_text(&eval, &value->items[0]), ev_text(&eval, &value->items[i])) == 0;
-    return ev_text(&eval, same ? &value->items[0] : value);
+    if (kind < ARG_SINGLE || kind > ARG_SIX || value->kind != EV_TUPLE || value->count == 0)
+        return text;
+    first = ev_text(&eval, &value->items[0]);
+    for (int i = 1; i < value->count; i++)
+        if (strcmp(first, ev_text(&eval, &value->items[i])) != 0)
+            return text;
+    return first;
 }
 
 /* As one would write it, with values for names and without what is the default: "Conv2d(1, 16, 3, padding=1)". */

@@ -203,6 +203,9 @@ struct value *build_reshape(struct eval *eval, struct loc loc, struct value *val
                             const struct dim *const *dims);
 struct value *build_expand(struct eval *eval, struct loc loc, struct value *value, int ndim,
                            const struct dim *const *dims);
+/* One value is itself. */
+struct value *build_concat(struct eval *eval, struct loc loc, const char *label, struct value *const *values, int count,
+                           int axis);
 struct value *build_flip(struct eval *eval, struct loc loc, struct value *value, int axis);
 /* Windows of `size` elements, `dilation` apart, along an axis, from one to the next `step`; a last axis for their elements.
  * A call needs room for one. */

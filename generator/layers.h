@@ -14,8 +14,10 @@ enum arg_kind {
     ARG_BOOL,
     ARG_STRING,
     ARG_SINGLE, /* an int, or a tuple of one: always a tuple of one in the body and in extra_repr */
-    ARG_PAIR,  /* of two */
+    ARG_PAIR,   /* of two */
     ARG_TRIPLE, /* of three */
+    ARG_FOUR,
+    ARG_SIX,
     ARG_TUPLE,  /* a tuple or list of integers, as given */
     ARG_INTS,  /* an int or a tuple: always a tuple */
     ARG_OPTION /* as given: None, a string, a number */

@@ -860,6 +860,8 @@ static const struct {
     [ARG_SINGLE] = {1, "an integer"},
     [ARG_PAIR] = {2, "an integer or two"},
     [ARG_TRIPLE] = {3, "an integer or three"},
+    [ARG_FOUR] = {4, "an integer or four"},
+    [ARG_SIX] = {6, "an integer or six"},
     [ARG_INTS] = {0, "an integer or a tuple"},
 };
 
@@ -907,13 +909,15 @@ static bool check_arg(struct build *build, const struct module *module, const st
     case ARG_SINGLE:
     case ARG_PAIR:
     case ARG_TRIPLE:
+    case ARG_FOUR:
+    case ARG_SIX:
     case ARG_INTS:
         if (value->kind == EV_NONE && arg->value && strcmp(arg->value, "None") == 0)
             return true;
         if (value->kind == EV_STRING && strcmp(arg->name, "padding") == 0)
             return true; /* 'same', 'valid': the function says what it has */
         if (value->kind == EV_INT && dim_is_const(value->dim, NULL)) {
-            struct ev items[3] = {*value, *value, *value};
+            struct ev items[6] = {*value, *value, *value, *value, *value, *value};
 
             *value = ev_tuple(&build->eval, value->loc, items, arg->kind == ARG_INTS ? 1 : tuple_kinds[arg->kind].count);
             return true;

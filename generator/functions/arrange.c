@@ -182,7 +182,6 @@ static struct ev roll(struct eval *eval, struct loc loc, const struct ev *input,
     struct arena *arena = &eval->cx->arena;
     const struct dim *extent, *gap, *zero = dim_const(arena, 0), *one = dim_const(arena, 1);
     struct value *parts[2];
-    struct op *op;
     int axis;
 
     if (!need_axis(eval, "roll", dim, input->tensor->ndim, &axis))
@@ -199,9 +198,7 @@ static struct ev roll(struct eval *eval, struct loc loc, const struct ev *input,
     parts[1] = build_slice(eval, loc, input->tensor, axis, zero, one, dim_sub(arena, extent, gap));
     if (!parts[0] || !parts[1] || dim_equals(gap, 0))
         return dim_equals(gap, 0) ? *input : BAD;
-    op = op_new(eval, GRAPH_OP_CONCAT, "roll", parts, 2);
-    op->concat.axis = axis;
-    return ev_tensor(loc, build_op(eval, loc, op));
+    return ev_tensor(loc, build_concat(eval, loc, "roll", parts, 2, axis));
 }
 
 /* By each pair of a shift and a dimension. */

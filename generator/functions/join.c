@@ -27,7 +27,6 @@ static bool is_nothing(const struct value *x)
 
 static struct value *concat(struct eval *eval, struct loc loc, struct value **inputs, int count, int axis)
 {
-    struct op *op;
     enum dtype dtype = inputs[0]->dtype;
 
     for (int i = 1; i < count; i++)
@@ -35,11 +34,7 @@ static struct value *concat(struct eval *eval, struct loc loc, struct value **in
     for (int i = 0; i < count; i++)
         if (!(inputs[i] = build_cast(eval, loc, inputs[i], dtype)))
             return NULL;
-    if (count == 1)
-        return inputs[0];
-    op = op_new(eval, GRAPH_OP_CONCAT, "cat", inputs, count);
-    op->concat.axis = axis;
-    return build_op(eval, loc, op);
+    return build_concat(eval, loc, "cat", inputs, count, axis);
 }
 
 static struct ev fn_cat(struct eval *eval, struct ev *args, int count, struct loc loc)

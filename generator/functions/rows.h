@@ -54,4 +54,21 @@ bool need_index(struct eval *eval, const char *what, const struct ev *arg, bool 
 /* 0, 1, ..., int64, as many as the length says. NULL after an error: they are too many. */
 struct value *arange_of(struct eval *eval, struct loc loc, const struct dim *length);
 
+/* ---- parts of several functions ------------------------------------------------------------------------------ */
+
+enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR };
+
+/* x with `before` and `after` more elements along an axis, which crop below 0; each is known to be one or the other. fill:
+ * of PAD_CONSTANT, 0-dim. The caller has seen to it that x has what the mode repeats. NULL after an error, as all. */
+struct value *pad_axis(struct eval *eval, struct loc loc, enum pad_mode mode, struct value *x, int axis,
+                       const struct dim *before, const struct dim *after, struct value *fill);
+
+/* 0-dim, of the type: the number `value`, or 0 for None. */
+struct value *pad_fill(struct eval *eval, struct loc loc, const struct ev *value, enum dtype dtype);
+
+/* x has windows l along `rank` axes from `axis` on, behind them their elements k, and any other axes around; these become
+ * `rank` axes of `lengths`, where element k of window l is added at l * stride + k * dilation - before. */
+struct value *sum_windows(struct eval *eval, struct loc loc, struct value *x, int axis, int rank, const int *stride,
+                          const int *dilation, const int *before, const struct dim *const *lengths);
+
 #endif

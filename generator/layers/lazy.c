@@ -4,13 +4,35 @@
 
 extern const struct layer_row lazy_rows[];
 
-#define CONV_ARGS(kind)                                                                                               \
+/* `kind` of what is by dimension; `channels`: the channels of an image with or without a batch. */
+#define CONV(rank, kind, channels)                                                                                    \
     {                                                                                                                 \
-        {"out_channels", ARG_INT, NULL}, {"kernel_size", kind, NULL}, {"stride", kind, "1"}, {"padding", kind, "0"},  \
-            {"dilation", kind, "1"}, {"groups", ARG_INT, "1"}, {"bias", ARG_BOOL, "True"},                            \
-            {"padding_mode", ARG_STRING, "'zeros'"}                                                                   \
+        .name = "LazyConv" rank,                                                                                      \
+        .args = {{"out_channels", ARG_INT, NULL},                                                                     \
+                 {"kernel_size", kind, NULL},                                                                         \
+                 {"stride", kind, "1"},                                                                               \
+                 {"padding", kind, "0"},                                                                              \
+                 {"dilation", kind, "1"},                                                                             \
+                 {"groups", ARG_INT, "1"},                                                                            \
+                 {"bias", ARG_BOOL, "True"},                                                                          \
+                 {"padding_mode", ARG_STRING, "'zeros'"}},                                                            \
+        .becomes = "Conv" rank, .axis = channels, .doc = "Conv" rank ", whose in_channels its first call gives"       \
     }
-
+#define TRANSPOSED(rank, kind, channels)                                                                              \
+    {                                                                                                                 \
+        .name = "LazyConvTranspose" rank,                                                                             \
+        .args = {{"out_channels", ARG_INT, NULL},                                                                     \
+                 {"kernel_size", kind, NULL},                                                                         \
+                 {"stride", kind, "1"},                                                                               \
+                 {"padding", kind, "0"},                                                                              \
+                 {"output_padding", kind, "0"},                                                                       \
+                 {"groups", ARG_INT, "1"},                                                                            \
+                 {"bias", ARG_BOOL, "True"},                                                                          \
+                 {"dilation", kind, "1"},                                                                             \
+                 {"padding_mode", ARG_STRING, "'zeros'"}},                                                            \
+        .becomes = "ConvTranspose" rank, .axis = channels,                                                            \
+        .doc = "ConvTranspose" rank ", whose in_channels its first call gives"                                        \
+    }
 #define NORM(kind)                                                                                                    \
     {                                                                                                                 \
         .name = "Lazy" kind,                                                                                          \
@@ -30,13 +52,12 @@ const struct layer_row lazy_rows[] = {
         .axis = -1,
         .doc = "Linear, whose in_features its first call gives",
     },
-    {
-        .name = "LazyConv2d",
-        .args = CONV_ARGS(ARG_PAIR),
-        .becomes = "Conv2d",
-        .axis = -3,
-        .doc = "Conv2d, whose in_channels its first call gives",
-    },
+    CONV("1d", ARG_SINGLE, -2),
+    CONV("2d", ARG_PAIR, -3),
+    CONV("3d", ARG_TRIPLE, -4),
+    TRANSPOSED("1d", ARG_SINGLE, -2),
+    TRANSPOSED("2d", ARG_PAIR, -3),
+    TRANSPOSED("3d", ARG_TRIPLE, -4),
     NORM("BatchNorm1d"),
     NORM("BatchNorm2d"),
     NORM("BatchNorm3d"),

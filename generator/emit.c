@@ -114,7 +114,9 @@ static void print_members(struct emit *e, struct text *out, const struct module 
             continue;
         text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "", tensor->written ? "" : "const ", dtype_rows[tensor->dtype].c,
                     spec_c_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
-                    tensor->written ? "; written by forward in training mode" : "");
+                    tensor->written_in_eval ? "; written by forward"
+                    : tensor->written       ? "; written by forward in training mode"
+                                            : "");
         if (tensor->first != tensor && !is_element(module))
             text_printf(out, "; always %s", tensor->first->path);
         text_add(out, " */\n");

@@ -233,7 +233,7 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     }
     if (tensor->faulty)
         return false;
-    if (tensor->kind == MODULE_PARAMETER) {
+    if (tensor->kind == MODULE_PARAMETER && !eval->within) { /* functions of the tables may: embedding does */
         diag_error(eval->cx, loc, "'%s' is a parameter; only buffers and state can be written", name);
         diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
         return false;
@@ -280,6 +280,7 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     op->dag = dag_identity(arena, tensor->dtype);
     op->write.tensor = tensor;
     tensor->written = true;
+    tensor->written_in_eval |= !eval->training;
 
     struct value *next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
 
@@ -521,10 +522,14 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
     return region;
 }
 
-/* An instance calls what the one that the region was lowered from calls. */
+/* An instance calls and writes what the one that the region was lowered from calls and writes. */
 static void mark_called(struct module *module, const struct module *like)
 {
     module->calls += like->calls > 0;
+    for (int i = 0; i < module->tensor_count; i++) {
+        module->tensors[i]->written |= like->tensors[i]->written;
+        module->tensors[i]->written_in_eval |= like->tensors[i]->written_in_eval;
+    }
     for (int i = 0; i < module->child_count; i++)
         mark_called(module->children[i], like->children[i]);
 }

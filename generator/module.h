@@ -35,6 +35,7 @@ struct module_tensor {
     bool requires_grad; /* with freeze: */
     bool none;    /* an empty slot (bias=False): has no key */
     bool written; /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
+    bool written_in_eval; /* not in training mode alone */
     bool faulty;  /* a fault of it was said: its value is bad */
     enum init_kind init;
     double a, b, low, high;

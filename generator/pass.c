@@ -53,9 +53,11 @@ static bool tensor_is_static(const struct graph *graph, const struct module_tens
 {
     if (tensor->kind == MODULE_STATE)
         return false;
-    if (tensor->kind == MODULE_BUFFER && tensor->written)
-        return tensor->owner->layer && !graph->training; /* BatchNorm's statistics change in training alone */
-    return true;
+    if (!tensor->written)
+        return true;
+    if (graph->training || tensor->written_in_eval)
+        return false;
+    return tensor->owner->layer || tensor->kind == MODULE_PARAMETER; /* BatchNorm's statistics change in training alone */
 }
 
 bool value_is_static(const struct graph *graph, struct value *value)

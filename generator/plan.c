@@ -859,7 +859,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         for (int j = 0; j < op->output_count; j++)
             place_value(&planner, op->outputs[j], s);
         if (op->code == GRAPH_OP_WRITE)
-            variant->writes_buffers |= op->write.tensor->kind == MODULE_BUFFER;
+            variant->writes_buffers |= op->write.tensor->kind != MODULE_STATE;
         if (op->code != GRAPH_OP_CALL)
             variant->macs += op_macs(op);
     }
@@ -1066,6 +1066,29 @@ static bool is_called(const struct program *program, const struct region *region
     return false;
 }
 
+static void share_writes(struct module *a, struct module *b)
+{
+    for (int i = 0; i < a->tensor_count; i++) {
+        a->tensors[i]->written = b->tensors[i]->written |= a->tensors[i]->written;
+        a->tensors[i]->written_in_eval = b->tensors[i]->written_in_eval |= a->tensors[i]->written_in_eval;
+    }
+    for (int i = 0; i < a->child_count; i++)
+        share_writes(a->children[i], b->children[i]);
+}
+
+/* Elements of an array have one type in C, in which a tensor is const or not, whichever of them is written. */
+static void share_in_arrays(const struct module_tree *tree)
+{
+    for (int i = 0; i < 2 * tree->module_count; i++) { /* to the first, and from it to the others */
+        const struct module *list = tree->modules[i % tree->module_count];
+
+        for (int k = 1; k < list->child_count; k++)
+            if (list->children[0]->array && list->children[k]->array &&
+                strcmp(list->children[0]->text, list->children[k]->text) == 0)
+                share_writes(list->children[0], list->children[k]);
+    }
+}
+
 struct plan *plan_make(struct cx *cx, struct program *program)
 {
     struct plan *plan = ARENA_NEW(&cx->arena, struct plan);
@@ -1078,6 +1101,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     root->root = program->tree->root;
     ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, root);
     name_sizes(cx, program);
+    share_in_arrays(program->tree);
     lay_out_tensors(cx, plan);
     for (int i = 0; i < program->region_count; i++) {
         struct region *region = program->regions[i];

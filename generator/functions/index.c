@@ -18,10 +18,6 @@ static struct ev fn_embedding(struct eval *eval, struct ev *args, int count, str
                    shape_text(&eval->cx->arena, weight->ndim, weight->dims));
         return BAD;
     }
-    if (args[3].kind != EV_NONE) {
-        diag_error(eval->cx, args[3].loc, "max_norm is not supported yet by this version of modc");
-        return BAD;
-    }
     return ev_tensor(loc, build_gather(eval, loc, "embedding", weight, 0, args[0].tensor, false, false));
 }
 
@@ -189,6 +185,68 @@ static struct ev fn_index_add(struct eval *eval, struct ev *args, int count, str
     return args[3].kind == EV_BAD ? BAD : place(eval, args, loc, "index_add", PRIM_ADD, false, false);
 }
 
+/* index_copy that keeps what is larger. */
+static struct ev fn_index_most(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return place(eval, args, loc, "this", PRIM_MAX, false, false);
+}
+
+static struct ev fn_check_padding(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct value *weight = args[1].tensor;
+    int64_t at;
+    (void)count;
+
+    if (!need_tensor(eval, "weight", &args[1]))
+        return BAD;
+    if (args[0].kind == EV_NONE)
+        return ev_none(loc);
+    if (!need_int(eval, "padding_idx", &args[0], &at))
+        return BAD;
+    if (weight->ndim == 0 || (at >= -dim_lower(weight->dims[0]) && at < dim_lower(weight->dims[0])))
+        return ev_none(loc);
+    diag_error(eval->cx, loc, "padding_idx must be within num_embeddings, which is %s, found %lld",
+               dim_text(&eval->cx->arena, weight->dims[0]), (long long)at);
+    return BAD;
+}
+
+static struct ev fn_check_bags(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct value *x = args[0].tensor, *weights = args[4].tensor;
+    const char *mode = args[3].kind == EV_STRING ? args[3].text : "";
+    bool most = strcmp(mode, "max") == 0, scale, sparse;
+    (void)count;
+
+    if (!need_index(eval, "this", &args[0], true) || !need_tensor(eval, "weight", &args[1]) ||
+        (args[2].kind != EV_NONE && !need_index(eval, "offsets", &args[2], true)) ||
+        (args[4].kind != EV_NONE && !need_tensor(eval, "per_sample_weights", &args[4])) ||
+        !need_bool(eval, "scale_grad_by_freq", &args[5], &scale) || !need_bool(eval, "sparse", &args[6], &sparse))
+        return BAD;
+    if (x->ndim != 1 && x->ndim != 2)
+        diag_error(eval->cx, loc, "input has to be 1D or 2D Tensor, but got Tensor of dimension %d", x->ndim);
+    else if (x->ndim == 2 && args[2].kind != EV_NONE)
+        diag_error(eval->cx, loc, "if input is 2D, then offsets has to be None, as each row of it is a bag");
+    else if (x->ndim == 1 && (args[2].kind == EV_NONE || args[2].tensor->ndim != 1))
+        diag_error(eval->cx, loc, "offsets has to be a 1D Tensor, found %s", ev_text(eval, &args[2]));
+    else if (!most && strcmp(mode, "sum") != 0 && strcmp(mode, "mean") != 0)
+        diag_error(eval->cx, loc, "mode has to be one of sum, mean or max, found %s", ev_text(eval, &args[3]));
+    else if (most && (scale || sparse))
+        diag_error(eval->cx, loc, "max mode does not support %s", scale ? "scale_grad_by_freq" : "sparse weights");
+    else if (weights && strcmp(mode, "sum") != 0)
+        diag_error(eval->cx, loc, "per_sample_weights is only supported for mode='sum' (got mode='%s')", mode);
+    else if (weights && !dims_equal(weights, x))
+        diag_error(eval->cx, loc, "per_sample_weights %s must have the same shape as the input %s",
+                   shape_text(arena, weights->ndim, weights->dims), shape_text(arena, x->ndim, x->dims));
+    else if (weights && weights->dtype != args[1].tensor->dtype)
+        diag_error(eval->cx, loc, "per_sample_weights is %s, the weight is %s", dtype_rows[weights->dtype].name,
+                   dtype_rows[args[1].tensor->dtype].name);
+    else
+        return ev_none(loc);
+    return BAD;
+}
+
 static struct ev fn_index_copy(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -268,7 +326,50 @@ extern const struct function_row index_functions[];
 
 const struct function_row index_functions[] = {
     {"embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)",
-     F, .build = fn_embedding},
+     F,
+     .body = "_check_padding(padding_idx, weight)\n"
+             "return (_embedding(input, weight) if max_norm is None else"
+             " _shorten(input, weight, _embedding(input, weight), max_norm, norm_type))"},
+    {"_embedding(input, weight)", H, .build = fn_embedding},
+    {"_check_padding(padding_idx, weight)", H, .build = fn_check_padding},
+    /* rows of the weight that are longer than max_norm become as long, in the weight too */
+    {"_shorten(input, weight, rows, max_norm, norm_type)", H,
+     .body = "length = rows.norm(norm_type, -1, keepdim=True)\n"
+             "short = where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)\n"
+             "flat = short.reshape((input.numel(), weight.shape[1]))\n"
+             "_assign(weight, weight.index_copy(0, input.flatten(), flat), 'weight')\n"
+             "return short"},
+    /* Rows of bags: those of (B, N), or of (L) from offsets on. Padding is in no bag. */
+    {"embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean', "
+     "sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)",
+     F,
+     .body = "_check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)\n"
+             "rows = embedding(input, weight, padding_idx, max_norm, norm_type)\n"
+             "held = input == input if padding_idx is None else input != padding_idx % weight.shape[0]\n"
+             "scaled = rows if per_sample_weights is None else rows * per_sample_weights[..., None]\n"
+             "bag = None if offsets is None else _bag_of(input, offsets)\n"
+             "bags = 0 if offsets is None else offsets.shape[0]\n"
+             "used = (held.long().sum(1) if bag is None else"
+             " zeros(bags, dtype=torch.int64).index_add(0, bag, held.long()))[:, None]\n"
+             "y = (_most_of_bags(rows, held, used, bag, bags) if mode == 'max' else"
+             " _sum_of_bags(scaled, held, bag, bags))\n"
+             "y = y / used.clamp(min=1).to(y.dtype) if mode == 'mean' else y\n"
+             "return y[:-1] if include_last_offset and offsets is not None else y"},
+    {"_bag_of(input, offsets)", H,
+     .body = "first = zeros(input.shape[0] + 1, dtype=torch.int64).index_add(0, offsets, ones_like(offsets).long())\n"
+             "return first.cumsum(0)[:-1] - 1"},
+    {"_sum_of_bags(rows, held, bag, bags)", H,
+     .body = "kept = where(held[..., None], rows, zeros_like(rows))\n"
+             "return (kept.sum(1) if bag is None else"
+             " zeros((bags, rows.shape[-1]), dtype=rows.dtype).index_add(0, bag, kept))"},
+    {"_most_of_bags(rows, held, used, bag, bags)", H,
+     .body = "kept = where(held[..., None], rows, full_like(rows, -inf))\n"
+             "y = (kept.amax(1) if bag is None else"
+             " _index_most(full((bags, rows.shape[-1]), -inf, dtype=rows.dtype), 0, bag, kept))\n"
+             "return where(used > 0, y, zeros_like(y))"},
+    {"_index_most(input, dim, index, source)", H, .build = fn_index_most},
+    {"_check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)", H,
+     .build = fn_check_bags},
     {"gather(input, dim, index, sparse_grad=False)", T | M, .build = fn_gather},
     {"index_select(input, dim, index)", T | M, .build = fn_index_select},
     {"scatter(input, dim, index, src=None, value=None, reduce=None)", T | M, .build = fn_scatter},

@@ -281,7 +281,7 @@ static struct ev fn_unless_empty(struct eval *eval, struct ev *args, int count, 
     return empty.kind == EV_BAD ? empty : build_where(eval, loc, empty.tensor, &args[1], &args[2]);
 }
 
-/* target = value, where the target is a buffer or state: what a function writes of its arguments. */
+/* target = value, where the target is a tensor of the model: what a function writes of its arguments. */
 static struct ev fn_assign(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     const struct value *root = value_root(args[0].tensor);
@@ -289,9 +289,9 @@ static struct ev fn_assign(struct eval *eval, struct ev *args, int count, struct
     (void)count;
 
     if (!value_is_slot(root)) {
-        diag_error(eval->cx, loc, "%s writes its %s, which must be a buffer or state", outer(eval, "this"),
+        diag_error(eval->cx, loc, "%s writes its %s, which must be a tensor of the model", outer(eval, "this"),
                    args[2].text);
-        diag_hint(eval->cx, "declare it under 'buffers:', or give None");
+        diag_hint(eval->cx, "declare it under 'buffers:'");
         return BAD;
     }
     tensor = root->op->code == GRAPH_OP_TENSOR ? root->op->tensor.tensor : root->op->write.tensor;

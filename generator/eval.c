@@ -1524,7 +1524,8 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
         eval_signature(eval, row->signature[space] == '.' ? row->signature + space + 1 : row->signature);
     struct scope scope = {0};
     struct ev args[16];
-    int gather = row->flags & FUNCTION_SIZES ? 1 : method && (row->flags & FUNCTION_VARARGS) ? 2 : 0;
+    bool second = (row->flags & FUNCTION_REST) || (method && (row->flags & FUNCTION_VARARGS));
+    int gather = row->flags & FUNCTION_SIZES ? 1 : second ? 2 : 0;
 
     if (!eval_bind(eval, &scope, name, signature->args, signature->count, gather, call))
         return ev_bad(call->loc);

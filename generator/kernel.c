@@ -104,9 +104,13 @@ static const char *shorten(struct cx *cx, const char *stem)
     return arena_format(&cx->arena, "%.*s_%04x", 48, stem, (unsigned)(text_hash(stem, length) & 0xffff));
 }
 
-/* A local of some function: it would hide a kernel of that name. */
-static bool is_local(const struct plan *plan, const char *name)
+/* A local of some function: it would hide a kernel of that name. Or like a type of C: int32_t. */
+static bool is_other(const struct plan *plan, const char *name)
 {
+    size_t length = strlen(name);
+
+    if (length > 2 && strcmp(name + length - 2, "_t") == 0)
+        return true;
     for (int i = 0; i < plan->variant_count; i++) {
         const struct variant *variant = plan->variants[i];
 
@@ -126,7 +130,7 @@ static const char *register_kernel(struct kernels *kernels, const char *stem, pr
 
     print(kernels, &text, name, data);
     for (;;) {
-        bool taken = is_local(kernels->plan, name);
+        bool taken = is_other(kernels->plan, name);
 
         for (int i = 0; i < kernels->count; i++) {
             if (strcmp(kernels->list[i].name, name) != 0)

@@ -22,7 +22,7 @@ extern const struct function_row product_functions[], conv_functions[], pad_func
     pool_functions[], norm_functions[], activation_functions[], random_functions[], choose_functions[],
     index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
     arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
-    shuffle_functions[];
+    shuffle_functions[], einsum_functions[], attention_functions[];
 
 const struct function_row *const function_families[] = {
     product_functions,    conv_functions,    pad_functions,
@@ -31,13 +31,15 @@ const struct function_row *const function_families[] = {
     index_functions,      shape_functions,   convert_functions,
     reduce_functions,     create_functions,  math_functions,
     arithmetic_functions, join_functions,    arrange_functions,
-    distance_functions,   shuffle_functions, NULL,
+    distance_functions,   shuffle_functions, einsum_functions,
+    attention_functions,  NULL,
 };
 
 const char *const function_family_names[] = {
     "products",    "convolution", "padding",  "folding",   "pooling",     "normalising", "activations",
     "random",      "choosing",    "indexing", "shapes",    "conversions", "reductions",  "tensors",
-    "elementwise", "arithmetic",  "joining",  "arranging", "distances",   "shuffling",   NULL,
+    "elementwise", "arithmetic",  "joining",  "arranging", "distances",   "shuffling",   "contractions",
+    "attention",   NULL,
 };
 
 const struct layer_row *layer_find(const char *name)

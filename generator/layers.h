@@ -86,7 +86,8 @@ enum {
     FUNCTION_METHOD = 4,     /* torch.Tensor.NAME: the first argument is the tensor */
     FUNCTION_VARARGS = 8,    /* further positional arguments of the method form gather in the second: permute(0, 2, 1) */
     FUNCTION_HIDDEN = 16,    /* for bodies only: a spec cannot name it */
-    FUNCTION_SIZES = 32      /* positional arguments gather in the first: ones(2, 3) */
+    FUNCTION_SIZES = 32,     /* positional arguments gather in the first: ones(2, 3) */
+    FUNCTION_REST = 64       /* further positional arguments gather in the second: einsum("ij,jk", a, b) */
 };
 
 struct function_row {

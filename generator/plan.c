@@ -623,7 +623,7 @@ static const char *local_name(struct planner *planner, const struct value *value
     const char *name = stem;
 
     for (int round = 1;; round++) { /* h, h_b, h_c, ...: numbers are for shapes */
-        bool taken = false;
+        bool taken = round == 't' - 'a' + 1; /* int32_t */
 
         for (int i = 0; i < variant->graph->value_count; i++)
             taken |= variant->places[i].name && variant->places[i].kind != PLACE_CONST &&

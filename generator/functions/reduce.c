@@ -148,6 +148,13 @@ static struct ev fn_is_bool(struct eval *eval, struct ev *args, int count, struc
     return ev_bool(loc, args[0].kind == EV_BOOL);
 }
 
+/* Integers that are known to be the same, where == would refuse those of sizes. */
+static struct ev fn_equal(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)eval, (void)count;
+    return ev_bool(loc, args[0].kind == EV_INT && args[1].kind == EV_INT && dim_equal(args[0].dim, args[1].dim));
+}
+
 /* Whether there is surely nothing along the dimensions. */
 static struct ev fn_is_empty(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -426,6 +433,7 @@ const struct function_row reduce_functions[] = {
     {"_reduced_count(input, dim)", H, .build = fn_reduced_count},
     {"_is_empty(input, dim)", H, .build = fn_is_empty},
     {"_is_bool(value)", H, .build = fn_is_bool},
+    {"_equal(a, b)", H, .build = fn_equal},
     {"_as_float(input)", H, .build = fn_as_float},
     {"_named(first, name, second, other_name)", H, .build = fn_named},
     {"mean(input, dim=None, keepdim=False, dtype=None)", T | M,

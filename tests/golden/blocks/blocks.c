@@ -1000,31 +1000,31 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     float *const blocks_6_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const blocks_6_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
     float *const blocks_7_norm_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
-    float *const h_v = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_w = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const blocks_7_up = (float *)(void *)(ws + 32768); /* (tokens, 128) */
     float *const blocks_7_act_b = (float *)(void *)(ws + 16384); /* (tokens, 128) */
     float *const blocks_7_down_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const blocks_7_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
     float *const blocks_8_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_y = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const h_z = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const blocks_8_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
     float *const blocks_8_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
     float *const blocks_8_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const blocks_8_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
     float *const blocks_9_norm_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
-    float *const h_b1 = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_c1 = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const blocks_9_up = (float *)(void *)(ws + 32768); /* (tokens, 128) */
     float *const blocks_9_act_b = (float *)(void *)(ws + 16384); /* (tokens, 128) */
     float *const blocks_9_down_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const blocks_9_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
     float *const blocks_10_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_e1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const h_f1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const blocks_10_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
     float *const blocks_10_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
     float *const blocks_10_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const blocks_10_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
     float *const blocks_11_norm_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
-    float *const h_h1 = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_i1 = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const blocks_11_up = (float *)(void *)(ws + 32768); /* (tokens, 128) */
     float *const blocks_11_act_b = (float *)(void *)(ws + 16384); /* (tokens, 128) */
     float *const blocks_11_down_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
@@ -1725,8 +1725,8 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     status = modc_call_begin(&net->base, &blocks_6_up_call, BLOCKS_BLOCKS_6_UP, blocks_6_up_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_t = blocks_6_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_6_up, h_t, k->blocks[6].up_weight, p->blocks[6].up.bias, tokens);
+    float *const h_u = blocks_6_up_in_slots[0].data;
+    linear_tokensx64_to_128(blocks_6_up, h_u, k->blocks[6].up_weight, p->blocks[6].up.bias, tokens);
 
     /* forward hooks of blocks.6.up */
     struct modc_tensor blocks_6_up_out_slots[1] = {
@@ -1820,18 +1820,18 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const blocks_7_norm_d = blocks_7_norm_out_slots[0].data;
-    add_tokensx64(h_v, blocks_7_norm_d, constant_4ffa, tokens);
+    add_tokensx64(h_w, blocks_7_norm_d, constant_4ffa, tokens);
 
     /* forward pre-hooks of blocks.7.up */
     struct modc_tensor blocks_7_up_in_slots[1] = {
-        {h_v, MODC_FLOAT32, 2, {tokens, 64}},
+        {h_w, MODC_FLOAT32, 2, {tokens, 64}},
     };
     struct modc_call blocks_7_up_call;
     status = modc_call_begin(&net->base, &blocks_7_up_call, BLOCKS_BLOCKS_7_UP, blocks_7_up_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_w = blocks_7_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_7_up, h_w, k->blocks[7].up_weight, p->blocks[7].up.bias, tokens);
+    float *const h_x = blocks_7_up_in_slots[0].data;
+    linear_tokensx64_to_128(blocks_7_up, h_x, k->blocks[7].up_weight, p->blocks[7].up.bias, tokens);
 
     /* forward hooks of blocks.7.up */
     struct modc_tensor blocks_7_up_out_slots[1] = {
@@ -1925,18 +1925,18 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const blocks_8_norm_d = blocks_8_norm_out_slots[0].data;
-    add_tokensx64(h_y, blocks_8_norm_d, constant_4ffa, tokens);
+    add_tokensx64(h_z, blocks_8_norm_d, constant_4ffa, tokens);
 
     /* forward pre-hooks of blocks.8.up */
     struct modc_tensor blocks_8_up_in_slots[1] = {
-        {h_y, MODC_FLOAT32, 2, {tokens, 64}},
+        {h_z, MODC_FLOAT32, 2, {tokens, 64}},
     };
     struct modc_call blocks_8_up_call;
     status = modc_call_begin(&net->base, &blocks_8_up_call, BLOCKS_BLOCKS_8_UP, blocks_8_up_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_z = blocks_8_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_8_up, h_z, k->blocks[8].up_weight, p->blocks[8].up.bias, tokens);
+    float *const h_a1 = blocks_8_up_in_slots[0].data;
+    linear_tokensx64_to_128(blocks_8_up, h_a1, k->blocks[8].up_weight, p->blocks[8].up.bias, tokens);
 
     /* forward hooks of blocks.8.up */
     struct modc_tensor blocks_8_up_out_slots[1] = {
@@ -2030,18 +2030,18 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const blocks_9_norm_d = blocks_9_norm_out_slots[0].data;
-    add_tokensx64(h_b1, blocks_9_norm_d, constant_4ffa, tokens);
+    add_tokensx64(h_c1, blocks_9_norm_d, constant_4ffa, tokens);
 
     /* forward pre-hooks of blocks.9.up */
     struct modc_tensor blocks_9_up_in_slots[1] = {
-        {h_b1, MODC_FLOAT32, 2, {tokens, 64}},
+        {h_c1, MODC_FLOAT32, 2, {tokens, 64}},
     };
     struct modc_call blocks_9_up_call;
     status = modc_call_begin(&net->base, &blocks_9_up_call, BLOCKS_BLOCKS_9_UP, blocks_9_up_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_c1 = blocks_9_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_9_up, h_c1, k->blocks[9].up_weight, p->blocks[9].up.bias, tokens);
+    float *const h_d1 = blocks_9_up_in_slots[0].data;
+    linear_tokensx64_to_128(blocks_9_up, h_d1, k->blocks[9].up_weight, p->blocks[9].up.bias, tokens);
 
     /* forward hooks of blocks.9.up */
     struct modc_tensor blocks_9_up_out_slots[1] = {
@@ -2135,18 +2135,18 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const blocks_10_norm_d = blocks_10_norm_out_slots[0].data;
-    add_tokensx64(h_e1, blocks_10_norm_d, constant_4ffa, tokens);
+    add_tokensx64(h_f1, blocks_10_norm_d, constant_4ffa, tokens);
 
     /* forward pre-hooks of blocks.10.up */
     struct modc_tensor blocks_10_up_in_slots[1] = {
-        {h_e1, MODC_FLOAT32, 2, {tokens, 64}},
+        {h_f1, MODC_FLOAT32, 2, {tokens, 64}},
     };
     struct modc_call blocks_10_up_call;
     status = modc_call_begin(&net->base, &blocks_10_up_call, BLOCKS_BLOCKS_10_UP, blocks_10_up_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_f1 = blocks_10_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_10_up, h_f1, k->blocks[10].up_weight, p->blocks[10].up.bias, tokens);
+    float *const h_g1 = blocks_10_up_in_slots[0].data;
+    linear_tokensx64_to_128(blocks_10_up, h_g1, k->blocks[10].up_weight, p->blocks[10].up.bias, tokens);
 
     /* forward hooks of blocks.10.up */
     struct modc_tensor blocks_10_up_out_slots[1] = {
@@ -2241,18 +2241,18 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const blocks_11_norm_d = blocks_11_norm_out_slots[0].data;
-    add_tokensx64(h_h1, blocks_11_norm_d, constant_4ffa, tokens);
+    add_tokensx64(h_i1, blocks_11_norm_d, constant_4ffa, tokens);
 
     /* forward pre-hooks of blocks.11.up */
     struct modc_tensor blocks_11_up_in_slots[1] = {
-        {h_h1, MODC_FLOAT32, 2, {tokens, 64}},
+        {h_i1, MODC_FLOAT32, 2, {tokens, 64}},
     };
     struct modc_call blocks_11_up_call;
     status = modc_call_begin(&net->base, &blocks_11_up_call, BLOCKS_BLOCKS_11_UP, blocks_11_up_in_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const h_i1 = blocks_11_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_11_up, h_i1, k->blocks[11].up_weight, p->blocks[11].up.bias, tokens);
+    float *const h_j1 = blocks_11_up_in_slots[0].data;
+    linear_tokensx64_to_128(blocks_11_up, h_j1, k->blocks[11].up_weight, p->blocks[11].up.bias, tokens);
 
     /* forward hooks of blocks.11.up */
     struct modc_tensor blocks_11_up_out_slots[1] = {

@@ -445,6 +445,16 @@ static const struct algorithm *choose(struct planner *planner, const struct op *
     return best;
 }
 
+/* Whether it takes one of the rows of algorithms.c to compute the op, of which some row fits whatever is built. */
+static bool needs_algorithm(enum op_code code)
+{
+    bool needs = false;
+
+    for (int i = 0; i < algorithm_count; i++)
+        needs |= algorithms[i].op == code;
+    return needs;
+}
+
 static bool depends_on_buffers(const struct packed *entry)
 {
     for (int i = 0; i < entry->operand_count; i++) {
@@ -842,12 +852,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         struct op *op = step->op;
 
         step->algorithm = choose(&planner, op);
-        if (!step->algorithm && (op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL || op->code == GRAPH_OP_NORM ||
-                                 op->code == GRAPH_OP_SOFTMAX ||                                 op->code == GRAPH_OP_CONTRACT)) {
-            diag_error(cx, op->loc, "this %s is not supported yet by this version of modc", op_rows[op->code].name);
-            fine = false;
-            continue;
-        }
+        fine = step->algorithm || !needs_algorithm(op->code);
+        assert(fine);
         pack_weights(&planner, step);
         for (int j = 0; j < op->input_count; j++) { /* constants and prepared values that are read as they are */
             struct value *base = op->inputs[j]->base;
@@ -863,8 +869,6 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         if (op->code != GRAPH_OP_CALL)
             variant->macs += op_macs(op);
     }
-    if (!fine)
-        return false;
 
     /* last uses, through aliases; then maps in place */
     for (int s = 0; s < variant->step_count; s++)

@@ -1,0 +1,106 @@
+"""Does the oracle find faults? Plants each of tests/oracle/faults/*.patch in a copy of the sources, builds modc and lets
+live.py draw specs until one fails.
+
+    python3 tests/oracle/faults.py [NAME...] [--count 500]     # names of patches; default: all, which takes an hour
+    python3 tests/oracle/faults.py --check                     # only whether every patch still applies
+
+The first line of a patch says what it breaks. A patch that does not apply, that does not compile without warnings, or
+that makes emitted code which does not, is an error; so is a fault that is not found in so many specs.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FAULTS = pathlib.Path(__file__).resolve().parent / "faults"
+
+
+def apply(patch, folder, *options):
+    """What git says where the patch does not apply."""
+    done = subprocess.run(["git", "apply", "-C1", *options, str(patch)], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)})
+    return done.stderr.strip() if done.returncode != 0 else None
+
+
+def copy_sources(folder):
+    """Without what was built, and what is not needed here."""
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns("build", ".git", "vectors", "golden", "__pycache__"))
+
+
+def configure(folder):
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-DMODC_TESTS=OFF", "-DMODC_INSTALL=OFF"]
+    if shutil.which("ccache"):
+        options.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
+    subprocess.run(["cmake", "-S", folder, "-B", folder / "build", *options], check=True, stdout=subprocess.DEVNULL)
+
+
+def build(folder, jobs):
+    done = subprocess.run(["cmake", "--build", folder / "build", "--target", "modc", "--parallel", str(jobs)],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.stdout if done.returncode != 0 else None
+
+
+def find(folder, count, jobs):
+    """(after how many specs it was found, or None; what was printed)"""
+    done = subprocess.run([sys.executable, "tests/oracle/live.py", "--modc", "build/modc", "--first", "--count", str(count),
+                           "--jobs", str(jobs), "--keep", str(folder / "found")], cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    shutil.rmtree(folder / "found", ignore_errors=True)
+    number = re.search(r": (\d+) specs, \d+ runs, (\d+) specs failed", done.stdout)
+    if not number or "the oracle failed" in done.stdout:
+        return None, done.stdout[-2000:]
+    return (int(number.group(1)) if number.group(2) != "0" else None), done.stdout
+
+
+def try_patch(patch, folder, args):
+    """(good, a line about it)"""
+    what, fault = patch.read_text().split("\n", 1)[0], apply(patch, folder)
+    if fault:
+        return False, f"{patch.stem}: does not apply any more: {fault}"
+    try:
+        fault = build(folder, args.jobs)
+        if fault:
+            return False, f"{patch.stem}: does not compile: {fault[-1500:]}"
+        count, text = find(folder, args.count, args.jobs)
+    finally:
+        apply(patch, folder, "-R")
+    if count is None:
+        return False, f"{patch.stem}: NOT FOUND in {args.count} specs: {what}" + ("" if "specs failed" in text else text)
+    first = next((line.strip() for line in text.splitlines() if line.startswith("   ")), "")
+    if "the C compiler" in first:
+        return False, f"{patch.stem}: emitted code does not compile without warnings"
+    return True, f"{patch.stem}: found after {count} specs: {what}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    patches = [patch for patch in sorted(FAULTS.glob("*.patch")) if not args.names or patch.stem in args.names]
+    if args.check:
+        faults = [f"{patch.stem}: {fault}" for patch in patches if (fault := apply(patch, ROOT, "--check"))]
+        print("\n".join(faults) or f"{len(patches)} patches apply")
+        return 1 if faults else 0
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="modc-faults-") as text:
+        folder = pathlib.Path(text, "modc")
+        copy_sources(folder)
+        configure(folder)
+        for patch in patches:
+            good, line = try_patch(patch, folder, args)
+            failed += not good
+            print(line, flush=True)
+    print(f"{len(patches)} faults, {len(patches) - failed} found")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

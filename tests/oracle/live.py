@@ -81,7 +81,7 @@ def wanted(catalogue):
     return list(dict.fromkeys(found))
 
 
-def print_counts(counts, catalogue):
+def print_counts(counts, catalogue, all_arguments):
     """How often things were drawn, by kind; returns what was drawn too seldom."""
     every = wanted(catalogue)
     kinds = [("ops", "op "), ("algorithms", "algorithm "), ("layers", "layer "), ("torch", "torch."),
@@ -93,7 +93,11 @@ def print_counts(counts, catalogue):
         names = [name for name in dict.fromkeys([*every, *sorted(counts)]) if name.startswith(prefix)]
         shown |= set(names)
         print(f"  {title}: " + ", ".join(f"{name[len(prefix):]} {counts[name]}" for name in names))
-    print("  arguments: " + ", ".join(f"{name} {counts[name]}" for name in every if name not in shown))
+    arguments = [name for name in every if name not in shown]
+    if all_arguments:
+        print("  arguments: " + ", ".join(f"{name} {counts[name]}" for name in arguments))
+    else:
+        print(f"  arguments: {sum(counts[name] > 0 for name in arguments)} of {len(arguments)} (--gate lists them)")
     return [f"{name} {counts[name]}" for name in every if counts[name] < ENOUGH]
 
 
@@ -142,7 +146,7 @@ def main():
             print("\n".join("   " + line for line in shrink.shrink(
                 args.modc, args.keep / f"seed-{result['seed']}", result["found"], result["faults"], runtime,
                 result["flags"], args.timeout)), flush=True)
-    seldom = print_counts(counts, catalogue) if args.gate or args.count >= ENOUGH else []
+    seldom = print_counts(counts, catalogue, args.gate) if args.gate or args.count >= ENOUGH else []
     print(f"torch {torch.__version__}: {tried} specs, {runs} runs, {len(failed)} specs failed"
           + (f", kept in {args.keep}" if failed else "") + f", {time.monotonic() - start:.0f} s")
     if args.gate and seldom:

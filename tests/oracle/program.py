@@ -23,8 +23,8 @@ SEED = 5  # of initial values
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes", "-Wvla", "-Wconversion", "-Werror"]
 SANITIZE = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 # By seed, in turn: mostly what compiles soon.
-FLAGS = [*["-O1 -march=native"] * 4, "-O1", "-O1 -march=native", "-O3 -march=native", "-O1 -march=native",
-         "-O1 -DMODC_LANES=1", SANITIZE]
+FLAGS = [*["-O1 -march=native"] * 4, "-O1", *["-O1 -march=native"] * 4, "-O3 -march=native", *["-O1 -march=native"] * 4,
+         "-O1 -DMODC_LANES=1", *["-O1 -march=native"] * 4, SANITIZE]
 
 
 def compiler():

@@ -10,18 +10,13 @@ static int64_t upper(const struct dim *dim)
     return dim_upper(dim);
 }
 
-/* Weight and bias, if there is one, are the same in every call. */
-static bool is_static(const struct graph *graph, const struct op *op)
-{
-    struct graph *g = (struct graph *)graph;
-    bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
-
-    return value_is_static(g, op->inputs[1]) && (!bias || value_is_static(g, op->inputs[2]));
-}
-
 static bool is_packed_weight(const struct graph *graph, const struct op *op)
 {
-    return graph->program->tree->spec->pack != SPEC_OFF && is_static(graph, op);
+    struct value *bias = op->code == GRAPH_OP_CONV ? (op->window.bias ? op->inputs[2] : NULL)
+                                                   : (op->contract.bias ? op->inputs[2] : NULL);
+
+    return graph->program->tree->spec->pack != SPEC_OFF && value_is_static(graph, op->inputs[1]) &&
+           (!bias || value_is_static(graph, bias));
 }
 
 /* ---- contract --------------------------------------------------------------------------------------------- */
@@ -73,7 +68,8 @@ static bool fits_dot(const struct graph *graph, const struct op *op)
     if (fits_panels(graph, op))
         return true;
     /* without packing: rows of a parameter as they lie */
-    return op->inputs[1]->ndim == 2 && is_static(graph, op) && dim_equals(op->inputs[1]->strides[0], 1);
+    return op->inputs[1]->ndim == 2 && value_is_static(graph, op->inputs[1]) &&
+           dim_equals(op->inputs[1]->strides[0], 1);
 }
 
 static double cost_gemm_panel(const struct op *op)

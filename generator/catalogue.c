@@ -49,14 +49,14 @@ const struct catalogue_entry *catalogue_layers(struct cx *cx, int *count)
         for (const struct layer_row *row = layer_families[i]; row->name; row++)
             ARENA_PUSH(&cx->arena, list, *count,
                        ((struct catalogue_entry){layer_family_names[i], row->name, layer_signature(cx, row),
-                                                 row->doc ? row->doc : ""}));
+                                                 row->doc ? row->doc : "", 0}));
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
 
         if (line->module)
             ARENA_PUSH(
                 &cx->arena, list, *count,
-                ((struct catalogue_entry){"elementwise", line->module, module_signature(cx, line), line->forward}));
+                ((struct catalogue_entry){"elementwise", line->module, module_signature(cx, line), line->forward, 0}));
     }
     return list;
 }
@@ -71,7 +71,8 @@ const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
         for (const struct function_row *row = function_families[i]; row->signature; row++)
             if ((row->flags & visible) && !(row->flags & FUNCTION_HIDDEN))
                 ARENA_PUSH(&cx->arena, list, *count,
-                           ((struct catalogue_entry){function_family_names[i], function_name(cx, row), row->signature, ""}));
+                           ((struct catalogue_entry){function_family_names[i], function_name(cx, row), row->signature, "",
+                                                     row->flags & visible}));
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
 
@@ -79,7 +80,8 @@ const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
             ARENA_PUSH(
                 &cx->arena, list, *count,
                 ((struct catalogue_entry){"elementwise functions", line->name,
-                                          arena_format(&cx->arena, "%s(%s)", line->name, line->args), line->forward}));
+                                          arena_format(&cx->arena, "%s(%s)", line->name, line->args), line->forward,
+                                          function_flags(line) & visible}));
     }
     return list;
 }
@@ -168,7 +170,7 @@ static void json_arguments(struct cx *cx, struct text *text, const char *signatu
     text_add(text, "]");
 }
 
-static void json_places(struct text *text, const char *name)
+static void json_places(struct text *text, unsigned flags)
 {
     static const struct {
         unsigned flag;
@@ -178,9 +180,7 @@ static void json_places(struct text *text, const char *name)
 
     text_add(text, "\"places\": [");
     for (int i = 0; i < COUNT(places); i++) {
-        const struct elementwise_row *line = elementwise_find(name);
-
-        if (!function_find(name, places[i].flag) && !(line && (function_flags(line) & places[i].flag)))
+        if (!(flags & places[i].flag))
             continue;
         text_printf(text, "%s\"%s\"", first ? "" : ", ", places[i].name);
         first = false;
@@ -197,7 +197,7 @@ static void json_entries(struct cx *cx, struct text *text, const struct catalogu
         text_json_string(text, list[i].family);
         text_add(text, ", ");
         if (functions)
-            json_places(text, list[i].name);
+            json_places(text, list[i].places);
         json_arguments(cx, text, list[i].signature);
         text_add(text, "}");
     }

@@ -10,6 +10,7 @@ struct catalogue_entry {
     const char *name;      /* "Conv2d", "softmax" */
     const char *signature; /* "Linear(in_features, out_features, bias=True)" */
     const char *doc;       /* one line; a formula where the table has no other */
+    unsigned places;       /* functions: FUNCTION_TORCH and the like of layers.h */
 };
 
 const struct catalogue_entry *catalogue_layers(struct cx *cx, int *count);

@@ -557,7 +557,7 @@ static void pack_weights(struct planner *planner, struct step *step)
     if (!(algorithm->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
           dim_equals(weight->strides[0], 1)))
         step->weight = need_packed(planner, algorithm->weight, weight, n_axis, groups, &step->weight_inside);
-    if (!bias)
+    if (!bias || !value_is_static(planner->variant->graph, bias)) /* what a call brings is read where it lies */
         return;
 
     int64_t n = 0, panel = 64 / dtype_rows[bias->dtype].bytes;

@@ -210,7 +210,7 @@ for n in (1, 2, 3):
             own["value"] = [0.0, 1.5, -2, 7]
         layer(f"{kind}Pad{n}d", T(f"n? c {image}"), **own, since="2.1" if kind == "Zero" and n != 2 else None)
     stats = dict(eps=EPS, momentum=[0.5, 0.25, None], affine=False, track_running_stats=False)
-    shape_ = {1: ["n C l?"], 2: ["n C h w"], 3: ["n C d h w"]}[n][0]
+    shape_ = {1: "n:3-5 C l?", 2: "n:3-5 C h w", 3: "n:3-5 C d h w"}[n]  # of one value training has no variance
     layer(f"BatchNorm{n}d", T(shape_), num_features=C, **stats, bias=False, since={"bias": "2.15"}, train=True)
     layer(f"LazyBatchNorm{n}d", T(shape_), **stats, bias=False, since={"bias": "2.15"}, train=True)
     instance = T({1: "n? C L:2-7", 2: "n? C H:2-5 w", 3: "n? C D:2-4 h w"}[n])
@@ -219,7 +219,7 @@ for n in (1, 2, 3):
     layer(f"LazyInstanceNorm{n}d", instance, eps=EPS, momentum=[0.5, 0.25], affine=True, track_running_stats=True,
           bias=False, since={"bias": "2.15"}, train=True)
 
-layer("SyncBatchNorm", T("n C h? w?"), num_features=C, eps=EPS, momentum=[0.5, 0.25, None], affine=False,
+layer("SyncBatchNorm", T("n:3-5 C h? w?"), num_features=C, eps=EPS, momentum=[0.5, 0.25, None], affine=False,
       track_running_stats=False, bias=False, since={"bias": "2.15"}, train=True)
 layer("LayerNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
     [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, bias=False,
@@ -229,7 +229,7 @@ layer("GroupNorm", T("n C H:2-5 w?"), num_groups=groups, num_channels=C, eps=EPS
 layer("RMSNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
     [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, since="2.4")
 layer("LocalResponseNorm", T("n C l w?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
-layer("CrossMapLRN2d", T("n C h w"), size=[1, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
+layer("CrossMapLRN2d", T("n C H W"), size=[1, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
 
 for name in ("ReLU", "ReLU6", "SELU", "SiLU", "Mish", "Hardswish", "Hardsigmoid"):
     layer(name, T("*"), **IN_PLACE)
@@ -307,8 +307,16 @@ function("threshold", input=T("*", values="grid"), threshold=[0.1, -0.5, 0], val
 function("softmax log_softmax softmin", input=T("*"), dim=DIM, dtype=FLOAT_DTYPE)
 function("glu", input=T("a b 4 c"), dim=lambda d: d.pick([2, -2]))
 function("prelu", input=T("n C l?"), weight=W("C"))
-function("dropout", input=T("*"), p=[0.0, 1.0, 0.25], training=False, **IN_PLACE,
-         check=lambda d: d.refuse(d.args["training"] and d.args["p"] not in (0.0, 1.0)))
+def no_chance(d):
+    """What a call draws in training mode is the same each time."""
+    d.refuse((d.args.get("training") or d.args.get("train")) and d.args["p"] not in (0.0, 1.0))
+
+
+for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout"):
+    shape = {"dropout1d": "n? c l", "dropout2d": "n c h w", "dropout3d": "n? c d h w"}.get(name, "n c *")
+    function(name, input=T(shape), p=[0.0, 0.25] if "alpha" in name else [0.0, 1.0, 0.25], training=[False, True],
+             train=[False, True], **IN_PLACE, check=no_chance, since="2.0" if name == "dropout1d" else None)
+function("rrelu", input=T("*"), lower=[0.25], upper=[0.5, 1.0], training=False, **IN_PLACE)
 function("embedding", input=I("*", "V"), weight=W("V F"), padding_idx=[0, -1], norm_type=1.0, scale_grad_by_freq=True,
          sparse=True)
 function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"))
@@ -334,19 +342,35 @@ function("index_select", input=T("A b c?", "num"), dim=0, index=I("k", "A"))
 function("select", input=T("A b c?", "num"), dim=[0, 0], index=lambda d: d.pick([0, -1, d.number("A") - 1]))
 function("narrow", input=T("A:2-6 b c?", "num"), dim=0, start=[0, 1], length=1)
 function("take_along_dim", input=T("A b", "num"), indices=T("d b", "int", "index", "A"), dim=0)
-function("scatter", input=T("A b"), dim=0, index=T("1 b", "int", "index", "A"), src=T("2 b"))
+function("scatter", input=T("A b"), dim=0, index=T("1 b", "int", "index", "A"), src=T("2 b"), value=[1, 2.5],
+         check=lambda d: d.refuse(("value" in d.args and d.args["value"] is not None) == ("src" in d.by_name)))
+function("scatter_reduce", input=T("A b"), dim=0, index=T("d b", "int", "index", "A"), src=T("d b"),
+         reduce=["sum", "prod", "mean", "amax", "amin"], include_self=False)
+function("index_fill", input=T("A b c?", "num"), dim=0, index=I("k", "A"), value=[0, 1])
+function("take", input=T("A"), index=I("*", "A"))
+function("adjoint", input=T("n? a b", "num"))
+function("fliplr", input=T("a b c?", "num"))
+function("flipud", input=T("a b? c?", "num"))
+function("diag_embed", input=T("n? A"), offset=[1, -1], dim1=[0, -1], dim2=[1, 0])
+function("trace", input=T("A B", "num"))
+function("split_with_sizes", input=T("5 b", "num"), split_sizes=[(2, 3), (1, 0, 4), (5,)], dim=0)
+function("row_stack dstack", tensors=Several("stack", "num"))
+function("column_stack", tensors=Several("stack", "num"))
+function("atleast_1d atleast_2d atleast_3d", tensors=T("*", "num"))
+function("broadcast_tensors", tensors=None)
+function("meshgrid", tensors=None, indexing="xy")
 function("scatter_add", input=T("A b"), dim=0, index=T("d b", "int", "index", "A"), src=T("d b"))
-function("index_add index_copy", input=T("A b c?"), dim=0, index=T("1", "int", "index", "A"), source=T("1 b c?"))
+function("index_add index_copy", input=T("A b c?"), dim=0, index=T("1", "int", "index", "A"), source=T("1 b c?"), alpha=[2, 0.5])
 function("unfold", input=T("A:3-6 b", "num"), dimension=0, size=[1, 2, 3], step=[1, 2])
 function("flip", input=T("*", "num"), dims=lambda d: d.axes())
 function("roll", input=T("A:2-6 B:2-6 c?", "num"), shifts=[1, -1, 2, 7], dims=lambda d: d.pick([0, 1]))
 function("repeat", input=T("a b", "num"), repeats=[(2, 1), (1, 2, 3), (1, 1)])
-function("repeat_interleave", input=T("a B c?", "num"), repeats=[2, 3, 1], dim=lambda d: d.pick([0, 1, -1]))
+function("repeat_interleave", input=T("a B c?", "num"), repeats=[2, 3, 1], dim=lambda d: d.pick([1, -1]))
 function("tile", input=T("a b", "num"), dims=[(2, 1), (1, 2, 3), (1, 1)])
 function("tril triu", input=T("c? A B", "num"), diagonal=[1, -1, 2])
 function("diag", input=T("A b?"), diagonal=[1, -1])
-function("diagonal", input=T("A B c?"), offset=[1, -1, 0])
-function("split", tensor=T("A:2-6 b", "num"), split_size_or_sections=[2, 1, 3], dim=[0])
+function("diagonal", input=T("A B c?"), offset=[1, -1, 0], dim1=[1, 0], dim2=[0, -1])
+function("split", tensor=T("A:2-6 b", "num"), split_size_or_sections=[2, 1, 3], split_size=[2, 1, 3], dim=0)
 function("chunk", input=T("A:2-6 B c?", "num"), chunks=[1, 2, 3], dim=lambda d: d.pick([0, 1]))
 function("tensor_split", input=T("A:2-6 b", "num"), indices_or_sections=[2, 3, (1, 2)], dim=0)
 function("unbind", input=T("A:1-4 B:1-4 c?", "num"), dim=lambda d: d.pick([0, 1]))
@@ -451,6 +475,10 @@ function("full", size=shape_of([1, 2, 3]), fill_value=[1, 2.5, -3, True], dtype=
 function("zeros ones", size=shape_of([1, 2, 3]), dtype=DTYPE)
 function("zeros_like ones_like", input=T("*", "num"), dtype=DTYPE)
 function("full_like", input=T("*", "num"), fill_value=[1, 3], dtype=DTYPE)
+function("logspace", start=[0, -1.5], end=[1, 0.5], steps=[1, 2, 5], base=[2.0, 3.0], dtype=FLOAT_DTYPE)
+function("new_zeros new_ones", input=T("*", "num"), size=shape_of([1, 2, 3]), dtype=DTYPE)
+function("new_full", input=T("*", "num"), size=shape_of([1, 2]), fill_value=[1, 3], dtype=DTYPE)
+function("new_tensor", input=T("*", "num"), data=[[1, 2, 3], [[1, 0], [2, 4]], 3], dtype=DTYPE)
 function("linspace", start=[0, -1.5], end=[1, 2.5], steps=[1, 2, 5, 8], dtype=FLOAT_DTYPE)
 function("eye", n=[1, 3, 4], m=[2, 3, 5], dtype=DTYPE)
 
@@ -461,6 +489,17 @@ NOT_DRAWN = {
     "ModuleDict": "containers hold the rows in every drawn tree",
     "ParameterList": "a container; never called",
     "ParameterDict": "a container; never called",
+    "Hardtanh.min_value": "PyTorch's own name of before, with a warning",
+    "Hardtanh.max_value": "PyTorch's own name of before, with a warning",
+    "scatter.reduce": "scatter_reduce has it",
+    "repeat_interleave.output_size": "a hint",
+    "to.non_blocking": "means nothing here",
+    "to.copy": "means nothing here",
+    "empty": "holds anything",
+    "empty_like": "holds anything",
+    "new_empty": "holds anything",
+    "broadcast_tensors": "takes tensors one by one",
+    "meshgrid": "takes tensors one by one",
     "MultiStep": "never called",
     "batch_norm.training": "writes buffers, as the layers do",
     "SyncBatchNorm.process_group": "None is all there is",
@@ -471,7 +510,6 @@ NOT_DRAWN = {
     "Embedding.max_norm": "refused by modc yet",
     "embedding.max_norm": "refused by modc yet",
     "MaxPool2d.return_indices": "refused by modc yet",
-    "max_pool2d.return_indices": "refused by modc yet",
     "MaxPool2d.ceil_mode": "refused by modc yet",
     "max_pool2d.ceil_mode": "refused by modc yet",
     "AvgPool2d.ceil_mode": "refused by modc yet",
@@ -480,8 +518,6 @@ NOT_DRAWN = {
     "LazyConv2d.padding_mode": "refused by modc yet",
 }
 
-
-# ---- a call -------------------------------------------------------------------------------------------------------
 
 def version(text):
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split("+")[0].split(".")[:2])
@@ -495,30 +531,32 @@ def is_here(since):
 
 
 def catalogue_of(modc):
-    """What `modc layers --format json` prints, by name."""
+    """What `modc layers --format json` prints: by name the rows that have it, of which torch and its methods may each have
+    one; ops by name."""
     done = subprocess.run([*modc, "layers", "--format", "json"], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    return {kind: {row["name"]: row for row in found[kind]} for kind in ("layers", "functions", "ops")}
+    catalogue = {"layers": {}, "functions": {}, "ops": {op["name"]: op for op in found["ops"]}}
+    for kind in ("layers", "functions"):
+        for row in found[kind]:
+            catalogue[kind].setdefault(row["name"], []).append(row)
+    return catalogue
 
 
 def known(line, catalogue):
-    """Its row of the catalogue, if it is there and this version of torch has it."""
-    row = catalogue["layers" if line.kind == "layer" else "functions"].get(line.name)
-    return row if row and line.name not in NOT_DRAWN and (isinstance(line.since, dict) or is_here(line.since)) else None
+    """Its rows of the catalogue, if this version of torch has them."""
+    if line.name in NOT_DRAWN or not (isinstance(line.since, dict) or is_here(line.since)):
+        return []
+    return catalogue["layers" if line.kind == "layer" else "functions"].get(line.name, [])
 
 
 def draws_of(catalogue):
     """[(line, row, place)]: what is drawn in turn. Layers have many arguments, so they come twice."""
-    found = []
-    for line in LAYERS.values():
-        row = known(line, catalogue)
-        found += [(line, row, "layer")] * 2 if row else []
-    for line in FUNCTIONS.values():
-        row = known(line, catalogue)
-        found += [(line, row, place) for place in (line.places or row["places"])
-                  if f"{place}.{line.name}" not in NOT_DRAWN] if row else []
-    return found
+    found = [(line, row, "layer") for line in LAYERS.values() for row in known(line, catalogue) for _ in range(2)]
+    return found + [(line, row, place) for line in FUNCTIONS.values() for row in known(line, catalogue)
+                    for place in row["places"] if f"{place}.{line.name}" not in NOT_DRAWN]
 
+
+# ---- a call -------------------------------------------------------------------------------------------------------
 
 def plain_text(value):
     """A value as a spec writes it."""
@@ -903,9 +941,9 @@ def missing(catalogue):
     """Rows and arguments of the catalogue that no line draws and NOT_DRAWN does not list, and what that lists in vain."""
     found, there = [], set()
     for kind, lines in (("layers", LAYERS), ("functions", FUNCTIONS)):
-        for name, row in catalogue[kind].items():
-            names = [f"{name}.{argument['name']}" for argument in row["arguments"]]
-            there |= {name, *names, *(f"{place}.{name}" for place in row.get("places", ()))}
+        for name, several in catalogue[kind].items():
+            names = list(dict.fromkeys(f"{name}.{argument['name']}" for row in several for argument in row["arguments"]))
+            there |= {name, *names, *(f"{place}.{name}" for row in several for place in row.get("places", ()))}
             if name in NOT_DRAWN:
                 continue
             if name not in lines:

@@ -515,20 +515,27 @@ static void type_limits(enum dtype dtype, int64_t *low, int64_t *high)
     *high = dtype == DTYPE_BOOL ? 1 : dtype == DTYPE_UINT8 ? 255 : ~*low;
 }
 
-/* A comparison with the least or largest number of the type that all its numbers pass, or none: a uint8 below 0. */
+/* A comparison that all numbers of a type pass, or none: a uint8 below 0. What was cast from a smaller type is one of its
+ * numbers. */
 static int simplify_comparison(struct arena *arena, struct dag *dag, const struct dag_node *node)
 {
     static const enum prim turned[] = {[PRIM_LT] = PRIM_GT, [PRIM_LE] = PRIM_GE, [PRIM_GT] = PRIM_LT, [PRIM_GE] = PRIM_LE};
     bool left = is_const(dag, node->args[0]), none, all;
-    const struct dag_node *limit = &dag->nodes[node->args[left ? 0 : 1]];
+    const struct dag_node *limit = &dag->nodes[node->args[left ? 0 : 1]], *x = &dag->nodes[node->args[left ? 1 : 0]];
     enum prim prim = left ? turned[node->prim] : node->prim;
+    enum dtype dtype = limit->dtype;
     int64_t low, high;
 
-    if (limit->prim != PRIM_CONST || dtype_is_float(limit->dtype))
+    if (limit->prim != PRIM_CONST || dtype_is_float(dtype))
         return -1;
-    type_limits(limit->dtype, &low, &high);
-    none = (prim == PRIM_LT && limit->integer == low) || (prim == PRIM_GT && limit->integer == high);
-    all = (prim == PRIM_GE && limit->integer == low) || (prim == PRIM_LE && limit->integer == high);
+    if (x->prim == PRIM_CAST && !dtype_is_float(dag->nodes[x->args[0]].dtype) &&
+        dtype_rows[dag->nodes[x->args[0]].dtype].bytes < dtype_rows[dtype].bytes)
+        dtype = dag->nodes[x->args[0]].dtype;
+    type_limits(dtype, &low, &high);
+    none = (prim == PRIM_LT && limit->integer <= low) || (prim == PRIM_GT && limit->integer >= high) ||
+           (prim == PRIM_LE && limit->integer < low) || (prim == PRIM_GE && limit->integer > high);
+    all = (prim == PRIM_GE && limit->integer <= low) || (prim == PRIM_LE && limit->integer >= high) ||
+          (prim == PRIM_GT && limit->integer < low) || (prim == PRIM_LT && limit->integer > high);
     return none || all ? dag_integer(arena, dag, DTYPE_BOOL, all) : -1;
 }
 

@@ -132,6 +132,12 @@ def multiple_of_groups(d):
     return d.number("G") * d.pick([1, 2, 3])
 
 
+def some_inside(d):
+    """No window sees padding alone, whose place PyTorch does not define; nor is one larger than the image."""
+    d.refuse(d.args.get("return_indices", d.place == "torch") and d.args["padding"] != 0 and d.args["dilation"] != 1)
+    d.whole = True
+
+
 def not_yet(d):
     """'same' with an even kernel is refused by modc yet."""
     d.refuse(d.args["padding"] == "same" and isinstance(d.args.get("kernel_size", 0), (int, tuple)) and
@@ -185,10 +191,10 @@ for n in (1, 2, 3):
                    dilation=windows(n, 1, 2), return_indices=True, ceil_mode=True)
         image_of = T(f"n? c {image}")
         if make is layer:
-            layer(name, image_of, **own)
+            layer(name, image_of, **own, check=some_inside)
         else:
-            function(name, input=image_of, **own)
-            function(f"{name}_with_indices", input=image_of, **own)
+            function(name, input=image_of, **own, check=some_inside)
+            function(f"{name}_with_indices", input=image_of, **own, check=some_inside)
     own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1), ceil_mode=True,
                count_include_pad=False)
     if n > 1:
@@ -630,6 +636,7 @@ class Call:
         self.spec, self.line, self.row, self.place = draw, line, row, place
         self.random, self.pick, self.chance = draw.random, draw.pick, draw.chance
         self.letters, self.args, self.operands = {}, {}, []
+        self.whole = False  # a result without elements is refused
 
     # ---- for the lines
 
@@ -904,6 +911,7 @@ class Call:
                     raise Refused("no tensors")
                 for part in parts:
                     self.check_values(part)
+                    self.refuse(self.whole and 0 in part.shape and 0 not in self.shape())
                 kinds = [self.spec.kind_of_dtype(part.dtype) for part in parts]
                 if self.results is None:
                     self.results = [(kind, {}) for kind in kinds]

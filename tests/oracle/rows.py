@@ -278,7 +278,7 @@ layer("UpsamplingBilinear2d", T("n c 3 5"), scale_factor=[2, 3])
 
 # ---- functions: products, norms, activations
 
-function("linear", input=T("* F"), weight=W("O F"), bias=W("O"))
+function("linear", input=T("a? b? c? F"), weight=W("O F"), bias=W("O"))
 function("bilinear", input1=T("n F"), input2=T("n G"), weight=W("O F G"), bias=W("O"))
 function("matmul", input=T("b? m K"), other=T("K n"))
 function("mm", input=T("m K"), mat2=T("K n"))
@@ -417,8 +417,18 @@ function("any all", input=T("*", "num", "whole"), dim=DIM, keepdim=True)
 function("argmax argmin", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
 function("max min", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
 function("var std", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True, since={"correction": "2.0"})
-function("var_mean std_mean", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], keepdim=True, since={"correction": "2.0"})
-function("norm", input=T("*"), p=[1, 3, 2.0, math.inf], dim=DIMS, keepdim=True)
+function("var_mean std_mean", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True,
+         since={"correction": "2.0"})
+function("aminmax", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
+function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, -math.inf, 0], dim=DIMS, keepdim=True,
+         dtype=FLOAT_DTYPE)
+function("linalg.norm", A=T("* a:2-4"), input=T("* a:2-4"), ord=[1, math.inf], dim=DIM, keepdim=True, dtype=FLOAT_DTYPE)
+function("linalg.matrix_norm", A=T("* a:2-4 b:2-4"), input=T("* a:2-4 b:2-4"), ord=[1, -1, math.inf, "fro"],
+         dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE)
+function("dist", input=T("*"), other=B("input"), p=[1, 3, math.inf])
+function("msort", input=T("A b?", values="distinct"))
+function("diff", input=T("A:3-6 b?", "num", "whole"), n=[2, 0], dim=0)
+function("norm", input=T("*"), p=[1, 3, 2.0, math.inf], dim=DIMS, keepdim=True, dtype=FLOAT_DTYPE)
 function("logsumexp", input=T("*"), dim=DIMS, keepdim=True)
 function("cumsum cumprod", input=T("*", "num", "small"), dim=DIM, dtype=DTYPE)
 function("logcumsumexp", input=T("*"), dim=DIM)
@@ -471,7 +481,8 @@ function("addcmul", input=T("*"), tensor1=B("input"), tensor2=B("input"), value=
 function("addcdiv", input=T("*"), tensor1=B("input"), tensor2=B("input", values="positive"), value=[0.5, 2])
 function("eq ne lt le gt ge not_equal less less_equal greater greater_equal", input=T("*", "num", "grid"),
          other=B("input", "num", "grid"))
-function("isclose", input=T("*", "float", "grid"), other=B("input", "float", "grid"))
+function("isclose", input=T("*", "float", "grid"), other=B("input", "float", "grid"),
+         rtol=[0.1], atol=[0.1, 0.3], equal_nan=True)
 function("logical_and logical_or logical_xor", input=T("*", "num", "whole"), other=B("input", "num", "whole"))
 function("bitwise_and bitwise_or bitwise_xor", input=T("*", "ints"), other=B("input", "ints"))
 function("bitwise_left_shift bitwise_right_shift", input=T("*", "ints"), other=[1, 2])
@@ -511,6 +522,8 @@ NOT_DRAWN = {
     "meshgrid": "takes tensors one by one",
     **{name: "where indices are equal, which value is left is not said; tests/layers has it" for n in (1, 2, 3)
        for name in (f"MaxUnpool{n}d", f"max_unpool{n}d")},
+    "max.other": "maximum, by another name",
+    "min.other": "minimum, by another name",
     "MultiStep": "never called",
     "batch_norm.training": "writes buffers, as the layers do",
     "SyncBatchNorm.process_group": "None is all there is",
@@ -561,7 +574,14 @@ def draws_of(catalogue):
              if hasattr(torch.nn, line.name)]
     return found + [(line, row, place) for line in FUNCTIONS.values() for row in known(line, catalogue)
                     for place in row["places"] if f"{place}.{line.name}" not in NOT_DRAWN
-                    and hasattr(PLACES[place], line.name)]
+                    and has(PLACES[place], line.name)]
+
+
+def has(space, name):
+    """`linalg.norm` in torch."""
+    for part in name.split("."):
+        space = getattr(space, part, None)
+    return space is not None
 
 
 # ---- a call -------------------------------------------------------------------------------------------------------

@@ -614,6 +614,7 @@ function(modc_long_tests)
             set_tests_properties(network_${network} PROPERTIES TIMEOUT 900
                                  ENVIRONMENT "CC=${CMAKE_C_COMPILER};CFLAGS=-O2 -march=native -Wall -Wextra -Werror")
         endforeach()
+        modc_test(long_oracle_faults long ${MODC_PYTHON} tests/oracle/faults.py --check)
         modc_test(long_oracle_rows long ${MODC_PYTHON} tests/oracle/rows.py --modc $<TARGET_FILE:modc>)
         modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --count 200)
         set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2)

@@ -314,7 +314,7 @@ class Draw:
                 step = self.pick([2, 3])
                 items.append(f"::{step}")
                 dims.append(dim.stepped(step))
-            elif way == 2 and n != 1:
+            elif way == 2 and n is not None and n > 1:  # of a size it is max(size - 1, 0), which no Dim says
                 items.append(self.pick(["1:", ":-1"]))
                 dims.append(dim.less(1))
             elif way == 3 and len(a.dims) > 1:

@@ -47,8 +47,7 @@ def W(dims, often=0.6):
 
 
 # What PyTorch says to what it does not take, and what is said here.
-FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, NotImplementedError, AssertionError, KeyError,
-          ZeroDivisionError)
+FAULTS = (Exception,)
 
 
 PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor}
@@ -169,27 +168,27 @@ layer("EmbeddingBag", I("n k", "V"), num_embeddings=size_of("V"), embedding_dim=
 for n in (1, 2, 3):
     image = " ".join(f"{word}:4-{high}" for word, high in zip("hwd", (9, 8, 6)[:n] if n < 3 else (6, 5, 5)))
     kernel = " ".join(f"{letter}:1-3" for letter in "KLM"[:n])
-    layer(f"Conv{n}d", T(f"n? C {image}"), in_channels=C, out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
+    layer(f"Conv{n}d", T(f"n?:1-4 C {image}"), in_channels=C, out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
           stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid", tuple(range(n))], dilation=windows(n, 1, 2),
           groups=size_of("G"), bias=False, padding_mode=["reflect", "replicate", "circular"], check=not_yet)
-    layer(f"LazyConv{n}d", T(f"n? C {image}"), out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
+    layer(f"LazyConv{n}d", T(f"n?:1-4 C {image}"), out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
           stride=windows(n, 1, 3), padding=[1, "same", "valid"], dilation=windows(n, 1, 2), groups=size_of("G"),
           bias=False, padding_mode=["reflect", "replicate", "circular"], check=not_yet)
     transposed = dict(
         out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
         output_padding=windows(n, 0, 1), groups=size_of("G"), bias=False, dilation=windows(n, 1, 2), padding_mode="zeros")
-    layer(f"ConvTranspose{n}d", T(f"n? C {image}"), in_channels=C, **transposed)
-    layer(f"LazyConvTranspose{n}d", T(f"n? C {image}"), **transposed)
-    function(f"conv{n}d", input=T(f"n? C {image}"), weight=W(f"O:1-5 C {kernel}", 1),
+    layer(f"ConvTranspose{n}d", T(f"n?:1-4 C {image}"), in_channels=C, **transposed)
+    layer(f"LazyConvTranspose{n}d", T(f"n?:1-4 C {image}"), **transposed)
+    function(f"conv{n}d", input=T(f"n?:1-4 C {image}"), weight=W(f"O:1-5 C {kernel}", 1),
              bias=W("O", 1), stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid"], dilation=windows(n, 1, 2),
              groups=1)
-    function(f"conv_transpose{n}d", input=T(f"n? C {image}"), weight=W(f"C O:1-5 {kernel}", 1), bias=W("O", 1),
+    function(f"conv_transpose{n}d", input=T(f"n?:1-4 C {image}"), weight=W(f"C O:1-5 {kernel}", 1), bias=W("O", 1),
              stride=windows(n, 1, 3), padding=windows(n, 0, 1), output_padding=windows(n, 0, 1), groups=1,
              dilation=windows(n, 1, 2))
     for name, make in ((f"MaxPool{n}d", layer), (f"max_pool{n}d", function)):
         own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
                    dilation=windows(n, 1, 2), return_indices=True, ceil_mode=True)
-        image_of = T(f"n? c {image}")
+        image_of = T(f"n?:1-4 c {image}")
         if make is layer:
             layer(name, image_of, **own, check=some_inside)
         else:
@@ -199,11 +198,11 @@ for n in (1, 2, 3):
                count_include_pad=False)
     if n > 1:
         own["divisor_override"] = [3, 5, 1]
-    layer(f"AvgPool{n}d", T(f"n? c {image}"), **own)
-    function(f"avg_pool{n}d", input=T(f"n? c {image}"), **own)
+    layer(f"AvgPool{n}d", T(f"n?:1-4 c {image}"), **own)
+    function(f"avg_pool{n}d", input=T(f"n?:1-4 c {image}"), **own)
     own = dict(norm_type=[1.0, 2.0, 3.0, 2], kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), ceil_mode=True)
-    layer(f"LPPool{n}d", T(f"n? c {image}", values="positive"), **own)
-    function(f"lp_pool{n}d", input=T(f"n? c {image}", values="positive"), **own)
+    layer(f"LPPool{n}d", T(f"n?:1-4 c {image}", values="positive"), **own)
+    function(f"lp_pool{n}d", input=T(f"n?:1-4 c {image}", values="positive"), **own)
     fixed = T(f"n? c {image.upper()}")
     layer(f"AdaptiveAvgPool{n}d", fixed, output_size=windows(n, 1, 5))
     layer(f"AdaptiveMaxPool{n}d", fixed, output_size=windows(n, 1, 5), return_indices=True)
@@ -217,7 +216,7 @@ for n in (1, 2, 3):
             [d.random.randint(least, 2), tuple(d.random.randint(least, 2) for _ in range(2 * n))]))
         if kind == "Constant":
             own["value"] = [0.0, 1.5, -2, 7]
-        layer(f"{kind}Pad{n}d", T(f"n? c {image}"), **own, since="2.1" if kind == "Zero" and n != 2 else None)
+        layer(f"{kind}Pad{n}d", T(f"n?:1-4 c {image}"), **own, since="2.1" if kind == "Zero" and n != 2 else None)
     stats = dict(eps=EPS, momentum=[0.5, 0.25, None], affine=False, track_running_stats=False)
     shape_ = {1: "n:3-5 C l?", 2: "n:3-5 C h w", 3: "n:3-5 C d h w"}[n]  # of one value training has no variance
     layer(f"BatchNorm{n}d", T(shape_), num_features=C, **stats, bias=False, since={"bias": "2.15"}, train=True)
@@ -268,7 +267,9 @@ layer("PixelUnshuffle", T("n? c 6 4"), downscale_factor=[2, 1])
 layer("ChannelShuffle", T("n 6 h w"), groups=[2, 3, 6])
 layer("CosineSimilarity", T("n 4 a?"), S("0"), dim=DIM, eps=[0.5, 1e-6], since="2.0")
 layer("PairwiseDistance", T("n F"), S("0"), p=[1.0, 2.0, 3.0], eps=[0.1, 1e-3], keepdim=True)
-layer("Fold", T("n? 12 4"), output_size=[(3, 3)], kernel_size=[(2, 2)])
+FOLD = dict(output_size=[(3, 3), (5, 5), (2, 5), 4, 6, (4, 6)], kernel_size=[(2, 2), 2], dilation=[2], padding=[1], stride=[2])
+layer("Fold", T("n? 12 L:1-16"), **FOLD)
+function("fold", input=T("n? 12 L:1-16"), **FOLD)
 layer("Unfold", T("n C H:4-7 W:4-7"), kernel_size=windows(2, 1, 3), dilation=windows(2, 1, 2), padding=windows(2, 0, 1),
       stride=windows(2, 1, 2))
 layer("Upsample", T("n c 3 5"), size=[(6, 4), (7, 10)], mode=["nearest", "bilinear", "bicubic", "nearest-exact"],
@@ -332,7 +333,7 @@ function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"))
 function("pixel_shuffle", input=T("n? 12 h w"), upscale_factor=[2, 1])
 function("pixel_unshuffle", input=T("n? c 6 4"), downscale_factor=[2, 1])
 function("channel_shuffle", input=T("n 6 h w"), groups=[2, 3, 6])
-function("pad", input=T("* a:2-6 b:2-6"), pad=[(1, 2), (1, 0, 2, 1), (-1, 1)], value=[1.5, -1])
+function("pad", input=T("* a:2-6 b:2-6"), pad=[(1, 2), (1, 0, 2, 1), (-1, 1)], mode=["reflect", "replicate", "circular"], value=[1.5, -1])
 function("cosine_similarity", x1=T("n 4 a?"), x2=S("x1"), dim=DIM, eps=[0.5, 1e-6], since="2.0")
 function("pairwise_distance", x1=T("n F"), x2=S("x1"), p=[1.0, 3.0], eps=[0.1, 1e-3], keepdim=True)
 
@@ -370,7 +371,8 @@ function("broadcast_tensors", tensors=None)
 function("meshgrid", tensors=None, indexing="xy")
 function("scatter_add", input=T("A b"), dim=0, index=T("d b", "int", "index", "A"), src=T("d b"))
 function("index_add index_copy", input=T("A b c?"), dim=0, index=T("1", "int", "index", "A"), source=T("1 b c?"), alpha=[2, 0.5])
-function("unfold", input=T("A:3-6 b", "num"), dimension=0, size=[1, 2, 3], step=[1, 2])
+function("unfold", input=T("n C H:4-7 W:4-7"), dimension=[2, -1], size=[1, 2, 3], step=[1, 2],
+         kernel_size=windows(2, 1, 3), dilation=windows(2, 1, 2), padding=windows(2, 0, 1), stride=windows(2, 1, 2))
 function("flip", input=T("*", "num"), dims=lambda d: d.axes())
 function("roll", input=T("A:2-6 B:2-6 c?", "num"), shifts=[1, -1, 2, 7], dims=lambda d: d.pick([0, 1]))
 function("repeat", input=T("a b", "num"), repeats=[(2, 1), (1, 2, 3), (1, 1)])
@@ -427,7 +429,7 @@ function("linalg.matrix_norm", A=T("* a:2-4 b:2-4"), input=T("* a:2-4 b:2-4"), o
          dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE)
 function("dist", input=T("*"), other=B("input"), p=[1, 3, math.inf])
 function("msort", input=T("A b?", values="distinct"))
-function("diff", input=T("A:3-6 b?", "num", "whole"), n=[2, 0], dim=0)
+function("diff", input=T("A:3-6", "num", "whole"), n=[2, 0], dim=0)
 function("norm", input=T("*"), p=[1, 3, 2.0, math.inf], dim=DIMS, keepdim=True, dtype=FLOAT_DTYPE)
 function("logsumexp", input=T("*"), dim=DIMS, keepdim=True)
 function("cumsum cumprod", input=T("*", "num", "small"), dim=DIM, dtype=DTYPE)

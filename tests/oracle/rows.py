@@ -236,7 +236,7 @@ layer("GroupNorm", T("n C H:2-5 w?"), num_groups=groups, num_channels=C, eps=EPS
       since={"bias": "2.15"})
 layer("RMSNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
     [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, since="2.4")
-layer("LocalResponseNorm", T("n C l w?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
+layer("LocalResponseNorm", T("n:1-4 C L W?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
 layer("CrossMapLRN2d", T("n C H W"), size=[1, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
 
 for name in ("ReLU", "ReLU6", "SELU", "SiLU", "Mish", "Hardswish", "Hardsigmoid"):
@@ -288,7 +288,11 @@ function("mv", input=T("m K"), vec=T("K"))
 function("dot inner vdot", input=T("K"), other=T("K"), tensor=T("K"))
 function("outer ger", input=T("a"), vec2=T("b"))
 function("addmm", input=T("m n"), mat1=T("m K"), mat2=T("K n"), beta=[0.5, 0], alpha=[2, 0.25])
-function("baddbmm", input=T("b m n"), batch1=T("b m K"), batch2=T("b K n"), beta=[0.5, 0], alpha=[2, 0.25])
+function("baddbmm", input=T("b m n"), batch1=T("b m K"), batch2=T("b K n"), beta=[0.5, 2], alpha=[2, 0.25])
+function("addmv", input=T("m"), mat=T("m K"), vec=T("K"), beta=[0.5, 0], alpha=[2, 0.25])
+function("addr", input=T("a b"), vec1=T("a"), vec2=T("b"), beta=[0.5, 0], alpha=[2, 0.25])
+function("addbmm", input=T("m n"), batch1=T("B m K"), batch2=T("B K n"), beta=[0.5, 2], alpha=[2, 0.25])
+function("tensordot", a=T("m 3 4"), b=T("3 4 n"), dims=[2, ([1, 2], [0, 1])])
 function("einsum", equation=["bik,bkj->bij"], operands=None)
 function("layer_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), bias=W("F"), eps=EPS)
 function("rms_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), eps=EPS, since="2.4")
@@ -298,10 +302,10 @@ function("batch_norm", input=T("n C h? w?"), running_mean=T("C"), running_var=T(
 function("instance_norm", input=T("n C L:3-5 w?"), running_mean=T("C"), running_var=T("C", values="positive"),
          weight=T("C"), bias=T("C"), use_input_stats=False, momentum=[0.5], eps=EPS,
          check=lambda d: d.refuse(d.args["use_input_stats"] and "running_mean" in d.by_name))
-function("local_response_norm", input=T("n C l w?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
+function("local_response_norm", input=T("n:1-4 C L W?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
 function("normalize", input=T("n F"), p=[1.0, 3.0], dim=DIM, eps=[0.5, 1e-3])
-function("scaled_dot_product_attention", query=T("b l E"), key=T("b s E"), value=T("b s V"), is_causal=True,
-         since="2.1")
+function("scaled_dot_product_attention", query=T("b l E"), key=T("b s E"), value=T("b s V"), attn_mask=T("l s"),
+         dropout_p=0.0, is_causal=True, scale=[0.5, 1.0], enable_gqa=False, since="2.5")
 
 for name in ("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid", "sigmoid", "tanh", "softsign",
              "tanhshrink", "logsigmoid"):
@@ -329,6 +333,8 @@ for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", 
 function("rrelu", input=T("*"), lower=[0.25], upper=[0.5, 1.0], training=False, **IN_PLACE)
 function("embedding", input=I("*", "V"), weight=W("V F"), padding_idx=[0, -1], norm_type=1.0, scale_grad_by_freq=True,
          sparse=True)
+function("embedding_bag", input=I("n k", "V"), weight=W("V F"), norm_type=1.0, scale_grad_by_freq=True,
+         mode=["sum", "max"], sparse=True, padding_idx=[0, 1, -1])
 function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"))
 function("pixel_shuffle", input=T("n? 12 h w"), upscale_factor=[2, 1])
 function("pixel_unshuffle", input=T("n? c 6 4"), downscale_factor=[2, 1])
@@ -526,6 +532,14 @@ NOT_DRAWN = {
        for name in (f"MaxUnpool{n}d", f"max_unpool{n}d")},
     "max.other": "maximum, by another name",
     "min.other": "minimum, by another name",
+    "EmbeddingBag.max_norm": "refused by modc yet",
+    "EmbeddingBag.include_last_offset": "for offsets, which tests/layers has",
+    "embedding_bag.max_norm": "refused by modc yet",
+    "embedding_bag.offsets": "have to rise; tests/layers has them",
+    "embedding_bag.per_sample_weights": "only with mode='sum'; tests/layers has them",
+    "embedding_bag.include_last_offset": "for offsets, which tests/layers has",
+    "scaled_dot_product_attention.dropout_p": "random",
+    "scaled_dot_product_attention.enable_gqa": "of other shapes; tests/layers has it",
     "MultiStep": "never called",
     "batch_norm.training": "writes buffers, as the layers do",
     "SyncBatchNorm.process_group": "None is all there is",

@@ -21,6 +21,7 @@ static const char *const kind_texts[] = {
     [ARG_SIX] = "integer, or a tuple of six",
     [ARG_TUPLE] = "tuple of integers",
     [ARG_INTS] = "integer, or a tuple",
+    [ARG_FLOATS] = "None, a number, or a tuple of numbers",
     [ARG_OPTION] = "None, or a value",
 };
 

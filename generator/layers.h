@@ -20,6 +20,7 @@ enum arg_kind {
     ARG_SIX,
     ARG_TUPLE,  /* a tuple or list of integers, as given */
     ARG_INTS,  /* an int or a tuple: always a tuple */
+    ARG_FLOATS, /* None, a number or a tuple of them: floats */
     ARG_OPTION /* as given: None, a string, a number */
 };
 

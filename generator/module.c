@@ -934,6 +934,21 @@ static bool check_arg(struct build *build, const struct module *module, const st
         }
         arg_fault(build, module, arg->name, value, tuple_kinds[arg->kind].given);
         return false;
+    case ARG_FLOATS:
+        if (value->kind == EV_NONE)
+            return true;
+        if (value->kind == EV_TUPLE) /* others may hold it too */
+            *value = ev_tuple(&build->eval, value->loc, value->items, value->count);
+        for (int i = 0; i < (value->kind == EV_TUPLE ? value->count : 1); i++) {
+            struct ev *item = value->kind == EV_TUPLE ? &value->items[i] : value;
+
+            if (!ev_get_number(item, &number)) {
+                arg_fault(build, module, arg->name, value, "a number or a tuple of numbers");
+                return false;
+            }
+            *item = ev_float(item->loc, number);
+        }
+        return true;
     case ARG_ANY:
     case ARG_OPTION:
         return true;

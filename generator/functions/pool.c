@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "../graph.h"
-#include "rows.h"
-
-#define MAX_RANK 3
+#include "space.h"
 
 struct pool {
     const char *what; /* in messages */
@@ -155,31 +153,6 @@ static struct value *pool_depth(struct eval *eval, struct loc loc, const struct 
     return build_reshape(eval, loc, y, 4, dims);
 }
 
-/* x (lead, space...): images and their channels are all the same here. */
-static struct value *as_planes(struct eval *eval, struct loc loc, struct value *x, int rank)
-{
-    struct arena *arena = &eval->cx->arena;
-    const struct dim *dims[1 + MAX_RANK] = {dim_const(arena, 1)};
-
-    for (int i = 0; i < x->ndim - rank; i++)
-        dims[0] = dim_mul(arena, dims[0], x->dims[i]);
-    memcpy(dims + 1, x->dims + x->ndim - rank, (size_t)rank * sizeof *dims);
-    return build_reshape(eval, loc, x, 1 + rank, dims);
-}
-
-/* The images of x with the space of y (lead, space...). */
-static struct value *as_images(struct eval *eval, struct loc loc, struct value *y, const struct value *x,
-                               int rank)
-{
-    const struct dim *dims[MAX_DIMS];
-
-    if (!y)
-        return NULL;
-    memcpy(dims, x->dims, sizeof dims);
-    memcpy(dims + x->ndim - rank, y->dims + 1, (size_t)rank * sizeof *dims);
-    return build_reshape(eval, loc, y, x->ndim, dims);
-}
-
 /* The numbers of all windows. With `planes` each channel is an image of its own, so that elements keep their order in
  * memory; else channels come last there, as neighbours want it. */
 static struct value *pool_values(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
@@ -218,43 +191,6 @@ static struct value *pool_values(struct eval *eval, struct loc loc, const struct
 }
 
 /* ---- by windows: see note [places] --------------------------------------------------------------------------- */
-
-static int dag_dim(struct arena *arena, struct dag *dag, const struct dim *dim)
-{
-    int64_t known;
-
-    if (dim_is_const(dim, &known))
-        return dag_integer(arena, dag, DTYPE_INT64, known);
-    return dag_add(
-        arena, dag,
-        (struct dag_node){.prim = PRIM_DIM, .dtype = DTYPE_INT64, .args = {-1, -1, -1}, .dim = dim});
-}
-
-static int dag_int64(struct arena *arena, struct dag *dag, enum prim prim, int a, int b)
-{
-    return dag_prim(arena, dag, prim, DTYPE_INT64, a, b, -1);
-}
-
-static int dag_where(struct arena *arena, struct dag *dag, enum prim comparison, int a, int b, int yes,
-                     int no)
-{
-    return dag_prim(arena, dag, PRIM_SELECT, dag->nodes[yes].dtype,
-                    dag_prim(arena, dag, comparison, DTYPE_BOOL, a, b, -1), yes, no);
-}
-
-/* A map over the numbers of windows, input 0 of the dag, and of cells in one, input 1: (1, out, cells). */
-static struct value *map_cells(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
-                               const struct dim *out, const struct dim *cells)
-{
-    const struct dim *one = dim_const(&eval->cx->arena, 1);
-    struct value *inputs[2] = {arange_of(eval, loc, out), arange_of(eval, loc, cells)};
-
-    inputs[0] = inputs[0] ? build_reshape(eval, loc, inputs[0], 3, (const struct dim *[]){one, out, one})
-                          : NULL;
-    inputs[1] = inputs[1] ? build_reshape(eval, loc, inputs[1], 3, (const struct dim *[]){one, one, cells})
-                          : NULL;
-    return inputs[0] && inputs[1] ? build_map(eval, loc, label, dag, inputs, 2) : NULL;
-}
 
 /* The cells of a pool along an axis of `in` elements. What lies in the padding stands for the next cell of its window
  * that does not. */
@@ -544,7 +480,7 @@ static const struct dim *most_cells(struct arena *arena, const struct dim *in, c
 
     if (!dim_is_const(in, &from) || !dim_is_const(out, &to))
         return dim_add(arena, dim_floordiv(arena, in, out), dim_const(arena, 2));
-    for (int64_t i = 0; i < to && i < from; i++) /* it repeats */
+    for (int64_t i = 0; i < to && i < 1 << 20; i++)
         if (end_cell(i, from, to) - first_cell(i, from, to) > most)
             most = end_cell(i, from, to) - first_cell(i, from, to);
     return dim_const(arena, most);
@@ -567,15 +503,6 @@ static struct value *adaptive_cells(struct eval *eval, struct loc loc, const str
                           : dag_int64(a, dag, PRIM_MIN, dag_int64(a, dag, PRIM_ADD, first, cell), last);
     return map_cells(eval, loc, lengths ? "lengths" : "cells", dag, out,
                      lengths ? dim_const(a, 1) : most_cells(a, in, out));
-}
-
-/* x with (o, k) for an axis: cells (1, o, k). */
-static struct value *gather_cells(struct eval *eval, struct loc loc, const char *what, struct value *x,
-                                  int axis, struct value *cells)
-{
-    struct value *index = cells ? build_reshape(eval, loc, cells, 2, cells->dims + 1) : NULL;
-
-    return index ? build_gather(eval, loc, what, x, axis, index, false, false) : NULL;
 }
 
 /* x with the axes (q, in / q) for one of `in` elements. */
@@ -707,6 +634,14 @@ static struct value *adaptive_values(struct eval *eval, struct loc loc, struct p
     for (int i = 0; y && i < pool->rank; i++)
         y = adaptive_axis(eval, loc, pool->what, y, 1 + i, pool->kind, out[i]);
     return as_images(eval, loc, y, x, pool->rank);
+}
+
+struct value *adaptive_mean(struct eval *eval, struct loc loc, const char *what, int rank, struct value *x,
+                            const struct dim *const *out)
+{
+    struct pool pool = {.what = what, .rank = rank, .kind = POOL_AVG};
+
+    return adaptive_values(eval, loc, &pool, x, out);
 }
 
 /* (lead, ..., o, k, ...) with the cells of a window behind all else. */

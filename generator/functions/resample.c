@@ -1,0 +1,435 @@
+/* resample.c - images of another size: interpolation along each axis of space.
+ *
+ * Each place of the output is a sum of taps: one element (nearest), two (linear) or four (cubic). Which ones, and their
+ * weights, are computed as PyTorch does, in float32 or the type of the tensor: while generating, or, where sizes decide it,
+ * in the call. The last axis comes first, so that what is gathered later lies in longer rows. */
+#include <math.h>
+#include <string.h>
+
+#include "space.h"
+
+enum resample_mode { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, AREA };
+
+static const struct mode_row {
+    const char *name;
+    enum resample_mode mode;
+    int rank; /* of the only space that it takes; 0: any */
+} modes[] = {
+    {"nearest", NEAREST, 0}, {"nearest-exact", NEAREST_EXACT, 0},
+    {"linear", LINEAR, 1},   {"bilinear", LINEAR, 2},
+    {"bicubic", CUBIC, 2},   {"trilinear", LINEAR, 3},
+    {"area", AREA, 0},       {"lanczos", CUBIC, 2}, /* which needs antialias */
+};
+
+struct resample {
+    const struct mode_row *row;
+    int rank;
+    bool align_corners;
+    const struct dim *out[MAX_RANK];
+    double scale[MAX_RANK]; /* 0: the sizes say it */
+};
+
+/* ---- which elements, and how much of each --------------------------------------------------------------------- */
+
+/* Input cells for each output cell, of floating type `dtype`. */
+static int ratio(struct arena *a, struct dag *dag, const struct resample *resample, int axis,
+                 const struct dim *in, enum dtype dtype)
+{
+    const struct dim *one = dim_const(a, 1), *out = resample->out[axis];
+    int zero = dag_const(a, dag, dtype, 0), from, to;
+
+    if (!resample->align_corners && resample->scale[axis] > 0)
+        return dag_const(a, dag, dtype, dtype_round(dtype, 1 / resample->scale[axis]));
+    from = dag_cast(a, dag, dag_dim(a, dag, resample->align_corners ? dim_sub(a, in, one) : in), dtype);
+    to = dag_cast(a, dag, dag_dim(a, dag, resample->align_corners ? dim_sub(a, out, one) : out), dtype);
+    if (dim_equals(out, 1) && resample->align_corners)
+        return zero;
+    from = dag_prim(a, dag, PRIM_DIV, dtype, from, to, -1);
+    return resample->align_corners ? dag_where(a, dag, PRIM_GT, to, zero, from, zero) : from;
+}
+
+/* Nearest cells (1, out, 1). The operator of two axes looks at the sizes before the scale. */
+static struct value *nearest_cells(struct eval *eval, struct loc loc, const struct resample *resample,
+                                   int axis, const struct dim *in)
+{
+    struct arena *a = &eval->cx->arena;
+    const struct dim *out = resample->out[axis];
+    enum dtype dtype = DTYPE_FLOAT32;
+    struct dag *dag = dag_new(a, 2);
+    int place = dag_load(a, dag, 0, DTYPE_INT64), at = dag_cast(a, dag, place, dtype), from, to, two;
+
+    if (resample->row->mode == NEAREST_EXACT)
+        at = dag_prim(a, dag, PRIM_ADD, dtype, at, dag_const(a, dag, dtype, 0.5), -1);
+    at = dag_prim(a, dag, PRIM_MUL, dtype, at, ratio(a, dag, resample, axis, in, dtype), -1);
+    at = dag_int64(a, dag, PRIM_MIN, dag_cast(a, dag, at, DTYPE_INT64),
+                   dag_dim(a, dag, dim_sub(a, in, dim_const(a, 1))));
+    if (resample->rank == 2 && resample->row->mode == NEAREST) {
+        from = dag_dim(a, dag, in);
+        to = dag_dim(a, dag, out);
+        two = dag_integer(a, dag, DTYPE_INT64, 2);
+        at = dag_where(a, dag, PRIM_EQ, to, dag_int64(a, dag, PRIM_MUL, from, two),
+                       dag_int64(a, dag, PRIM_FLOORDIV, place, two), at);
+        at = dag_where(a, dag, PRIM_EQ, to, from, place, at);
+    }
+    dag->result = at;
+    return map_cells(eval, loc, "nearest", dag, out, dim_const(a, 1));
+}
+
+/* ((p x + q) x + r) x + s */
+static int cubic(struct arena *a, struct dag *dag, enum dtype dtype, int x, double p, double q, double r,
+                 double s)
+{
+    const double rest[3] = {q, r, s};
+    int y = dag_const(a, dag, dtype, p);
+
+    for (int i = 0; i < 3; i++) {
+        y = dag_prim(a, dag, PRIM_MUL, dtype, y, x, -1);
+        if (rest[i] != 0)
+            y = dag_prim(a, dag, PRIM_ADD, dtype, y, dag_const(a, dag, dtype, rest[i]), -1);
+    }
+    return y;
+}
+
+/* Keys' kernel with A = -0.75, at a distance of less than 1, and of 1 to 2. */
+static int near_weight(struct arena *a, struct dag *dag, enum dtype dtype, int x)
+{
+    return cubic(a, dag, dtype, x, 1.25, -2.25, 0, 1);
+}
+
+static int far_weight(struct arena *a, struct dag *dag, enum dtype dtype, int x)
+{
+    return cubic(a, dag, dtype, x, -0.75, 3.75, -6, 3);
+}
+
+/* The weight of a tap, input 1, where `part` of the way from the second (linear: first) tap to the next is gone. */
+static int weight_of_tap(struct arena *a, struct dag *dag, enum dtype dtype, enum resample_mode mode,
+                         int part)
+{
+    int tap = dag_load(a, dag, 1, DTYPE_INT64), one = dag_const(a, dag, dtype, 1), weights[4], result;
+    int rest = dag_prim(a, dag, PRIM_SUB, dtype, one, part, -1);
+
+    if (mode == LINEAR)
+        return dag_where(a, dag, PRIM_EQ, tap, dag_integer(a, dag, DTYPE_INT64, 0), rest, part);
+    weights[0] = far_weight(a, dag, dtype, dag_prim(a, dag, PRIM_ADD, dtype, part, one, -1));
+    weights[1] = near_weight(a, dag, dtype, part);
+    weights[2] = near_weight(a, dag, dtype, rest);
+    weights[3] = far_weight(a, dag, dtype, dag_prim(a, dag, PRIM_ADD, dtype, rest, one, -1));
+    result = weights[3];
+    for (int i = 2; i >= 0; i--)
+        result = dag_where(a, dag, PRIM_EQ, tap, dag_integer(a, dag, DTYPE_INT64, i), weights[i], result);
+    return result;
+}
+
+/* Cells of an axis, or their weights in `dtype`: (1, out, taps). */
+static struct value *taps(struct eval *eval, struct loc loc, const struct resample *resample, int axis,
+                          const struct dim *in, enum dtype dtype, bool weights)
+{
+    struct arena *a = &eval->cx->arena;
+    enum resample_mode mode = resample->row->mode;
+    struct dag *dag = dag_new(a, 2);
+    int place = dag_load(a, dag, 0, DTYPE_INT64), tap = dag_load(a, dag, 1, DTYPE_INT64);
+    int by = ratio(a, dag, resample, axis, in, dtype), at = dag_cast(a, dag, place, dtype), first, part;
+    int half = dag_const(a, dag, dtype, 0.5), zero = dag_const(a, dag, dtype, 0),
+        none = dag_integer(a, dag, DTYPE_INT64, 0);
+    int last = dag_dim(a, dag, dim_sub(a, in, dim_const(a, 1))), same = dag_dim(a, dag, resample->out[axis]);
+
+    if (!resample->align_corners)
+        at = dag_prim(a, dag, PRIM_ADD, dtype, at, half, -1);
+    at = dag_prim(a, dag, PRIM_MUL, dtype, by, at, -1);
+    if (!resample->align_corners)
+        at = dag_prim(a, dag, PRIM_SUB, dtype, at, half, -1);
+    if (!resample->align_corners && mode == LINEAR)
+        at = dag_prim(a, dag, PRIM_MAX, dtype, at, zero, -1);
+    first = dag_cast(a, dag, dag_prim(a, dag, PRIM_FLOOR, dtype, at, -1, -1), DTYPE_INT64);
+    first = dag_int64(a, dag, PRIM_MIN, first, last);
+    part = dag_prim(a, dag, PRIM_SUB, dtype, at, dag_cast(a, dag, first, dtype), -1);
+    part = dag_prim(a, dag, PRIM_MAX, dtype, part, zero, -1);
+    part = dag_prim(a, dag, PRIM_MIN, dtype, part, dag_const(a, dag, dtype, 1), -1);
+    if (mode == LINEAR) { /* an axis that keeps its length is copied, whatever the scale */
+        first = dag_where(a, dag, PRIM_EQ, same, dag_dim(a, dag, in), place, first);
+        part = dag_where(a, dag, PRIM_EQ, same, dag_dim(a, dag, in), zero, part);
+    } else {
+        first = dag_int64(a, dag, PRIM_SUB, first, dag_integer(a, dag, DTYPE_INT64, 1));
+    }
+    if (weights)
+        dag->result = weight_of_tap(a, dag, dtype, mode, part);
+    else
+        dag->result = dag_int64(a, dag, PRIM_MAX,
+                                dag_int64(a, dag, PRIM_MIN, dag_int64(a, dag, PRIM_ADD, first, tap), last),
+                                none);
+    return map_cells(eval, loc, weights ? "weights" : "cells", dag, resample->out[axis],
+                     dim_const(a, mode == LINEAR ? 2 : 4));
+}
+
+/* ---- along an axis -------------------------------------------------------------------------------------------- */
+
+static struct value *sum_of_taps(struct eval *eval, struct loc loc, const struct resample *resample,
+                                 struct value *x, int axis, const char *what)
+{
+    struct arena *a = &eval->cx->arena;
+    struct value *cells = taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, false), *inputs[2];
+    const struct dim *dims[MAX_DIMS];
+    bool axes[MAX_DIMS] = {false};
+    struct dag *dag = dag_new(a, 2);
+
+    inputs[0] = cells ? gather_cells(eval, loc, what, x, axis, cells) : NULL;
+    inputs[1] = cells ? taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, true) : NULL;
+    if (!inputs[0] || !inputs[1])
+        return NULL;
+    for (int i = 0; i < inputs[0]->ndim; i++)
+        dims[i] = i == axis || i == axis + 1 ? inputs[0]->dims[i] : dim_const(a, 1);
+    inputs[1] = build_reshape(eval, loc, inputs[1], inputs[0]->ndim, dims);
+    if (!inputs[1])
+        return NULL;
+    dag->result = dag_prim(a, dag, PRIM_MUL, x->dtype, dag_load(a, dag, 0, x->dtype),
+                           dag_load(a, dag, 1, x->dtype), -1);
+    x = build_map(eval, loc, "weighted", dag, inputs, 2);
+    axes[axis + 1] = true;
+    return x ? build_reduce(eval, loc, x, REDUCE_SUM, axes, false) : NULL;
+}
+
+/* How often each cell stands in the output, where that is said by the sizes alone: 0 otherwise. */
+static int64_t repeats(struct eval *eval, const struct resample *resample, int axis, const struct dim *in)
+{
+    const struct dim *quotient;
+    int64_t times;
+    float by;
+
+    if (!dim_divides(&eval->cx->arena, resample->out[axis], in, &quotient) ||
+        !dim_is_const(quotient, &times) || times < 1)
+        return 0;
+    by = (float)(resample->scale[axis] > 0 ? 1 / resample->scale[axis] : 1 / (double)times);
+    if (resample->rank == 2 && resample->row->mode == NEAREST && times <= 2)
+        return times;
+    if (dim_upper(resample->out[axis]) > 1 << 20)
+        return 0;
+    for (int64_t i = 0; i < dim_upper(resample->out[axis]); i++) {
+        float at = resample->row->mode == NEAREST ? (float)i * by : ((float)i + 0.5F) * by;
+
+        if ((int64_t)at != i / times)
+            return 0;
+    }
+    return times;
+}
+
+/* Each cell so often along each axis: one copy for all of them. */
+static struct value *repeated(struct eval *eval, struct loc loc, struct value *x, const int64_t *times,
+                              int rank)
+{
+    struct arena *a = &eval->cx->arena;
+    const struct dim *thin[1 + 2 * MAX_RANK], *wide[1 + 2 * MAX_RANK], *whole[1 + MAX_RANK];
+    int n = 1;
+
+    thin[0] = wide[0] = whole[0] = x->dims[0];
+    for (int i = 1; i <= rank; i++) {
+        thin[n] = wide[n] = whole[i] = x->dims[i];
+        n++;
+        if (times[i - 1] < 2)
+            continue;
+        thin[n] = dim_const(a, 1);
+        wide[n] = dim_const(a, times[i - 1]);
+        whole[i] = dim_mul(a, x->dims[i], wide[n]);
+        n++;
+    }
+    x = build_reshape(eval, loc, x, n, thin);
+    x = x ? build_expand(eval, loc, x, n, wide) : NULL;
+    return x ? build_reshape(eval, loc, x, 1 + rank, whole) : NULL;
+}
+
+static struct value *resampled(struct eval *eval, struct loc loc, const struct resample *resample,
+                               struct value *x, const char *what)
+{
+    enum resample_mode mode = resample->row->mode;
+    int64_t times[MAX_RANK];
+
+    for (int i = resample->rank - 1; x && i >= 0; i--) {
+        const struct dim *in = x->dims[1 + i];
+        struct value *cells;
+
+        times[i] = mode == LINEAR && dim_equal(in, resample->out[i]) ? 1 : 0;
+        if (mode == NEAREST || mode == NEAREST_EXACT)
+            times[i] = repeats(eval, resample, i, in);
+        if (times[i] > 0)
+            continue;
+        if (mode == LINEAR || mode == CUBIC) {
+            x = sum_of_taps(eval, loc, resample, x, 1 + i, what);
+            continue;
+        }
+        cells = nearest_cells(eval, loc, resample, i, in);
+        cells = cells ? build_reshape(eval, loc, cells, 1, resample->out + i) : NULL;
+        x = cells ? build_gather(eval, loc, what, x, 1 + i, cells, false, false) : NULL;
+    }
+    return x ? repeated(eval, loc, x, times, resample->rank) : NULL;
+}
+
+/* ---- the function ---------------------------------------------------------------------------------------------- */
+
+static bool read_mode(struct eval *eval, struct loc loc, const struct value *x, const struct ev *arg,
+                      struct resample *resample)
+{
+    int count = (int)(sizeof modes / sizeof *modes);
+
+    for (int i = 0; i < count && arg->kind == EV_STRING; i++)
+        if (strcmp(arg->text, modes[i].name) == 0)
+            resample->row = &modes[i];
+    if (!resample->row || x->ndim < 3 || x->ndim > 5 || (resample->row->mode == CUBIC && x->ndim != 4)) {
+        diag_error(
+            eval->cx, arg->loc,
+            "interpolate: only 3D, 4D and 5D input tensors supported (got %dD) for the modes: nearest | linear | "
+            "bilinear | bicubic | trilinear | area | nearest-exact (got %s)",
+            x->ndim, ev_text(eval, arg));
+        return false;
+    }
+    resample->rank = x->ndim - 2;
+    if (resample->row->rank != 0 && resample->row->rank != resample->rank) {
+        diag_error(eval->cx, loc, "interpolate: got %dD input, but %s mode needs %dD input", x->ndim,
+                   resample->row->name, resample->row->rank + 2);
+        return false;
+    }
+    return true;
+}
+
+/* align_corners and antialias. */
+static bool read_options(struct eval *eval, struct loc loc, const struct value *x, const struct ev *corners,
+                         const struct ev *antialias, struct resample *resample)
+{
+    bool interpolates = resample->row->mode == LINEAR || resample->row->mode == CUBIC, smooth;
+
+    if (corners->kind != EV_NONE && !interpolates) {
+        diag_error(
+            eval->cx, corners->loc,
+            "interpolate: align_corners option can only be set with the interpolating modes: linear | bilinear | "
+            "bicubic | trilinear");
+        return false;
+    }
+    if ((corners->kind != EV_NONE && !need_bool(eval, "align_corners", corners, &resample->align_corners)) ||
+        !need_bool(eval, "antialias", antialias, &smooth))
+        return false;
+    if (smooth && (resample->row->rank != 2 || x->ndim != 4)) {
+        diag_error(
+            eval->cx, antialias->loc,
+            "interpolate: anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a "
+            "4-D tensor as input");
+        return false;
+    }
+    if (smooth) {
+        diag_error(eval->cx, antialias->loc,
+                   "interpolate: antialias=True is not supported yet by this version of modc");
+        return false;
+    }
+    if (strcmp(resample->row->name, "lanczos") == 0) {
+        diag_error(eval->cx, loc, "interpolate: lanczos mode requires antialias=True");
+        return false;
+    }
+    if (!dtype_is_float(x->dtype) && (x->dtype != DTYPE_UINT8 || resample->row->mode > NEAREST_EXACT)) {
+        diag_error(eval->cx, loc, "interpolate: mode %s is not defined for %s", resample->row->name,
+                   dtype_rows[x->dtype].name);
+        return false;
+    }
+    return true;
+}
+
+/* One for all axes, or one for each. */
+static const struct ev *of_axis(struct eval *eval, const char *name, const struct ev *arg, int rank, int axis)
+{
+    if (arg->kind != EV_TUPLE)
+        return arg;
+    if (arg->count == rank)
+        return &arg->items[axis];
+    diag_error(eval->cx, arg->loc,
+               "interpolate: input and %s must have the same number of spatial dimensions, found %d and %s",
+               name, rank, ev_text(eval, arg));
+    return NULL;
+}
+
+/* The lengths of the output, and the scales that are to be taken as they are. */
+static bool read_lengths(struct eval *eval, struct loc loc, const struct value *x, const struct ev *size,
+                         const struct ev *scale, bool recompute, struct resample *resample)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    for (int i = 0; i < resample->rank; i++) {
+        const struct dim *one = dim_const(arena, 1), *in = x->dims[2 + i];
+        const struct ev *item = size->kind == EV_NONE
+                                    ? of_axis(eval, "scale_factor", scale, resample->rank, i)
+                                    : of_axis(eval, "output size", size, resample->rank, i);
+        double factor = 0;
+
+        if (!item)
+            return false;
+        if (size->kind != EV_NONE ? item->kind != EV_INT
+                                  : !ev_get_number(item, &factor) || !(factor > 0 && factor < 1e6)) {
+            diag_error(eval->cx, item->loc, "interpolate: %s must be positive%s numbers, found %s",
+                       size->kind == EV_NONE ? "scale factors" : "sizes",
+                       size->kind == EV_NONE ? "" : " whole", ev_text(eval, item));
+            return false;
+        }
+        if (size->kind != EV_NONE)
+            resample->out[i] = item->dim;
+        else if (!scaled_dim(eval, item->loc, "interpolate", in, factor, &resample->out[i]))
+            return false;
+        resample->scale[i] = recompute ? 0 : factor;
+        if (dim_upper(in) < 1 || dim_upper(resample->out[i]) < 1) {
+            diag_error(
+                eval->cx, loc,
+                "interpolate: input and output sizes should be greater than 0, but got input %s and output %s",
+                dim_text(arena, in), dim_text(arena, resample->out[i]));
+            return false;
+        }
+        build_need(eval, dim_sub(arena, in, one));
+        build_need(eval, dim_sub(arena, resample->out[i], one));
+    }
+    return true;
+}
+
+/* interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias) */
+static struct ev fn_interpolate(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct resample resample = {.row = NULL};
+    const char *what = "interpolate";
+    struct value *x, *y;
+    bool recompute;
+    (void)count;
+
+    if (!need_tensor(eval, what, &args[0]) ||
+        !need_bool(eval, "recompute_scale_factor", &args[5], &recompute))
+        return BAD;
+    x = args[0].tensor;
+    if (!read_mode(eval, loc, x, &args[3], &resample) ||
+        !read_options(eval, loc, x, &args[4], &args[6], &resample))
+        return BAD;
+    if ((args[1].kind == EV_NONE) == (args[2].kind == EV_NONE)) {
+        diag_error(eval->cx, loc,
+                   args[1].kind == EV_NONE
+                       ? "interpolate: either size or scale_factor should be defined"
+                       : "interpolate: only one of size or scale_factor should be defined");
+        return BAD;
+    }
+    if (recompute && args[1].kind != EV_NONE) {
+        diag_error(eval->cx, args[5].loc,
+                   "interpolate: recompute_scale_factor is not meaningful with an explicit size");
+        return BAD;
+    }
+    if (!read_lengths(eval, loc, x, &args[1], &args[2], recompute, &resample))
+        return BAD;
+    if (resample.row->mode == AREA)
+        return ev_tensor(loc, adaptive_mean(eval, loc, what, resample.rank, x, resample.out));
+    y = as_planes(eval, loc, x, resample.rank);
+    y = y ? resampled(eval, loc, &resample, y, what) : NULL;
+    return ev_tensor(loc, as_images(eval, loc, y, x, resample.rank));
+}
+
+extern const struct function_row resample_functions[];
+
+const struct function_row resample_functions[] = {
+    {"interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
+     "recompute_scale_factor=None, antialias=False)",
+     F, .build = fn_interpolate},
+    {"upsample(input, size=None, scale_factor=None, mode='nearest', align_corners=None)", F,
+     .body = "return interpolate(input, size, scale_factor, mode, align_corners)"},
+    {"upsample_nearest(input, size=None, scale_factor=None)", F,
+     .body = "return interpolate(input, size, scale_factor)"},
+    {"upsample_bilinear(input, size=None, scale_factor=None)", F,
+     .body = "return interpolate(input, size, scale_factor, 'bilinear', True)"},
+    {.signature = NULL},
+};

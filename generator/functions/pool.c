@@ -215,7 +215,7 @@ static struct value *pool_cells(struct eval *eval, struct loc loc, const struct 
         cell = dag_where(a, dag, PRIM_GT, cell, last, dag_int64(a, dag, PRIM_SUB, last, back), cell);
     }
     dag->result = cell;
-    return map_cells(eval, loc, "cells", dag, out, dim_const(a, pool->kernel[axis]));
+    return map_cells(eval, loc, "cells", dag, out, dim_const(a, pool->kernel[axis]), NULL);
 }
 
 /* What is less than, or as little as, all others. */
@@ -502,7 +502,7 @@ static struct value *adaptive_cells(struct eval *eval, struct loc loc, const str
     dag->result = lengths ? dag_int64(a, dag, PRIM_ADD, dag_int64(a, dag, PRIM_SUB, last, first), one)
                           : dag_int64(a, dag, PRIM_MIN, dag_int64(a, dag, PRIM_ADD, first, cell), last);
     return map_cells(eval, loc, lengths ? "lengths" : "cells", dag, out,
-                     lengths ? dim_const(a, 1) : most_cells(a, in, out));
+                     lengths ? dim_const(a, 1) : most_cells(a, in, out), NULL);
 }
 
 /* x with the axes (q, in / q) for one of `in` elements. */
@@ -878,6 +878,182 @@ MAX_UNPOOL(1)
 MAX_UNPOOL(2)
 MAX_UNPOOL(3)
 
+/* ---- windows at random places ---------------------------------------------------------------------------------- */
+
+/* The cells of a fractional pool: window i begins at ⌊(i + u) a⌋ - ⌊u a⌋ for a = (in - k) / (out - 1), the last one at
+ * in - k; `samples` (lead, 1, 1) are the u. */
+static struct value *fractional_cells(struct eval *eval, struct loc loc, const struct pool *pool, int axis,
+                                      const struct dim *in, const struct dim *out, struct value *samples)
+{
+    struct arena *a = &eval->cx->arena;
+    enum dtype dtype = samples->dtype;
+    const struct dim *kernel = dim_const(a, pool->kernel[axis]), *one = dim_const(a, 1);
+    struct dag *dag = dag_new(a, 3);
+    int place = dag_load(a, dag, 0, DTYPE_INT64), u = dag_load(a, dag, 2, dtype);
+    int room = dag_dim(a, dag, dim_sub(a, in, kernel)), last = dag_dim(a, dag, dim_sub(a, out, one)), step,
+        at, start;
+
+    step = dag_prim(a, dag, PRIM_DIV, dtype, dag_cast(a, dag, room, dtype), dag_cast(a, dag, last, dtype),
+                    -1);
+    at = dag_prim(a, dag, PRIM_ADD, dtype, dag_cast(a, dag, place, dtype), u, -1);
+    at = dag_cast(a, dag, dag_prim(a, dag, PRIM_MUL, dtype, at, step, -1), DTYPE_INT64);
+    start = dag_cast(a, dag, dag_prim(a, dag, PRIM_MUL, dtype, u, step, -1), DTYPE_INT64);
+    start = dag_where(a, dag, PRIM_LT, place, last, dag_int64(a, dag, PRIM_SUB, at, start), room);
+    dag->result = dag_int64(a, dag, PRIM_ADD, start, dag_load(a, dag, 1, DTYPE_INT64));
+    return map_cells(eval, loc, "cells", dag, out, kernel, samples);
+}
+
+/* x (lead, ..., in, ...) with (o, k) for an axis: cells (lead, o, k), which differ by plane. */
+static struct value *gather_own_cells(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                                      int axis, struct value *cells)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS], *out = cells->dims[1], *each = cells->dims[2];
+
+    for (int i = 0; i < x->ndim; i++)
+        dims[i] = i == 0 ? x->dims[0] : i == axis ? dim_mul(arena, out, each) : dim_const(arena, 1);
+    cells = build_reshape(eval, loc, cells, x->ndim, dims);
+    memcpy(dims + 1, x->dims + 1, (size_t)(x->ndim - 1) * sizeof *dims);
+    dims[axis] = dim_mul(arena, out, each);
+    cells = cells ? build_expand(eval, loc, cells, x->ndim, dims) : NULL;
+    x = cells ? build_gather(eval, loc, what, x, axis, cells, true, false) : NULL;
+    return x ? split_axis(eval, loc, x, axis, out, each) : NULL;
+}
+
+/* samples (n, c, rank): those of an axis as (lead, 1, 1). For images the first is of the last axis. */
+static struct value *samples_of(struct eval *eval, struct loc loc, struct value *samples, int rank, int axis)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *one = dim_const(arena, 1),
+                     *dims[3] = {dim_mul(arena, samples->dims[0], samples->dims[1]), one, one};
+    int at = rank == 2 ? 1 - axis : axis;
+
+    samples = build_slice(eval, loc, samples, 2, dim_const(arena, at), one, one);
+    return samples ? build_reshape(eval, loc, samples, 3, dims) : NULL;
+}
+
+/* The output's lengths, of output_size or output_ratio. */
+static bool fractional_size(struct eval *eval, struct loc loc, const struct pool *pool, const struct value *x,
+                            const struct ev *size, const struct ev *ratio, const struct dim **out)
+{
+    struct arena *arena = &eval->cx->arena;
+    int rank = pool->rank;
+
+    if (size->kind == EV_NONE && ratio->kind == EV_NONE) {
+        diag_error(eval->cx, loc, "%s requires specifying either an output_size or an output_ratio",
+                   outer(eval, pool->what));
+        return false;
+    }
+    if (size->kind != EV_NONE && !read_output_size(eval, pool->what, size, rank, x, out))
+        return false;
+    for (int i = 0; i < rank; i++) {
+        const struct ev *item = ratio->kind == EV_TUPLE && ratio->count == rank ? &ratio->items[i] : ratio;
+        const struct dim *in = x->dims[x->ndim - rank + i], *rest;
+        double factor;
+
+        if (size->kind == EV_NONE && (!ev_get_number(item, &factor) || !(factor > 0 && factor < 1))) {
+            diag_error(eval->cx, ratio->loc, "%s: output_ratio must be between 0 and 1 (got %s)",
+                       outer(eval, pool->what), ev_text(eval, ratio));
+            return false;
+        }
+        if (size->kind == EV_NONE && !scaled_dim(eval, ratio->loc, pool->what, in, factor, &out[i]))
+            return false;
+        rest = dim_sub(arena, dim_sub(arena, in, out[i]), dim_const(arena, pool->kernel[i] - 1));
+        if (dim_upper(rest) < 0) {
+            diag_error(eval->cx, loc, "%s: %s windows of %d are too large for an input of %s",
+                       outer(eval, pool->what), dim_text(arena, out[i]), pool->kernel[i],
+                       dim_text(arena, in));
+            return false;
+        }
+        build_need(eval, rest);
+    }
+    return true;
+}
+
+/* (n, c, rank) numbers of the input's type; n may be more than there are images. NULL after an error. */
+static struct value *read_samples(struct eval *eval, struct loc loc, const struct pool *pool,
+                                  const struct value *x, const struct ev *arg)
+{
+    struct arena *arena = &eval->cx->arena;
+    int rank = pool->rank, channels = x->ndim - rank - 1;
+    const struct dim *images = channels > 0 ? x->dims[0] : dim_const(arena, 1), *wanted[3];
+    struct value *samples = arg->tensor;
+
+    if (!need_tensor(eval, pool->what, arg))
+        return NULL;
+    if (samples->dtype == x->dtype && samples->ndim == 3 && dim_equals(samples->dims[2], rank) &&
+        dim_equal(samples->dims[1], x->dims[channels]) &&
+        dim_lower(dim_sub(arena, samples->dims[0], images)) >= 0)
+        return build_slice(eval, loc, samples, 0, dim_const(arena, 0), dim_const(arena, 1), images);
+    wanted[0] = images;
+    wanted[1] = x->dims[channels];
+    wanted[2] = dim_const(arena, rank);
+    diag_error(eval->cx, arg->loc, "%s: _random_samples must be %s %s, found %s %s", outer(eval, pool->what),
+               dtype_rows[x->dtype].name, shape_text(arena, 3, wanted), dtype_rows[samples->dtype].name,
+               shape_text(arena, samples->ndim, samples->dims));
+    return NULL;
+}
+
+/* _fractional_max_pool(input, kernel_size, output_size, output_ratio, return_indices, samples, rank) */
+static struct ev fn_fractional_max_pool(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct pool pool = {.what = "fractional_max_pool", .kind = POOL_MAX};
+    const struct dim *out[MAX_RANK];
+    struct value *x = args[0].tensor, *planes, *windows, *indices, *cells[MAX_RANK], *own, *samples;
+    int64_t rank;
+    bool with_places;
+    (void)count;
+
+    if (!need_int(eval, "rank", &args[6], &rank) ||
+        !need_bool(eval, "return_indices", &args[4], &with_places))
+        return BAD;
+    pool.rank = (int)rank;
+    if (!read_sizes(eval, &pool, "kernel_size", &args[1], 1, pool.kernel) ||
+        !fractional_size(eval, loc, &pool, x, &args[2], &args[3], out) ||
+        !(samples = read_samples(eval, loc, &pool, x, &args[5])))
+        return BAD;
+    if (is_empty(out, pool.rank)) {
+        struct value *values = no_space(eval, loc, x, pool.rank, out, x->dtype);
+
+        return with_places
+                   ? with_indices(eval, loc, values, no_space(eval, loc, x, pool.rank, out, DTYPE_INT64))
+                   : ev_tensor(loc, values);
+    }
+    planes = windows = as_planes(eval, loc, x, pool.rank);
+    for (int i = 0; i < pool.rank; i++) {
+        bool axes[MAX_DIMS] = {[2] = i == 0, [3] = i == 1, [4] = i == 2};
+
+        own = samples_of(eval, loc, samples, pool.rank, i);
+        cells[i] = windows && own ? fractional_cells(eval, loc, &pool, i, planes->dims[1 + i], out[i], own)
+                                  : NULL;
+        windows = cells[i] ? gather_own_cells(eval, loc, pool.what, windows, 1 + i, cells[i]) : NULL;
+        if (!windows)
+            return BAD;
+        windows = with_places ? cells_last(eval, loc, windows, 2 + i)
+                              : build_reduce(eval, loc, windows, REDUCE_MAX, axes, false);
+    }
+    if (!with_places)
+        return ev_tensor(loc, as_images(eval, loc, windows, x, pool.rank));
+    own = windows ? reduce_windows(eval, loc, windows, pool.rank) : NULL;
+    if (!own)
+        return BAD;
+    indices = places(eval, loc, pool.rank, windows, own, cells, planes->dims + 1);
+    return with_indices(eval, loc, as_images(eval, loc, own, x, pool.rank),
+                        as_images(eval, loc, indices, x, pool.rank));
+}
+
+/* Before numbers are drawn for it. */
+static struct ev fn_check_image(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int64_t rank;
+    (void)count;
+
+    if (!need_int(eval, "rank", &args[1], &rank) ||
+        !check_image(eval, loc, "fractional_max_pool", &args[0], (int)rank, false, false))
+        return BAD;
+    return ev_none(loc);
+}
+
 extern const struct function_row pool_functions[];
 
 #define MAX_POOL_ARGS                                                                                        \
@@ -893,6 +1069,16 @@ extern const struct function_row pool_functions[];
     "else -max_pool" rank "d(-abs(input), kernel_size, stride, 0, 1, ceil_mode) if norm_type == -inf "       \
     "else _lp_root(avg_pool" rank                                                                            \
     "d(input ** norm_type, kernel_size, stride, 0, ceil_mode), cells, norm_type))"
+#define FRACTIONAL_ARGS                                                                                      \
+    "(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None)"
+#define FRACTIONAL_MAX_POOL(rank)                                                                               \
+    "_check_image(input, " rank ")\n"                                                                           \
+    "n = 1 if input.ndim == 1 + " rank " else input.shape[0]\n"                                                 \
+    "drawn = _random_samples == None\n"                                                                         \
+    "samples = _uniform((n, input.shape[-1 - " rank "], " rank                                                  \
+    ")).to(input.dtype) if drawn else _random_samples\n"                                                        \
+    "return _fractional_max_pool(input, kernel_size, output_size, output_ratio, return_indices, samples, " rank \
+    ")"
 #define MAX_UNPOOL_ARGS "(input, indices, kernel_size, stride=None, padding=0, output_size=None)"
 
 const struct function_row pool_functions[] = {
@@ -925,5 +1111,10 @@ const struct function_row pool_functions[] = {
     {"max_unpool1d" MAX_UNPOOL_ARGS, F, .build = fn_max_unpool1d},
     {"max_unpool2d" MAX_UNPOOL_ARGS, F, .build = fn_max_unpool2d},
     {"max_unpool3d" MAX_UNPOOL_ARGS, F, .build = fn_max_unpool3d},
+    {"fractional_max_pool2d" FRACTIONAL_ARGS, F, .body = FRACTIONAL_MAX_POOL("2")},
+    {"fractional_max_pool3d" FRACTIONAL_ARGS, F, .body = FRACTIONAL_MAX_POOL("3")},
+    {"_fractional_max_pool(input, kernel_size, output_size, output_ratio, return_indices, samples, rank)", H,
+     .build = fn_fractional_max_pool},
+    {"_check_image(input, rank)", H, .build = fn_check_image},
     {.signature = NULL},
 };

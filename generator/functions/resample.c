@@ -72,7 +72,7 @@ static struct value *nearest_cells(struct eval *eval, struct loc loc, const stru
         at = dag_where(a, dag, PRIM_EQ, to, from, place, at);
     }
     dag->result = at;
-    return map_cells(eval, loc, "nearest", dag, out, dim_const(a, 1));
+    return map_cells(eval, loc, "nearest", dag, out, dim_const(a, 1), NULL);
 }
 
 /* ((p x + q) x + r) x + s */
@@ -158,7 +158,7 @@ static struct value *taps(struct eval *eval, struct loc loc, const struct resamp
                                 dag_int64(a, dag, PRIM_MIN, dag_int64(a, dag, PRIM_ADD, first, tap), last),
                                 none);
     return map_cells(eval, loc, weights ? "weights" : "cells", dag, resample->out[axis],
-                     dim_const(a, mode == LINEAR ? 2 : 4));
+                     dim_const(a, mode == LINEAR ? 2 : 4), NULL);
 }
 
 /* ---- along an axis -------------------------------------------------------------------------------------------- */
@@ -274,7 +274,7 @@ static bool read_mode(struct eval *eval, struct loc loc, const struct value *x, 
             resample->row = &modes[i];
     if (!resample->row || x->ndim < 3 || x->ndim > 5 || (resample->row->mode == CUBIC && x->ndim != 4)) {
         diag_error(
-            eval->cx, arg->loc,
+            eval->cx, loc,
             "interpolate: only 3D, 4D and 5D input tensors supported (got %dD) for the modes: nearest | linear | "
             "bilinear | bicubic | trilinear | area | nearest-exact (got %s)",
             x->ndim, ev_text(eval, arg));

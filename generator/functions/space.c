@@ -49,16 +49,16 @@ int dag_where(struct arena *arena, struct dag *dag, enum prim comparison, int a,
 }
 
 struct value *map_cells(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
-                        const struct dim *out, const struct dim *cells)
+                        const struct dim *out, const struct dim *cells, struct value *each)
 {
     const struct dim *one = dim_const(&eval->cx->arena, 1);
-    struct value *inputs[2] = {arange_of(eval, loc, out), arange_of(eval, loc, cells)};
+    struct value *inputs[3] = {arange_of(eval, loc, out), arange_of(eval, loc, cells), each};
 
     inputs[0] = inputs[0] ? build_reshape(eval, loc, inputs[0], 3, (const struct dim *[]){one, out, one})
                           : NULL;
     inputs[1] = inputs[1] ? build_reshape(eval, loc, inputs[1], 3, (const struct dim *[]){one, one, cells})
                           : NULL;
-    return inputs[0] && inputs[1] ? build_map(eval, loc, label, dag, inputs, 2) : NULL;
+    return inputs[0] && inputs[1] ? build_map(eval, loc, label, dag, inputs, each ? 3 : 2) : NULL;
 }
 
 struct value *gather_cells(struct eval *eval, struct loc loc, const char *what, struct value *x, int axis,

@@ -19,9 +19,10 @@ int dag_dim(struct arena *arena, struct dag *dag, const struct dim *dim); /* int
 int dag_int64(struct arena *arena, struct dag *dag, enum prim prim, int a, int b);
 int dag_where(struct arena *arena, struct dag *dag, enum prim comparison, int a, int b, int yes, int no);
 
-/* A map (1, out, cells): input 0 of the dag is the int64 number of the place, input 1 that of the cell. */
+/* A map (1, out, cells): input 0 of the dag is the int64 number of the place, input 1 that of the cell. Input 2 is `each`
+ * (lead, 1, 1), where that is given: then it is (lead, out, cells). */
 struct value *map_cells(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
-                        const struct dim *out, const struct dim *cells);
+                        const struct dim *out, const struct dim *cells, struct value *each);
 
 /* x with (out, cells) for an axis. */
 struct value *gather_cells(struct eval *eval, struct loc loc, const char *what, struct value *x, int axis,

@@ -79,6 +79,25 @@
         .extra_repr = WINDOWS_REPR,                                                                          \
         .doc = "what MaxPool" d " left, back at its places, with 0 between",                                 \
     }
+
+#define FRACTIONAL_MAX_POOL(d, windows)                                                                      \
+    {                                                                                                        \
+        .name = "FractionalMaxPool" d,                                                                       \
+        .args = {{"kernel_size", ARG_OPTION, NULL},                                                          \
+                 {"output_size", ARG_OPTION, "None"},                                                        \
+                 {"output_ratio", ARG_FLOATS, "None"},                                                       \
+                 {"return_indices", ARG_BOOL, "False"},                                                      \
+                 {"_random_samples", ARG_OPTION, "None"}},                                                   \
+        .buffers = {{"_random_samples", .value = "torch.tensor(_random_samples)",                            \
+                     .when = "_random_samples != None"}},                                                    \
+        .checks = {{"output_size != None or output_ratio != None",                                           \
+                    "requires specifying either an output size, or a pooling ratio"},  \
+                   {"output_size == None or output_ratio == None",                                           \
+                    "only one of output_size and output_ratio may be specified"}},                           \
+        .forward = "forward(input): return fractional_max_pool" d "(input, kernel_size, output_size, "       \
+                   "output_ratio, return_indices, _random_samples)",                                         \
+        .doc = "largest value of each of so many " windows ", drawn in each call",                           \
+    }
 /* clang-format on */
 
 extern const struct layer_row pooling_rows[];
@@ -113,5 +132,7 @@ const struct layer_row pooling_rows[] = {
     MAX_UNPOOL("1d", ARG_SINGLE),
     MAX_UNPOOL("2d", ARG_PAIR),
     MAX_UNPOOL("3d", ARG_TRIPLE),
+    FRACTIONAL_MAX_POOL("2d", "windows"),
+    FRACTIONAL_MAX_POOL("3d", "windows of a volume"),
     {.name = NULL},
 };

@@ -956,14 +956,30 @@ static bool index_fits(struct arena *arena, const struct value *index, const str
     return dim_lower(dim_sub(arena, extent, count)) >= 0;
 }
 
+/* What repeats for sure is looked at once. */
+static struct value *unrepeated(struct value *index)
+{
+    const struct value *from = index->op->code == GRAPH_OP_VIEW ? index->op->inputs[0] : NULL;
+    int missing = from ? index->ndim - from->ndim : 0;
+
+    if (!from || index->op->view.kind != VIEW_EXPAND)
+        return index;
+    for (int i = 0; i < index->ndim; i++)
+        if ((i < missing || !dim_equal(index->dims[i], from->dims[i - missing])) && dim_lower(index->dims[i]) < 1)
+            return index;
+    return index->op->inputs[0];
+}
+
 bool build_in_range(struct eval *eval, struct loc loc, const char *label, struct value *index, const struct dim *extent,
                     bool negative)
 {
-    struct op *op = op_new(eval, GRAPH_OP_CHECK, "check", &index, 1);
+    struct op *op;
     int64_t end, lowest, at;
 
     if (index_fits(&eval->cx->arena, index, extent, negative))
         return true;
+    index = unrepeated(index);
+    op = op_new(eval, GRAPH_OP_CHECK, "check", &index, 1);
     op->check.kind = CHECK_INDEX;
     op->check.extent = extent;
     op->check.negative = negative;

@@ -226,41 +226,20 @@ static struct ev lowest(struct eval *eval, struct loc loc, enum dtype dtype)
     return ev_int(eval, loc, dtype == DTYPE_UINT8 ? 0 : -(INT64_C(1) << (8 * dtype_rows[dtype].bytes - 1)));
 }
 
-/* `count` of these before and behind. */
-static struct value *padded(struct eval *eval, struct loc loc, struct value *x, int axis, int before,
-                            int behind)
-{
-    struct ev fill = lowest(eval, loc, x->dtype);
-    struct value *parts[3], *one = build_cast(eval, loc, build_scalar(eval, loc, &fill), x->dtype);
-    const struct dim *dims[MAX_DIMS];
-    int used = 0, counts[2] = {before, behind};
-    struct op *op;
-
-    memcpy(dims, x->dims, sizeof dims);
-    for (int i = 0; i < 2; i++) {
-        if (i == 1)
-            parts[used++] = x;
-        dims[axis] = dim_const(&eval->cx->arena, counts[i]);
-        if (counts[i] > 0)
-            parts[used++] = build_expand(eval, loc, one, x->ndim, dims);
-    }
-    if (used == 1)
-        return x;
-    op = op_new(eval, GRAPH_OP_CONCAT, "pad", parts, used);
-    op->concat.axis = axis;
-    return build_op(eval, loc, op);
-}
-
 /* x (lead, space...) as windows, with the lengths of `out` along each axis. */
 static struct value *pool_windows(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
                                   const struct dim *const *out)
 {
     struct arena *arena = &eval->cx->arena;
+    struct ev least = lowest(eval, loc, x->dtype);
+    struct value *fill = build_scalar(eval, loc, &least);
 
-    for (int i = 0; x && i < pool->rank; i++) {
+    fill = fill ? build_cast(eval, loc, fill, x->dtype) : NULL;
+    for (int i = 0; x && fill && i < pool->rank; i++) {
         int padding = pool->padding[i];
 
-        x = padded(eval, loc, x, 1 + i, padding, padding + (pool->ceil_mode ? pool->stride[i] - 1 : 0));
+        x = pad_axis(eval, loc, PAD_CONSTANT, x, 1 + i, dim_const(arena, padding),
+                     dim_const(arena, padding + (pool->ceil_mode ? pool->stride[i] - 1 : 0)), fill);
         x = x ? build_window(eval, loc, pool->what, x, 1 + i, pool->kernel[i], pool->stride[i],
                              pool->dilation[i])
               : NULL;

@@ -1,5 +1,5 @@
 /* views.c - shortens chains of views: permutations of permutations, reshapes of reshapes, and views that change
- * nothing. Apart from layout, since user code makes such chains too. */
+ * nothing; maps move in front of views and joins to what makes their operands. Apart from layout, since user code makes such chains too. */
 #include "pass.h"
 
 #include <string.h>
@@ -90,7 +90,63 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
     return true;
 }
 
-void pass_views(struct graph *graph)
+/* A map of the value can join what makes it, through views and joins, all of which nothing else reads. */
+static bool makes_tail(const struct graph *graph, const struct value *value)
+{
+    const struct op *op = value->op;
+
+    if (graph_uses(graph, value) != 1 || value->prepared)
+        return false;
+    if (op->code == GRAPH_OP_CONCAT) {
+        for (int i = 0; i < op->input_count; i++)
+            if (!makes_tail(graph, op->inputs[i]))
+                return false;
+        return true;
+    }
+    if (op->code == GRAPH_OP_VIEW)
+        return op->view.kind == VIEW_RESHAPE && makes_tail(graph, op->inputs[0]);
+    return op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT;
+}
+
+/* map(concat(x, ...)) becomes concat(map(x), ...) where each of them can join what makes its x: the phases of a transposed
+ * convolution, say. */
+static bool split_map(struct graph *graph, int *at, struct op *map)
+{
+    struct value *out = map->outputs[0], *made, *joined = NULL;
+    struct op *concat, *copy;
+
+    for (int i = 0; i < map->input_count; i++) {
+        if (map->inputs[i]->ndim == 0)
+            continue;
+        if (joined || map->inputs[i]->op->code != GRAPH_OP_CONCAT)
+            return false;
+        joined = map->inputs[i];
+    }
+    if (!joined || graph->fenced || out->prepared || out->dtype != joined->dtype || !makes_tail(graph, joined))
+        return false;
+    concat = edit_op(graph, joined->op);
+    for (int i = 0; i < concat->input_count; i++) {
+        const struct value *part = concat->inputs[i];
+
+        copy = edit_op(graph, map);
+        for (int j = 0; j < copy->input_count; j++)
+            if (copy->inputs[j] == joined)
+                copy->inputs[j] = concat->inputs[i];
+        made = graph_value(graph, copy, out->dtype, part->ndim, part->dims);
+        graph_insert(graph, (*at)++, copy);
+        concat->inputs[i] = made;
+    }
+    made = graph_value(graph, concat, out->dtype, out->ndim, out->dims);
+    made->name = out->name;
+    graph_insert(graph, (*at)++, concat);
+    graph_replace(graph, out, made);
+    graph_remove(graph, (*at)--);
+    graph_remove(graph, graph_position(graph, joined->op)); /* else it would read its inputs, too */
+    (*at)--;
+    return true;
+}
+
+static void shorten_all(struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
@@ -104,4 +160,22 @@ void pass_views(struct graph *graph)
         }
     }
     pass_dead(graph);
+}
+
+/* Whether a map became several: each may move on. */
+static bool split_maps(struct graph *graph)
+{
+    bool moved = false;
+
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_MAP)
+            moved |= split_map(graph, &i, graph->ops[i]);
+    return moved;
+}
+
+void pass_views(struct graph *graph)
+{
+    do
+        shorten_all(graph);
+    while (split_maps(graph));
 }

@@ -349,12 +349,11 @@ const struct function_row norm_functions[] = {
          "_check_several(x, (0,) + tuple(range(2, x.ndim)), 'value per channel')\n"
          "each = (num_groups, input.shape[1] // num_groups) + (1,) * (input.ndim - 2)\n"
          "return _scale_shift(layer_norm(x, x.shape[2:], eps=eps), weight, bias, each).reshape(input.shape)"},
-    /* windows along the channels, which lie in the rows of (N, 1, C, the rest) */
     {"local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0)", F,
      .body =
          "_check_window(input, size)\n"
-         "mean = avg_pool2d((input * input).flatten(2)[:, None], (size, 1), stride=1, padding=(size // 2, 0))\n"
-         "mean = mean[:, 0, :input.shape[1]].reshape(input.shape)\n"
+         "square = pad((input * input).flatten(2), (0, 0, size // 2, (size - 1) // 2))\n"
+         "mean = square.unfold(1, size, 1).mean(-1).reshape(input.shape)\n"
          "return input / (mean * alpha + k) ** beta"},
     {"_check_normalized(input, normalized_shape, weight)", H, .build = fn_check_normalized},
     {"_check_ndim(input, least, most)", H, .build = fn_check_ndim},

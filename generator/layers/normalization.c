@@ -146,10 +146,9 @@ const struct layer_row norm_rows[] = {
         /* The running sum of PyTorch never subtracts channel 0; the others are those of a window. */
         .forward = "forward(input): _check_ndim(input, 4, 4)\n"
                    "reach = (size - 1) // 2\n"
-                   "square = (input * input).flatten(2)[:, None]\n"
-                   "others = cat([zeros_like(square[:, :, :1]), square[:, :, 1:]], dim=2)\n"
-                   "mean = avg_pool2d(others, (2 * reach + 1, 1), stride=1, padding=(reach, 0))\n"
-                   "total = (mean * (2 * reach + 1) + square[:, :, :1]).reshape(input.shape)\n"
+                   "square = (input * input).flatten(2)\n"
+                   "others = pad(square[:, 1:], (0, 0, reach + 1, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)\n"
+                   "total = (others + square[:, :1]).reshape(input.shape)\n"
                    "return input * (total * (alpha / size) + k) ** -beta",
         .extra_repr = "{size}, alpha={alpha}, beta={beta}, k={k}",
         .doc = "LocalResponseNorm as Caffe sums it",

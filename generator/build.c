@@ -721,6 +721,37 @@ struct value *build_window(struct eval *eval, struct loc loc, const char *label,
     return build_view(eval, loc, op, value->ndim + 1, dims);
 }
 
+bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to)
+{
+    struct value *root = value_root(x);
+    int back[MAX_DIMS];
+
+    if (!eval->graph || value_root(to) == root)
+        return true;
+    if (value_is_slot(root)) {
+        diag_error(eval->cx, loc, "%s would change a tensor of the model in place", what);
+        diag_hint(eval->cx, "leave inplace=True away, and assign what it returns to self.NAME");
+        return false;
+    }
+    for (struct value *v = x; to && v->op->code == GRAPH_OP_VIEW; v = v->op->inputs[0]) {
+        const struct value *whole = v->op->inputs[0];
+
+        if (v->op->view.kind == VIEW_RESHAPE) {
+            to = build_reshape(eval, loc, to, whole->ndim, whole->dims);
+        } else if (v->op->view.kind == VIEW_PERMUTE) {
+            for (int i = 0; i < v->ndim; i++)
+                back[v->op->view.perm[i]] = i;
+            to = build_permute(eval, loc, to, back);
+        } else {
+            diag_error(eval->cx, loc, "%s in place on a part of a tensor is not supported yet by this version of modc", what);
+            diag_hint(eval->cx, "leave inplace=True away, and use what it returns");
+            return false;
+        }
+    }
+    root->newer = to;
+    return to != NULL;
+}
+
 /* ---- reductions and products ------------------------------------------------------------------------------ */
 
 struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,

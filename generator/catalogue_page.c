@@ -87,7 +87,7 @@ static void print_line(struct text *text, const struct elementwise_row *row)
     text_printf(text, "; the class of the function `%s(%s)`.\n\n    %s\n\nIts derivative, where `g` is the gradient of the result:\n\n"
                       "    %s\n", row->name, row->args, row->forward, row->backward);
     if (row->flags & ELEMENTWISE_INPLACE)
-        text_add(text, "\n`inplace` is taken and changes nothing: modc works in place where it can.\n");
+        text_add(text, "\nWith `inplace=True` whoever reads its input behind it reads the result, as in PyTorch; the tensor of a caller stays.\n");
 }
 
 static void print_index(struct text *text)

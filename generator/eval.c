@@ -1516,6 +1516,27 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
     return fine;
 }
 
+/* The argument of that name, or NULL. */
+static const struct ev *named_arg(const struct signature *signature, const struct ev *args, const char *name)
+{
+    for (int i = 0; i < signature->count; i++)
+        if (strcmp(signature->args[i].name, name) == 0)
+            return &args[i];
+    return NULL;
+}
+
+/* What a function made of x, which becomes that where `inplace` (NULL: no such argument) is true. */
+static struct ev in_place(struct eval *eval, const char *name, const struct ev *x, const struct ev *inplace, struct ev out)
+{
+    bool truth = false;
+
+    if (inplace)
+        ev_get_bool(inplace, &truth);
+    if (!truth || out.kind != EV_TENSOR || x->kind != EV_TENSOR)
+        return out;
+    return build_in_place(eval, out.loc, name, x->tensor, out.tensor) ? out : ev_bad(out.loc);
+}
+
 static struct ev call_function_row(struct eval *eval, const struct function_row *row, const char *name,
                                    const struct call *call, bool method)
 {
@@ -1544,7 +1565,7 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
     eval->within = within ? within : name;
     out = eval_body(eval, &scope, name, row->body);
     eval->within = within;
-    return out;
+    return in_place(eval, name, &args[0], named_arg(signature, args, "inplace"), out);
 }
 
 static struct ev call_elementwise(struct eval *eval, const struct elementwise_row *row, const struct call *call)
@@ -1562,7 +1583,9 @@ static struct ev call_elementwise(struct eval *eval, const struct elementwise_ro
         for (int j = 0; j < scope.count; j++)
             if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
                 args[i] = scope.items[j].value;
-    return build_elementwise(eval, call->loc, row, args, count - (row->flags & ELEMENTWISE_INPLACE ? 1 : 0));
+    if (!(row->flags & ELEMENTWISE_INPLACE))
+        return build_elementwise(eval, call->loc, row, args, count);
+    return in_place(eval, row->name, &args[0], &args[count - 1], build_elementwise(eval, call->loc, row, args, count - 1));
 }
 
 /* Functions of the spec that run. */
@@ -2143,6 +2166,8 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
                 return a; /* the other side is not evaluated */
         }
         b = eval_expr(eval, scope, expr->b);
+        if (a.kind == EV_TENSOR && eval->refresh)
+            a.tensor = eval->refresh(eval, a.tensor); /* b may have changed it in place */
         return eval_binary_values(eval, expr->loc, expr->op, &a, &b);
     case EXPR_CHAIN:
         return eval_chain(eval, scope, expr);

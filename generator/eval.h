@@ -192,6 +192,9 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
 /* The graph has more ops than it may have, which is said at `loc` the first time. Asked before each expression, none of
  * which builds many of its own. */
 bool build_is_full(struct eval *eval, struct loc loc);
+/* x becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of, reads that. The tensor
+ * of a caller stays as it is. False after a fault: what x is a part of, or a tensor of the model, would change. */
+bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);
 /* A call needs `dim` >= 0; elsewhere nothing happens. */
 void build_need(struct eval *eval, const struct dim *dim);
 /* A call needs `count` not to be 1; elsewhere nothing happens. */

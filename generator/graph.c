@@ -157,17 +157,18 @@ static struct ev read_tensor(struct eval *eval, struct module_tensor *tensor, st
     return ev_tensor(loc, slot_value(eval, tensor->first, loc));
 }
 
-/* A view made before a write shows what was written, as in PyTorch: its chain is made again over the newest version. */
+/* A view made before a write, or a change in place, shows what is there now, as in PyTorch: its chain is made again over the
+ * newest version. */
 static struct value *refresh(struct eval *eval, struct value *value)
 {
     struct value *root = value_root(value);
 
-    if (!value_is_slot(root) || !root->newer)
+    if (!root->newer)
         return value;
     if (value == root) {
         while (value->newer)
             value = value->newer;
-        return value;
+        return value->op->code == GRAPH_OP_VIEW ? refresh(eval, value) : value;
     }
 
     struct op *old = value->op, *op;
@@ -445,9 +446,13 @@ static void add_fixed(struct text *key, const struct module_tree *tree, const st
             text_printf(key, " fixed %d", i);
 }
 
-/* Random numbers differ by instance, and what may end the call stands where the call can end. */
+/* Random numbers differ by instance, what may end the call stands where the call can end, and a change of an argument in
+ * place is seen by the caller. */
 static bool needs_inline(const struct graph *graph)
 {
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i]->newer)
+            return true;
     for (int i = 0; i < graph->op_count; i++)
         if (graph->ops[i]->code == GRAPH_OP_RANDOM || graph->ops[i]->code == GRAPH_OP_CHECK)
             return true;
@@ -667,7 +672,18 @@ static struct ev run_activation(struct eval *eval, struct module *module, const 
     }
     for (int i = 0; i < module->arg_count - ((module->elementwise->flags & ELEMENTWISE_INPLACE) != 0); i++)
         args[count++] = module->args[i].value;
-    return build_elementwise(eval, call->loc, module->elementwise, args, count);
+
+    struct ev out = build_elementwise(eval, call->loc, module->elementwise, args, count);
+    bool inplace = false;
+
+    if (module->elementwise->flags & ELEMENTWISE_INPLACE)
+        ev_get_bool(&module->args[module->arg_count - 1].value, &inplace);
+    if (inplace && out.kind == EV_TENSOR &&
+        !build_in_place(eval, call->loc, module->class_name, args[0].tensor, out.tensor)) {
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+        return ev_bad(call->loc);
+    }
+    return out;
 }
 
 /* What the first call of a lazy module says of it; whether the others agree. Unless it resolves, nothing is to be done.
@@ -762,11 +778,18 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     else
         assert(!"a module without a body");
     if (lower->fenced && out.kind != EV_BAD) {
-        struct value **values = NULL;
-        int count = 0;
+        struct value **values = NULL, **given = NULL;
+        int count = 0, given_count = 0;
 
-        for (int i = 0; i < input_count; i++)
-            ARENA_PUSH(arena, values, count, inputs[i]);
+        for (int i = 0; i < call->count; i++)
+            gather_tensors(eval, &call->args[i], &given, &given_count);
+        for (int i = 0; i < input_count; i++) { /* what became of an argument in place is the caller's, too */
+            struct value *now = refresh(eval, inputs[i]);
+
+            if (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now))
+                return ev_bad(call->loc);
+            ARENA_PUSH(arena, values, count, now);
+        }
         gather_tensors(eval, &out, &values, &count);
         fence(eval, module, true, values, count, input_count);
         at = input_count;

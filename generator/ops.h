@@ -44,7 +44,7 @@ struct value {
     struct loc loc;
     const char *name;              /* the local of the spec that it was first bound to, or NULL */
     const struct tensor *constant; /* elements known while generating, or NULL */
-    struct value *newer;           /* slots: the version that a write made of it */
+    struct value *newer;           /* slots: the version that a write made of it; others: what it became in place */
 
     /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). */
     struct value *base;

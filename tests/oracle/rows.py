@@ -344,7 +344,7 @@ function("embedding", input=I("*", "V"), weight=W("V F"), padding_idx=[0, -1], n
          sparse=True)
 function("embedding_bag", input=I("n k", "V"), weight=W("V F"), norm_type=1.0, scale_grad_by_freq=True,
          mode=["sum", "max"], sparse=True, padding_idx=[0, 1, -1])
-function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"))
+function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"), check=lambda d: d.refuse(d.args["num_classes"] == -1))
 function("pixel_shuffle", input=T("n? 12 h w"), upscale_factor=[2, 1])
 function("pixel_unshuffle", input=T("n? c 6 4"), downscale_factor=[2, 1])
 function("channel_shuffle", input=T("n 6 h w"), groups=[2, 3, 6])

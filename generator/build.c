@@ -726,7 +726,7 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
     struct value *root = value_root(x);
     int back[MAX_DIMS];
 
-    if (!eval->graph || value_root(to) == root)
+    if (!eval->graph || value_root(to) == root || dim_equals(dims_count(&eval->cx->arena, x), 0))
         return true;
     if (value_is_slot(root)) {
         diag_error(eval->cx, loc, "%s would change a tensor of the model in place", what);

@@ -123,11 +123,14 @@ def check_repr(modc, folder, expected, timeout):
 
 
 def check_initial(folder, run, program, timeout):
-    """Without weights the parameters are drawn: they have PyTorch's bits."""
+    """Without weights the parameters are drawn: they have PyTorch's bits, but for the last bit of float64's logarithms,
+    sines and cosines, which versions of torch have from other libraries."""
     state = folder / "state.safetensors"
     execute([str(program), f"--seed={SEED}", f"--state={state}"], "the program", timeout, cwd=folder)
     expected, found = safetensors_io.read(folder / run["initial"])[0], safetensors_io.read(state)[0]
-    names = [name for name in expected if expected[name] != found.get(name)]
+    limits = {name: 2e-16 if expected[name].dtype == "F64" else 0.0 for name in expected}
+    names = [name for name in expected if expected[name] != found.get(name) and
+             compare.compare_record(expected[name], found.get(name), limits[name])[1]]
     if not names:
         return None
     return "\n      ".join([f"{run['initial']} differs, drawn from seed {SEED}",

@@ -765,7 +765,8 @@ class Draw:
             return self.dropout_module(), dims
         if way == 9 and n > 2:
             self.use_class("Residual(dim, expand=2)")
-            return self.pick([f"Residual({self.number(n)})", f"Residual({n}, expand=3)", f"3 x Residual({n})"]), dims
+            return self.pick([f"Residual({self.number(n)})", f"Residual({n}, expand=3)", f"3 x Residual({n})",
+                              f"2 x Residual({n})"]), dims
         if way == 10:
             self.use_class("Gate(dim, out, wide=True)")
             if self.chance(0.4):
@@ -890,8 +891,8 @@ class Draw:
     def make_rows(self):
         while self.rows:
             self.row()
-            if self.chance(0.15):
-                self.step()
+            if self.chance(0.2):
+                self.pick([self.step, self.module])()
         self.body(len(self.statements))
 
     def make_list(self):

@@ -78,6 +78,17 @@ def function(name, since=None, places=None, check=None, **arguments):
         FUNCTIONS[own] = Line("function", own, (), arguments, since, False, places, check)
 
 
+def version(text):
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split("+")[0].split(".")[:2])
+
+
+HERE = version(torch.__version__)
+
+
+def is_here(since):
+    return since is None or HERE >= version(since)
+
+
 # ---- ways to draw arguments ---------------------------------------------------------------------------------------
 
 def size_of(letter):
@@ -188,7 +199,8 @@ for n in (1, 2, 3):
     for name, make in ((f"MaxPool{n}d", layer), (f"max_pool{n}d", function)):
         own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
                    dilation=windows(n, 1, 2), return_indices=True, ceil_mode=True)
-        image_of = T(f"n?:1-4 c {image}")
+        # 1.13 makes nothing of a line that is shorter than the window
+        image_of = T(f"n?:1-4 c {image if n > 1 or is_here('2.1') else image.upper()}")
         if make is layer:
             layer(name, image_of, **own, check=some_inside)
         else:
@@ -564,17 +576,6 @@ NOT_DRAWN = {
     "Conv2d.padding_mode": "refused by modc yet",
     "LazyConv2d.padding_mode": "refused by modc yet",
 }
-
-
-def version(text):
-    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split("+")[0].split(".")[:2])
-
-
-HERE = version(torch.__version__)
-
-
-def is_here(since):
-    return since is None or HERE >= version(since)
 
 
 def catalogue_of(modc):

@@ -742,6 +742,9 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
             for (int i = 0; i < v->ndim; i++)
                 back[v->op->view.perm[i]] = i;
             to = build_permute(eval, loc, to, back);
+        } else if (root->op->code == GRAPH_OP_CONST) { /* what zeros(2, 3) makes: nobody else has it */
+            v->newer = to;
+            return true;
         } else {
             diag_error(eval->cx, loc, "%s in place on a part of a tensor is not supported yet by this version of modc", what);
             diag_hint(eval->cx, "leave inplace=True away, and use what it returns");

@@ -161,19 +161,15 @@ static struct ev read_tensor(struct eval *eval, struct module_tensor *tensor, st
  * newest version. */
 static struct value *refresh(struct eval *eval, struct value *value)
 {
-    struct value *root = value_root(value);
+    struct value *base, *fresh;
+    struct op *old, *op;
 
-    if (!root->newer)
+    while (value->newer)
+        value = value->newer;
+    old = value->op;
+    base = old->code == GRAPH_OP_VIEW ? refresh(eval, old->inputs[0]) : NULL;
+    if (!base || base == old->inputs[0])
         return value;
-    if (value == root) {
-        while (value->newer)
-            value = value->newer;
-        return value->op->code == GRAPH_OP_VIEW ? refresh(eval, value) : value;
-    }
-
-    struct op *old = value->op, *op;
-    struct value *base = refresh(eval, old->inputs[0]), *fresh;
-
     op = op_new(eval, GRAPH_OP_VIEW, old->label, &base, 1);
     op->view = old->view;
     op->loc = old->loc;

@@ -223,7 +223,7 @@ static struct ev lowest(struct eval *eval, struct loc loc, enum dtype dtype)
 {
     if (dtype_is_float(dtype))
         return ev_float(loc, -INFINITY);
-    return ev_int(eval, loc, dtype == DTYPE_UINT8 ? 0 : -(INT64_C(1) << (8 * dtype_rows[dtype].bytes - 1)));
+    return ev_int(eval, loc, dtype == DTYPE_UINT8 ? 0 : INT64_MIN >> (64 - 8 * dtype_rows[dtype].bytes));
 }
 
 /* x (lead, space...) as windows, with the lengths of `out` along each axis. */

@@ -288,6 +288,16 @@ struct value *build_cast(struct eval *eval, struct loc loc, struct value *value,
     return build_map(eval, loc, dtype_rows[dtype].name, dag, &value, 1);
 }
 
+bool build_type_fits(struct eval *eval, struct loc loc, const char *name, enum dtype dtype, enum dtype written)
+{
+    if (dtype_category(written) <= dtype_category(dtype) || dtype_category(dtype) == 2)
+        return true;
+    diag_error(eval->cx, loc, "result type %s can't be cast to '%s' of type %s", dtype_rows[written].name, name,
+               dtype_rows[dtype].name);
+    diag_hint(eval->cx, "convert the value first, with .to(torch.%s)", dtype_rows[dtype].name);
+    return false;
+}
+
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value)
 {
     return build_map(eval, loc, "copy", dag_identity(&eval->cx->arena, value->dtype), &value, 1);

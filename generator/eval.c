@@ -2270,6 +2270,30 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
     }
 }
 
+/* What `h += x` leaves in h: a tensor keeps its type and shape, as if it was written over. (PyTorch has no @= of its own.) */
+static struct ev augmented(struct eval *eval, const struct stmt *stmt, const struct ev *old, const struct ev *value)
+{
+    struct ev out = eval_binary_values(eval, stmt->loc, stmt->op, old, value);
+    struct arena *arena = &eval->cx->arena;
+    const struct value *h = old->tensor;
+    bool same;
+
+    if (out.kind != EV_TENSOR || old->kind != EV_TENSOR || stmt->op == OP_MATMUL || stmt->target->kind != EXPR_NAME)
+        return out; /* what self.NAME can hold, the write says */
+    same = out.tensor->ndim == h->ndim;
+    for (int i = 0; same && i < h->ndim; i++)
+        same = dim_equal(out.tensor->dims[i], h->dims[i]);
+    if (!same) {
+        diag_error(eval->cx, stmt->loc, "output with shape %s doesn't match the broadcast shape %s",
+                   shape_text(arena, h->ndim, h->dims), shape_text(arena, out.tensor->ndim, out.tensor->dims));
+        diag_hint(eval->cx, "write '%s = ...' to give it another shape", stmt->target->text);
+        return ev_bad(stmt->loc);
+    }
+    if (!build_type_fits(eval, stmt->loc, stmt->target->text, h->dtype, out.tensor->dtype))
+        return ev_bad(stmt->loc);
+    return ev_tensor(stmt->loc, build_cast(eval, stmt->loc, out.tensor, h->dtype));
+}
+
 /* With `once` the first fault ends it: what follows in a body of the tables would say it again in other words. */
 static struct ev run_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,
                                 bool once)
@@ -2288,7 +2312,7 @@ static struct ev run_statements(struct eval *eval, struct scope *scope, struct s
         case STMT_AUGMENT: {
             struct ev old = eval_expr(eval, scope, stmt->target);
 
-            assign(eval, scope, stmt->target, eval_binary_values(eval, stmt->loc, stmt->op, &old, &value));
+            assign(eval, scope, stmt->target, augmented(eval, stmt, &old, &value));
             break;
         }
         case STMT_RETURN:

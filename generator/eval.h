@@ -192,6 +192,8 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
 /* The graph has more ops than it may have, which is said at `loc` the first time. Asked before each expression, none of
  * which builds many of its own. */
 bool build_is_full(struct eval *eval, struct loc loc);
+/* False after an error: `name`, of one type, cannot hold what would be written there, of another. */
+bool build_type_fits(struct eval *eval, struct loc loc, const char *name, enum dtype dtype, enum dtype written);
 /* x becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of, reads that. The tensor
  * of a caller stays as it is. False after a fault: what x is a part of, or a tensor of the model, would change. */
 bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);

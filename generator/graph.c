@@ -253,12 +253,8 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
             diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
         return false;
     }
-    if (dtype_category(value->dtype) > dtype_category(tensor->dtype) && dtype_category(tensor->dtype) < 2) {
-        diag_error(eval->cx, loc, "result type %s can't be cast to '%s' of type %s", dtype_rows[value->dtype].name, name,
-                   dtype_rows[tensor->dtype].name);
-        diag_hint(eval->cx, "convert the value first, with .to(torch.%s)", dtype_rows[tensor->dtype].name);
+    if (!build_type_fits(eval, loc, name, tensor->dtype, value->dtype))
         return false;
-    }
     if (value_root(value) == slot) {
         if (same_view(value, target))
             return true;

@@ -111,6 +111,10 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
     span = ceil((bounds[1] - bounds[0]) / bounds[2]);
     if (!check_span(eval, loc, span))
         return BAD;
+    if (!dtype_is_float(dtype)) { /* PyTorch counts with the numbers as they are given, and goes from and by these */
+        bounds[0] = trunc(bounds[0]);
+        bounds[2] = trunc(bounds[2]);
+    }
     out = ARENA_NEW(&eval->cx->arena, struct tensor);
     out->dtype = dtype;
     out->ndim = 1;

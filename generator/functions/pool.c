@@ -691,10 +691,10 @@ static struct ev adaptive_pool(struct eval *eval, struct ev *args, struct loc lo
     struct pool pool = {.what = what, .rank = rank, .kind = kind};
     const struct dim *out[MAX_RANK];
     struct value *x = args[0].tensor;
-    bool indices = false;
+    bool indices = false, one = x && x->ndim == rank + 1; /* whose channels PyTorch takes for images */
 
     if ((kind == POOL_MAX && !need_bool(eval, "return_indices", &args[2], &indices)) ||
-        !check_image(eval, loc, what, &args[0], rank, false, kind == POOL_AVG) ||
+        !check_image(eval, loc, what, &args[0], rank, false, kind == POOL_AVG || one) ||
         !read_output_size(eval, what, &args[1], rank, x, out))
         return BAD;
     if (is_empty(out, rank)) {

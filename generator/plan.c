@@ -199,48 +199,39 @@ static int compare_key(const struct interval *a, const struct interval *b, int r
     return x < y ? -1 : x > y;
 }
 
-/* What is live in the fullest step lies without gaps where the bound is reached. So these come first, in many orders,
- * and the others around them, the larger the likelier first. True if that reaches the bound. */
-static bool place_fullest(struct cx *cx, struct interval *list, int count, int64_t bound, int *order, int *sorted)
+/* Repairs an order: what lies above the bound moves before something that is in its way. What makes the peak higher is taken
+ * back, mostly. True if that reaches the bound. */
+static bool place_repaired(struct cx *cx, struct interval *list, int count, int64_t bound, int *order, int *sorted)
 {
-    int64_t *key = ARENA_ARRAY(&cx->arena, count + 1, int64_t);
-    int step = 0, core = 0;
+    int *next = ARENA_ARRAY(&cx->arena, count + 1, int);
+    int64_t peak = place_in_order(list, count, order, sorted);
     uint64_t random = 88172645463325252u;
 
-    for (int i = 0; i < count; i++) { /* a step in which something begins */
-        int64_t sum = 0;
-
-        for (int j = 0; j < count; j++)
-            if (list[j].first <= list[i].first && list[i].first <= list[j].last)
-                sum += list[j].bytes;
-        if (sum == bound)
-            step = list[i].first;
-    }
-    for (int i = 0; i < count; i++)
-        order[i] = i;
-    for (int i = 0; i < count; i++) {
-        if (list[i].first <= step && step <= list[i].last) {
-            order[i] = order[core];
-            order[core++] = i;
-        }
-    }
     for (int round = 0; round < 50 + 20000000 / (count * count); round++) {
-        for (int i = 0; i < count; i++) {
-            int k = i, own = order[i], start = i < core ? 0 : core;
+        int high = 0, before = 0, candidates = 0;
+        int64_t found;
 
+        while (list[order[high]].offset + list[order[high]].bytes <= bound)
+            high++;
+        for (int i = 0; i < high; i++) {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            key[own] = i < core || round % 2 ? (int64_t)(random >> 40)
-                                             : -(list[own].bytes / 64 * (int64_t)(256 + (random >> 40) % 256));
-            while (k > start && key[own] < key[order[k - 1]]) {
-                order[k] = order[k - 1];
-                k--;
-            }
-            order[k] = own;
+            if (overlaps(&list[order[i]], &list[order[high]]) && (random >> 20) % (uint64_t)++candidates == 0)
+                before = i;
         }
-        if (place_in_order(list, count, order, sorted) <= bound)
+        memcpy(next, order, (size_t)count * sizeof *next);
+        memmove(next + before + 1, order + before, (size_t)(high - before) * sizeof *next);
+        next[before] = order[high];
+        found = place_in_order(list, count, next, sorted);
+        if (found <= bound)
             return true;
+        if (found <= peak || (random >> 40) % 16 == 0) {
+            memcpy(order, next, (size_t)count * sizeof *next);
+            peak = found;
+        } else {
+            place_in_order(list, count, order, sorted);
+        }
     }
     return false;
 }
@@ -367,7 +358,7 @@ static int64_t place_intervals(struct cx *cx, struct interval *list, int count, 
             memcpy(best, order, (size_t)count * sizeof *order);
         }
     }
-    if (peak > bound && (place_fullest(cx, list, count, bound, order, sorted) || search_bound(cx, list, count, bound)))
+    if (peak > bound && (place_repaired(cx, list, count, bound, order, sorted) || search_bound(cx, list, count, bound)))
         return bound;
     return place_in_order(list, count, best, sorted);
 }

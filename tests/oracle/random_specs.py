@@ -211,9 +211,9 @@ class Draw:
         name = self.pick(SIZES[name])
         self.sizes[name] = most
         self.names.add(name)
-        self.probes[name] = [most, 1, 2]  # other values than those of other sizes, by which they are told apart
-        for _ in range(20 if most > 3 else 0):
-            self.probes[name] = [most, *self.random.sample(range(1, most), 2)]
+        self.probes[name] = [most, 1, 2, 1]  # other values than those of other sizes, by which they are told apart
+        for _ in range(20 if most > 3 else 0):  # the last are all 1: what is the same there as at the maxima is constant
+            self.probes[name] = [most, *self.random.sample(range(1, most), 2), 1]
             if all(own[1:] != self.probes[name][1:] for key, own in self.probes.items() if key != name):
                 break
         return Dim(1, (name,))
@@ -629,7 +629,7 @@ class Draw:
         return Dim(1, (self.pick(old),)) if old else Dim(self.random.randint(1, most))
 
     def probe_count(self):
-        return 3 if self.sizes else 1
+        return 4 if self.sizes else 1
 
     def sizes_at(self, probe):
         return {name: values[probe] for name, values in self.probes.items()}

@@ -12,13 +12,19 @@ static const char runtime_folder[] = "runtime/";
 
 /* ---- the runtime ------------------------------------------------------------------------------------------ */
 
+/* What only the driver of `modc run` needs. */
+static bool is_driver(const char *name)
+{
+    return strcmp(name, "modc_main.c") == 0 || strcmp(name, "modc_time.h") == 0;
+}
+
 /* The name of a file of the runtime without its folder; NULL: it is none of those that are asked for. */
 static const char *runtime_name(const struct embedded_file *file, bool hosted, bool driver)
 {
     const char *name = file->name + strlen(runtime_folder);
 
-    if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 ||
-        (!driver && strcmp(name, "modc_main.c") == 0) || (!hosted && strcmp(name, "modc_host.c") == 0))
+    if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 || (!driver && is_driver(name)) ||
+        (!hosted && strcmp(name, "modc_host.c") == 0))
         return NULL;
     return name;
 }

@@ -9,6 +9,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "modc.h"
+#include "modc_time.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifndef MODC_MODEL
 #error "compile with -DMODC_MODEL=NAME_model"
@@ -860,21 +860,6 @@ static int check_expected(const struct run *run)
 
 /* ---- time ---------------------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Three digits: 1.23, 12.3, 123. */
 static void print_short(double value, const char *unit)
 {
@@ -900,62 +885,48 @@ static void print_time(double seconds)
 
 /* One line: the shortest and the median call, the work at the maxima of the sizes, the workspace of the
  * variant. */
-static void print_times(const struct run *run, double *times, long count, long inner)
+static void print_times(const struct run *run, const struct modc_times *times)
 {
     const struct modc_entry *entry = run->entry;
     int mode = run->options.train ? MODC_TRAIN : MODC_EVAL;
     size_t bytes = modc_hooked(run->net) ? entry->fenced_workspace[mode] : entry->workspace[mode];
     bool full = true;
 
-    qsort(times, (size_t)count, sizeof times[0], compare_doubles);
     for (int i = 0; i < run->model->size_count; i++)
         full = full && run->sizes[i] == entry->max_sizes[i];
     printf("min ");
-    print_time(times[0]);
+    print_time(times->min);
     printf("  median ");
-    print_time(times[count / 2]);
+    print_time(times->median);
     if (full) { /* what the table says holds for the maxima alone */
         printf("  ");
         print_short(entry->macs * 1e-6, "MMAC");
         printf("  ");
-        print_short(2e-9 * entry->macs / times[0], "GFLOP/s");
+        print_short(2e-9 * entry->macs / times->min, "GFLOP/s");
     }
     printf("  ");
     print_short((double)bytes / 1024, "KB");
-    printf("  %ld calls\n", count * inner);
+    printf("  %ld calls\n", times->samples * times->inner);
 }
 
-/* Calls that are shorter than the clock is fine are measured several at a time. */
+static int call_once(void *run)
+{
+    return (int)call_step(run, 0);
+}
+
+/* --repeat measures single calls; else there are as many as two seconds have room for. */
 static int measure(struct run *run)
 {
-    long count = run->options.repeat > 0 ? run->options.repeat : 1000, inner = 1;
-    double started = now(), first;
-    enum modc_status status = call_step(run, 0);
+    long asked = run->options.repeat, most = asked > 0 ? asked : 1000;
+    double *samples = zeroed((size_t)most, sizeof samples[0]);
+    struct modc_times times;
+    int status = modc_time(call_once, run, asked > 0 ? 0.0 : 2.0, most < 10 ? most : 10, most, samples,
+                           &times);
 
-    for (int i = 0; i < 3 && status == MODC_OK; i++) {
-        started = now();
-        status = call_step(run, 0);
-    }
-    first = now() - started;
-    if (run->options.repeat == 0) {
-        if (first < 2e-6)
-            inner = (long)(2e-6 / (first > 5e-8 ? first : 5e-8)) + 1;
-        if (first * (double)count > 2.0)
-            count = 2.0 / first > 10.0 ? (long)(2.0 / first) : 10;
-    }
-
-    double *times = zeroed((size_t)count, sizeof times[0]);
-
-    for (long i = 0; i < count && status == MODC_OK; i++) {
-        started = now();
-        for (long k = 0; k < inner && status == MODC_OK; k++)
-            status = call_step(run, 0);
-        times[i] = (now() - started) / (double)inner;
-    }
-    if (status == MODC_OK)
-        print_times(run, times, count, inner);
-    free(times);
-    return status == MODC_OK ? EXIT_OK : call_failed(run, status);
+    if (status == 0)
+        print_times(run, &times);
+    free(samples);
+    return status == 0 ? EXIT_OK : call_failed(run, (enum modc_status)status);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */

@@ -1,0 +1,231 @@
+"""Times peers in turn: rounds of one process on one core, warm and with cold caches, beside what the machine can do."""
+import ctypes
+import dataclasses
+import gc
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import time
+
+import numpy
+
+from environment import FOLDER, ROOT
+
+FLAGS = ["-O2", "-march=native", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+
+
+def load(folder):
+    """The C side, compiled where the sources or the compiler are new."""
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / "clock.so"
+    sources = [FOLDER / "clock.c", FOLDER / "peer_ort.c"]
+    newest = max(path.stat().st_mtime for path in (*sources, ROOT / "runtime" / "modc_time.h"))
+    if not library.exists() or library.stat().st_mtime < newest:
+        subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'runtime'}", *map(str, sources), "-o", str(library),
+                        "-ldl"], check=True)
+    code = ctypes.CDLL(str(library))
+    code.bench_peak.restype = code.bench_bandwidth.restype = ctypes.c_double
+    return code
+
+
+class Times(ctypes.Structure):
+    """struct modc_times of runtime/modc_time.h."""
+    _fields_ = [("min", ctypes.c_double), ("median", ctypes.c_double), ("samples", ctypes.c_long), ("inner", ctypes.c_long)]
+
+
+C = load(ROOT / "build" / "bench")
+
+
+# ---- the machine --------------------------------------------------------------------------------------------------
+
+def cache_sizes():
+    """{level: bytes} of the caches for data, as Linux tells it; else what many machines have."""
+    found = {1: 32 << 10, 2: 1 << 20, 3: 32 << 20}
+    for cache in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        kind, level, size = ((cache / name).read_text().strip() for name in ("type", "level", "size"))
+        if kind != "Instruction" and size.endswith("K"):
+            found[int(level)] = int(size[:-1]) << 10
+    return found
+
+
+class Machine:
+    """Figures of this core. `measure` takes all of them once more, with the rate at which `traffic` bytes are read again and
+    again, whatever holds them."""
+
+    def __init__(self):
+        caches = cache_sizes()
+        l1, l2, l3 = caches[1], caches[2], caches[3]
+        # A part of each level that what lies above it does not hold.
+        self.bytes = {"L1": l1 // 2, "L2": l2 // 2, "L3": max(l3 // 4, 2 * l2), "DRAM": 4 * l3}
+        self.flush_bytes = max(2 * l3, 64 << 20)
+        self.hold(max(self.bytes["DRAM"], self.flush_bytes))
+        self.rounds = []
+
+    def hold(self, size):
+        """A block of that size, whose pages are there and whose start is aligned to a line."""
+        self.block = numpy.ones(size + 64, dtype=numpy.uint8)
+        self.start = self.block.ctypes.data + -self.block.ctypes.data % 64
+
+    def bandwidth(self, size):
+        size = max(size // 1024, 1) * 1024
+        if size + 64 > self.block.size:
+            self.hold(size)
+        return C.bench_bandwidth(ctypes.c_void_p(self.start), ctypes.c_size_t(size), 1 if size > self.flush_bytes else 3)
+
+    def measure(self, traffic):
+        found = {"FMA": C.bench_peak()}
+        found.update({level: self.bandwidth(size) for level, size in self.bytes.items()})
+        found["traffic"] = self.bandwidth(traffic)
+        self.rounds.append(found)
+        return found
+
+    def flush(self):
+        C.bench_flush(ctypes.c_void_p(self.start), ctypes.c_size_t(self.flush_bytes))
+
+    @staticmethod
+    def limit(found, macs, traffic):
+        """(seconds, what binds): multiply-adds at the peak, or reading the traffic."""
+        return max((2 * macs / found["FMA"], "multiply-adds"), (traffic / found["traffic"], f"reading {traffic * 1e-6:.3g} MB"))
+
+    def text(self):
+        middle = {name: statistics.median(found[name] for found in self.rounds) for name in self.rounds[0]}
+        return (f"FMA {middle['FMA'] * 1e-9:.0f} GFLOP/s, reads "
+                + ", ".join(f"{level} {middle[level] * 1e-9:.0f} GB/s" for level in self.bytes))
+
+
+def name_of_cpu():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown CPU"
+
+
+# ---- peers --------------------------------------------------------------------------------------------------------
+
+class InC:
+    """A peer that C calls: a function of one pointer."""
+
+    def set_call(self, function, user):
+        self.function, self.user = ctypes.cast(function, ctypes.c_void_p), ctypes.c_void_p(user)
+
+    def finish(self, status, times):
+        if status != 0:
+            raise RuntimeError(f"{self.name}: a call failed with {status}")
+        return times
+
+    def call(self):
+        """One call; its outputs."""
+        times = Times()
+        self.finish(C.bench_time(self.function, self.user, ctypes.c_double(1e-9), ctypes.byref(times)), times)
+        return self.outputs
+
+    def time(self, seconds):
+        times = Times()
+        return self.finish(C.bench_time(self.function, self.user, ctypes.c_double(seconds), ctypes.byref(times)), times)
+
+    def time_cold(self, machine, count):
+        times = Times()
+        return self.finish(C.bench_time_cold(self.function, self.user, ctypes.c_long(count), ctypes.c_void_p(machine.start),
+                                             ctypes.c_size_t(machine.flush_bytes), ctypes.byref(times)), times)
+
+
+class InPython:
+    """A peer that Python calls. The time of a loop that calls nothing is taken off."""
+    empty = None
+
+    def set_call(self, function):
+        self.function = function
+
+    def call(self):
+        import models
+        return [tensor.numpy() for tensor in models.flat(self.function())]
+
+    @staticmethod
+    def loop(function, inner):
+        steps = range(inner)
+        before = time.perf_counter()
+        for _ in steps:
+            function()
+        return (time.perf_counter() - before) / inner
+
+    def overhead(self):
+        if InPython.empty is None:
+            InPython.empty = min(self.loop(lambda: None, 1000) for _ in range(50))
+        return InPython.empty
+
+    def times_of(self, samples, inner):
+        samples = sorted(max(sample - self.overhead(), 0.0) for sample in samples)
+        return Times(samples[0], samples[len(samples) // 2], len(samples), inner)
+
+    def time(self, seconds):
+        function, started = self.function, time.perf_counter()
+        function()
+        first = self.loop(function, 1)
+        if time.perf_counter() - started < seconds / 4:
+            first = min(first, self.loop(function, 1))
+        inner = int(5e-6 / first) + 1
+        count = max(int(seconds / (first * inner)), 1)
+        return self.times_of([self.loop(function, inner) for _ in range(count)], inner)
+
+    def time_cold(self, machine, count):
+        samples = []
+        for _ in range(count):
+            machine.flush()
+            samples.append(self.loop(self.function, 1))
+        return self.times_of(samples, 1)
+
+
+# ---- rounds -------------------------------------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Series:
+    """One peer's rounds: the shortest and the median call of each, in seconds."""
+    mins: list = dataclasses.field(default_factory=list)
+    medians: list = dataclasses.field(default_factory=list)
+    cold: list = dataclasses.field(default_factory=list)
+
+    @property
+    def min(self):
+        return min(self.mins)
+
+    @property
+    def median(self):
+        return statistics.median(self.medians)
+
+    @property
+    def spread(self):
+        """How far the medians of the rounds lie apart, of their median; without the outer eighth on both sides."""
+        ordered = sorted(self.medians)
+        cut = len(ordered) // 8
+        kept = ordered[cut:len(ordered) - cut]
+        return (kept[-1] - kept[0]) / self.median
+
+    def ratio_to(self, other):
+        """How often `other` fits into this one: the median over the rounds, in each of which both were timed."""
+        return statistics.median(mine / its for mine, its in zip(self.medians, other.medians))
+
+
+def pin(core):
+    os.sched_setaffinity(0, {core})
+
+
+def rounds(peers, machine, traffic, count, seconds, cold=0):
+    """{peer: Series}, and what the machine was measured at in each round (`traffic`: see there). The order turns by one each round, so that no
+    peer always follows the same one."""
+    series = {peer: Series() for peer in peers}
+    found = []
+    gc.collect()
+    gc.disable()
+    for turn in range(count):
+        found.append(machine.measure(traffic))
+        shift = turn % len(peers)
+        for peer in peers[shift:] + peers[:shift]:
+            times = peer.time(seconds)
+            series[peer].mins.append(times.min)
+            series[peer].medians.append(times.median)
+            if cold:
+                series[peer].cold.append(peer.time_cold(machine, cold if times.min < 0.1 else 1).median)
+    gc.enable()
+    return series, found

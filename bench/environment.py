@@ -1,0 +1,26 @@
+"""The Python that has the peers: found, entered and told to use one thread. Needs no package itself."""
+import os
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+# Before any library is loaded.
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+
+
+def python_of():
+    """What MODC_BENCH_PYTHON says, else that of the environment which bench/setup makes."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.environ.get("MODC_BENCH_PYTHON") or os.path.join(cache, "modc-bench", "bin", "python")
+
+
+def enter():
+    """Goes on in that Python, with one thread; ends the program where it is missing."""
+    python = python_of()
+    if os.environ.get("MODC_BENCH_ENTERED") != python:
+        if not os.access(python, os.X_OK):
+            sys.exit(f"{python} is missing: bench/setup makes it, or MODC_BENCH_PYTHON names another one")
+        os.environ.update(ONE_THREAD, MODC_BENCH_ENTERED=python)
+        os.execv(python, [python, *sys.argv])
+    sys.path[:0] = [str(FOLDER), str(ROOT / "tests" / "oracle")]

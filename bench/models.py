@@ -1,0 +1,150 @@
+"""Models as every peer gets them: one spec with constant shapes, one set of weights and inputs, PyTorch's module, its
+outputs, and the ONNX file that PyTorch writes of it."""
+import hashlib
+import logging
+import pathlib
+import re
+import warnings
+import zlib
+
+import numpy
+import onnx
+import safetensors_io
+import spec_torch
+import torch
+
+import make  # of tests/oracle: how weights and inputs are drawn
+
+DTYPES = {torch.float32: numpy.float32, torch.int64: numpy.int64, torch.bool: numpy.bool_}
+
+
+def fixed(text, sizes):
+    """The spec with its sizes as constants, which is how one writes a model for one shape; only evaluation counts."""
+    (own,) = re.findall(r"^sizes: \{(.*)\}\n", text, re.MULTILINE)
+    names = {pair.split(":")[0].strip() for pair in own.split(",")}
+    if names != set(sizes):
+        raise ValueError(f"the sizes are {names}, not {set(sizes)}")
+    pairs = ", ".join(f"{name}: {value}" for name, value in sizes.items())
+    text = re.sub(r"^sizes: .*\n|^ +max: \{.*\}\n", "", text, flags=re.MULTILINE)
+    if "\nconstants: {" in text:
+        text = text.replace("\nconstants: {", f"\nconstants: {{{pairs}, ", 1)
+    else:
+        text = text.replace("\ninputs:\n", f"\nconstants: {{{pairs}}}\ninputs:\n", 1)
+    return text.rstrip() + '\n\neval: ["*"]\n'
+
+
+def aligned(shape, dtype):
+    """An array of zeros that starts at a multiple of 64."""
+    count = int(numpy.prod(shape, dtype=numpy.int64)) * numpy.dtype(dtype).itemsize
+    block = numpy.zeros(count + 64, dtype=numpy.uint8)
+    start = -block.ctypes.data % 64
+    return block[start:start + count].view(dtype).reshape(shape)
+
+
+class Entry(torch.nn.Module):
+    """An entry of a spec as a module with the root as its only child."""
+
+    def __init__(self, spec, root, entry):
+        super().__init__()
+        self.root, self.spec, self.entry = root, spec, entry
+
+    def forward(self, *inputs):
+        if self.entry == "forward":
+            return self.root(*inputs)
+        arguments, statements = self.spec.entries[self.entry]
+        names = dict(zip([name for name, _ in arguments], inputs))
+        return spec_torch.StatementNames(self.spec, self.root, names).run(statements)
+
+
+def flat(value):
+    """All tensors of what a call returns, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [tensor for part in value for tensor in flat(part)]
+
+
+class Model:
+    """What `text` says, below `folder`. Files that are there from the same text are kept."""
+
+    def __init__(self, name, text, folder, entry="forward"):
+        self.name, self.entry, self.folder = name, entry, pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.spec_file, self.weights_file, self.onnx_file = (
+            self.folder / f"{name}.{ending}" for ending in ("yaml", "safetensors", "onnx"))
+        stamp = self.folder / f"{name}.stamp"
+        wanted = hashlib.sha256(f"{torch.__version__} {onnx.__version__} {entry}\n{text}".encode()).hexdigest()
+        fresh = stamp.exists() and stamp.read_text() == wanted
+        if not fresh:
+            stamp.unlink(missing_ok=True)
+            self.spec_file.write_text(text)
+        self.build(text, fresh)
+        if not fresh:
+            self.export()
+            stamp.write_text(wanted)
+
+    def build(self, text, fresh):
+        self.spec = spec_torch.Spec(str(self.spec_file))
+        root = self.spec.build(0)
+        if fresh:
+            weights = safetensors_io.load(self.weights_file)
+        else:
+            weights = make.weights(zlib.crc32(self.name.encode()), self.spec_file)
+            safetensors_io.save(self.weights_file, weights)
+        self.spec.load(root, weights)
+        self.spec.size_values = {}
+        ranges = make.ranges_of(text)
+        shapes = self.spec.input_shapes({})
+        if self.entry != "forward":
+            shapes = {name: shapes[name] for name, _ in self.spec.entries[self.entry][0]}
+        drawn = {name: make.drawn(zlib.crc32(f"{self.name} {name}".encode()), shape, dtype, ranges.get(name))
+                 for name, (shape, dtype) in shapes.items()}
+        self.inputs, self.input_names = [], list(drawn)
+        for tensor in drawn.values():
+            self.inputs.append(aligned(tuple(tensor.shape), DTYPES[tensor.dtype]))
+            self.inputs[-1][...] = tensor.numpy()
+        self.tensors = [torch.from_numpy(array) for array in self.inputs]  # the same memory
+        self.module = Entry(self.spec, root, self.entry).eval().requires_grad_(False)
+        with torch.inference_mode():
+            self.expected = [tensor.numpy().copy() for tensor in flat(self.module(*self.tensors))]
+
+    def new_outputs(self):
+        """Arrays for a peer's own outputs; it must write them all."""
+        arrays = [aligned(array.shape, array.dtype) for array in self.expected]
+        for array in arrays:
+            array.fill(True if array.dtype == numpy.bool_ else -77)
+        return arrays
+
+    def exported(self):
+        """As torch.export has it, without the statements of the spec."""
+        with torch.no_grad():
+            return torch.export.export(self.module, tuple(self.tensors), strict=False)
+
+    def export(self):
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        for data in self.folder.glob(f"{self.name}.onnx*"):
+            data.unlink()
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(self.exported(), tuple(self.tensors), input_names=self.input_names,
+                                        dynamo=True, verbose=False)
+            program.save(str(self.onnx_file), external_data=True)
+
+    def traffic(self):
+        """Bytes that any implementation in float32 reads or writes at least: weights (of embeddings, a row alone), inputs,
+        outputs."""
+        graph = onnx.load(self.onnx_file, load_external_data=False).graph
+        used = {name for node in graph.node if node.op_type != "Gather" for name in node.input}
+        each = {onnx.TensorProto.FLOAT: 4, onnx.TensorProto.INT64: 8, onnx.TensorProto.BOOL: 1}
+        weights = sum(each[tensor.data_type] * int(numpy.prod(tensor.dims, dtype=numpy.int64))
+                      for tensor in graph.initializer if tensor.name in used)
+        return weights + sum(array.nbytes for array in (*self.inputs, *self.expected))
+
+    def distance(self, outputs):
+        """The largest error of any output, relative to that output's largest value; infinite for a NaN that PyTorch has
+        not."""
+        worst = 0.0
+        for found, expected in zip(outputs, self.expected, strict=True):
+            largest = max(float(numpy.abs(expected).max(initial=0.0)), 1e-30)
+            error = float(numpy.abs(found.astype(numpy.float64) - expected.astype(numpy.float64)).max(initial=0.0))
+            worst = max(worst, error / largest if error == error else float("inf"))
+        return worst

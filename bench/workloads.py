@@ -1,0 +1,38 @@
+"""What bench/run times: specs of the project at one shape each, with the ratios that are to be reached (the time of a peer
+divided by modc's, on one core in float32)."""
+import dataclasses
+import re
+
+import models
+from environment import ROOT
+
+TOLERANCE = 1e-4  # of every peer, relative to an output's largest value
+
+
+@dataclasses.dataclass
+class Workload:
+    title: str
+    spec: str
+    sizes: dict
+    targets: dict  # by peer; "best" is the fastest of all but modc
+    entry: str = "forward"
+
+    def model(self, folder):
+        text = models.fixed((ROOT / "specs" / self.spec).read_text(), self.sizes)
+        name = re.sub(r"\W+", "_", self.title.lower())
+        return models.Model(name, text, folder / name, self.entry)
+
+
+ONE = {"batch": 1}
+WORKLOADS = {
+    "policy": Workload("policy MLP, batch 1", "cartpole/policy.yaml", ONE, {"best": 2.2, "ONNX Runtime": 25}, "act"),
+    "policy256": Workload("policy MLP, batch 256", "cartpole/policy.yaml", {"batch": 256}, {"best": 1.4}, "act"),
+    "digits": Workload("digits CNN", "digits/cnn.yaml", ONE, {"best": 3}),
+    "autoencoder": Workload("autoencoder", "networks/autoencoder.yaml", ONE, {"best": 1.05, "ONNX Runtime": 1.9}),
+    "resnet8": Workload("ResNet-8", "networks/resnet8.yaml", ONE, {"best": 2}),
+    "ds_cnn": Workload("DS-CNN", "networks/ds_cnn.yaml", ONE, {"best": 1.3}),
+    "mobilenet": Workload("MobileNetV1", "networks/mobilenet_v1.yaml", ONE, {"best": 1.5}),
+    "resnet18": Workload("ResNet-18", "networks/resnet18.yaml", ONE, {"best": 1.7}),
+    "bert": Workload("BERT, 128 tokens", "networks/bert.yaml", {"batch": 1, "tokens": 128}, {"best": 1.15}),
+    "gpt2": Workload("GPT-2 decode, 256 cached", "networks/gpt2.yaml", {"past": 256}, {"best": 1.0}),
+}

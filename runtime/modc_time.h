@@ -1,0 +1,80 @@
+/* modc_time.h - how long a call takes: the clock of `modc run --time` and of the benchmarks in bench/.
+ *
+ * POSIX, and for drivers alone: no model includes it, and bundles leave it out. */
+#ifndef MODC_TIME_H
+#define MODC_TIME_H
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <stdlib.h>
+#include <time.h>
+
+/* Seconds of one call. A sample is the time of `inner` calls in a row, divided by their number. */
+struct modc_times {
+    double min, median;
+    long samples, inner;
+};
+
+static inline double modc_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static inline int modc_compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Sorts the samples. */
+static inline void modc_sum_up(double *samples, long count, long inner, struct modc_times *times)
+{
+    qsort(samples, (size_t)count, sizeof samples[0], modc_compare_times);
+    times->min = samples[0];
+    times->median = samples[count / 2];
+    times->samples = count;
+    times->inner = inner;
+}
+
+/* Times `call`, which returns 0, after a few calls that nobody times: as many samples as fit into `seconds`, from `least`
+ * to the `most` that `samples` has room for. Calls that are shorter than the clock is fine are measured several at a time.
+ * With seconds 0 there are `most` samples of one call each. Returns what a call returned that was not 0. */
+static inline int modc_time(int (*call)(void *user), void *user, double seconds, long least, long most,
+                            double *samples, struct modc_times *times)
+{
+    const double fine = 5e-6;
+    double first = 0.0, started = modc_now(), before = started;
+    long inner = 1, count = most;
+    int status = call(user);
+
+    for (int i = 0; i < 3 && status == 0; i++) {
+        before = modc_now();
+        if (i > 0 && before - started > 0.25 * seconds)
+            break;
+        status = call(user);
+        first = modc_now() - before;
+    }
+    if (seconds > 0.0) {
+        if (first < fine)
+            inner = (long)(fine / (first > 2e-8 ? first : 2e-8)) + 1;
+        if (first * (double)inner * (double)count > seconds)
+            count = (long)(seconds / (first * (double)inner));
+        count = count < least ? least : count;
+    }
+    for (long i = 0; i < count && status == 0; i++) {
+        before = modc_now();
+        for (long k = 0; k < inner && status == 0; k++)
+            status = call(user);
+        samples[i] = (modc_now() - before) / (double)inner;
+    }
+    if (status == 0)
+        modc_sum_up(samples, count, inner, times);
+    return status;
+}
+
+#endif

@@ -153,6 +153,16 @@ static struct value *pool_depth(struct eval *eval, struct loc loc, const struct 
     return build_reshape(eval, loc, y, 4, dims);
 }
 
+static struct value *zeros(struct eval *eval, struct loc loc, enum dtype dtype, int ndim,
+                           const struct dim *const *dims)
+{
+    struct ev number = ev_int(eval, loc, 0);
+    struct value *zero = build_scalar(eval, loc, &number);
+
+    zero = zero ? build_cast(eval, loc, zero, dtype) : NULL;
+    return zero ? build_expand(eval, loc, zero, ndim, dims) : NULL;
+}
+
 /* The numbers of all windows. With `planes` each channel is an image of its own, so that elements keep their order in
  * memory; else channels come last there, as neighbours want it. */
 static struct value *pool_values(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
@@ -187,6 +197,8 @@ static struct value *pool_values(struct eval *eval, struct loc loc, const struct
     if (rank > 1)
         dims[last - 1] = y->dims[2];
     dims[last] = y->dims[3];
+    if (dim_equals(dims_count(arena, y), 0)) /* then nothing runs */
+        return zeros(eval, loc, y->dtype, x->ndim, dims);
     return build_reshape(eval, loc, y, x->ndim, dims);
 }
 
@@ -652,16 +664,6 @@ static struct ev adaptive_places(struct eval *eval, struct loc loc, struct pool 
     indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
     return with_indices(eval, loc, as_images(eval, loc, most, x, pool->rank),
                         as_images(eval, loc, indices, x, pool->rank));
-}
-
-static struct value *zeros(struct eval *eval, struct loc loc, enum dtype dtype, int ndim,
-                           const struct dim *const *dims)
-{
-    struct ev number = ev_int(eval, loc, 0);
-    struct value *zero = build_scalar(eval, loc, &number);
-
-    zero = zero ? build_cast(eval, loc, zero, dtype) : NULL;
-    return zero ? build_expand(eval, loc, zero, ndim, dims) : NULL;
 }
 
 /* The images of x with a space of which a length is 0. */

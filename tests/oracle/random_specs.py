@@ -29,7 +29,7 @@ from spec_torch import List, Spec
 
 # The kinds of specs by seed: any twelve in a row have them all. How many rows of the catalogue each draws.
 KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows"]
-ROWS = {"rows": 12, "graph": 2, "tensors": 2, "images": 2, "list": 0, "stream": 0}
+ROWS = {"rows": 15, "graph": 4, "tensors": 4, "images": 3, "list": 0, "stream": 0}
 UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a}, 0.2)", "{a}.abs()", "-{a}", "sin({a})",
          "cos({a})", "exp(-{a}.abs())", "sqrt({a}.abs() + 0.25)", "{a} ** 2", "{a} * 0.5 + 1.0", "1.5 - {a}",
          "2 / ({a} * {a} + 1.0)", "torch.tanh({a} / 2)", "F.relu({a} - 0.125)", "rsqrt({a} * {a} + 0.5)",
@@ -672,10 +672,10 @@ class Draw:
 
     def row(self):
         """The next row in turn: a call of it, with a module where it is a layer."""
-        line, row, place = self.rows.pop()
-        for _ in range(40):
+        line, row, place, due = self.rows.pop()
+        for tries in range(60):
             try:
-                call = rows.Call(self, line, row, place).draw()
+                call = rows.Call(self, line, row, place, due if tries < 40 else None).draw()
                 break
             except rows.FAULTS:
                 continue
@@ -687,21 +687,18 @@ class Draw:
             self.modules[name] = [" " + call.module]
             call.text = call.text.replace("{module}", self.pick(["", "", "self."]) + name)
             self.batchnorm = self.batchnorm or line.train
-        if call.results is None and not self.say_number(call):
-            return
-        if call.results:
+        if call.results is None:
+            self.say_number(call)
+        else:
             self.say_results(call)
         self.drawn += call.drawn
 
     def say_number(self, call):
-        """Where the result is no tensor; whether something could be made of it."""
+        """Where the result is no tensor."""
         a = call.operands[0]
-        if a.kind != "float" or (isinstance(call.scalar, tuple) and not call.scalar):
-            return False
         text = call.text + ("[-1]" if isinstance(call.scalar, tuple) else "")
         text = f"{a.name} if {text} else -{a.name}" if isinstance(call.scalar, bool) else f"{a.name} * ({text})"
         self.wanted.append(self.say(text, a.dims, "float", [a]).name)
-        return True
 
     def say_results(self, call):
         """Names for a row's results, whose dims are known by trying."""
@@ -1277,15 +1274,18 @@ class Model:
 
 
 def rows_of(seed, catalogue):
-    """[(line, row, place)] in turn: every row comes once before one comes again, in an order that changes."""
+    """[(line, row, place, due)] in turn: every row comes once before one comes again, in an order that changes, and so do
+    its arguments."""
     every = rows.draws_of(catalogue)
     counts = [ROWS[kind] for kind in KINDS]
     at = seed // len(KINDS) * sum(counts) + sum(counts[:seed % len(KINDS)])
     found = []
     for i in range(at, at + counts[seed % len(KINDS)] if every else at):
+        turn = i // len(every)
         order = list(range(len(every)))
-        random.Random(i // len(every)).shuffle(order)
-        found.append(every[order[i % len(every)]])
+        random.Random(turn).shuffle(order)
+        own = order[i % len(every)]
+        found.append((*every[own], rows.due(*every[own][:2], turn + own)))
     return found
 
 
@@ -1369,7 +1369,8 @@ def write_run(model, folder, name, options, inputs, sequence, mixed, state):
     if state:
         safetensors_io.save(folder / f"{name}.state.safetensors", after)
         root = model.spec.build(program.SEED)
-        initial = {key: tensor.detach() for key, tensor in root.named_parameters()}
+        written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
+        initial = {key: tensor.detach() for key, tensor in root.named_parameters() if id(tensor) not in written}
         safetensors_io.save(folder / f"{name}.initial.safetensors", initial)
         printed = repr(root) if torch.__version__.startswith("2.15.") else None  # others print norms otherwise
     return {"name": name, "options": options, "tolerances": needed, "repr": printed,

@@ -27,7 +27,7 @@ import spec_torch
 INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
 GIVEN = 0.7  # how often an argument with a default is given
 
-# dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`;
+# dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`, `C*G`;
 # kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
 # values: normal, small (+-1), unit (+-0.9), positive, grid (multiples of 1/4: comparisons and floor are safe),
 # distinct, whole, index of the dimension in `of`. `weight`: how often it is a parameter.
@@ -36,6 +36,7 @@ T = namedtuple("T", "dims kind values of weight", defaults=("float", "normal", N
 B = namedtuple("B", "like kind values", defaults=("float", "normal"))
 S = namedtuple("S", "like kind values", defaults=("float", "normal"))
 Several = namedtuple("Several", "axis kind", defaults=("float",))  # tensors that differ along d.axis alone, or nowhere
+Each = namedtuple("Each", "ways kind", defaults=("float",))  # tensors one by one; dims of all, by commas: d.way is one of these
 
 
 def I(dims, of):  # noqa: E743
@@ -148,13 +149,6 @@ def some_inside(d):
     d.whole = True
 
 
-def not_yet(d):
-    """'same' with an even kernel is refused by modc yet."""
-    d.refuse(d.args["padding"] == "same" and isinstance(d.args.get("kernel_size", 0), (int, tuple)) and
-             any(k % 2 == 0 for k in (d.args["kernel_size"] if isinstance(d.args["kernel_size"], tuple)
-                                      else [d.args["kernel_size"]])))
-
-
 def shape_of(count):
     def draw(d):
         return tuple(d.random.randrange(1, 5) for _ in range(d.pick(count)))
@@ -172,30 +166,30 @@ layer("LazyLinear", T("* F"), out_features=OUT, bias=False)
 layer("Flatten", T("n a b? c? d?"), start_dim=DIM, end_dim=DIM)
 layer("Unflatten", T("n? 12 a?"), dim=lambda d: d.where(12), unflattened_size=[(3, 4), (2, -1), (2, 3, 2), (12,)])
 layer("Embedding", I("*", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, padding_idx=lambda d: d.pick([0, -1]),
-      norm_type=1.0, scale_grad_by_freq=True, sparse=True)
-layer("EmbeddingBag", I("n k", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, norm_type=1.0,
-      scale_grad_by_freq=True, mode=["sum", "max", "mean"], sparse=True, padding_idx=[0, 1, -1])
+      max_norm=[0.5, 1.0, 2], norm_type=1.0, scale_grad_by_freq=True, sparse=True)
+layer("EmbeddingBag", I("n k", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, max_norm=[0.5, 1.0, 2],
+      norm_type=1.0, scale_grad_by_freq=True, mode=["sum", "max", "mean"], sparse=True, padding_idx=[0, 1, -1])
 
 for n in (1, 2, 3):
     image = " ".join(f"{word}:4-{high}" for word, high in zip("hwd", (9, 8, 6)[:n] if n < 3 else (6, 5, 5)))
     kernel = " ".join(f"{letter}:1-3" for letter in "KLM"[:n])
     layer(f"Conv{n}d", T(f"n?:1-4 C {image}"), in_channels=C, out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
           stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid", tuple(range(n))], dilation=windows(n, 1, 2),
-          groups=size_of("G"), bias=False, padding_mode=["reflect", "replicate", "circular"], check=not_yet)
+          groups=size_of("G"), bias=False, padding_mode=["reflect", "replicate", "circular"])
     layer(f"LazyConv{n}d", T(f"n?:1-4 C {image}"), out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3),
           stride=windows(n, 1, 3), padding=[1, "same", "valid"], dilation=windows(n, 1, 2), groups=size_of("G"),
-          bias=False, padding_mode=["reflect", "replicate", "circular"], check=not_yet)
+          bias=False, padding_mode=["reflect", "replicate", "circular"])
     transposed = dict(
         out_channels=multiple_of_groups, kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
-        output_padding=windows(n, 0, 1), groups=size_of("G"), bias=False, dilation=windows(n, 1, 2), padding_mode="zeros")
+        output_padding=windows(n, 0, 1), groups=size_of("G"), bias=False, dilation=windows(n, 1, 2))
     layer(f"ConvTranspose{n}d", T(f"n?:1-4 C {image}"), in_channels=C, **transposed)
     layer(f"LazyConvTranspose{n}d", T(f"n?:1-4 C {image}"), **transposed)
-    function(f"conv{n}d", input=T(f"n?:1-4 C {image}"), weight=W(f"O:1-5 C {kernel}", 1),
-             bias=W("O", 1), stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid"], dilation=windows(n, 1, 2),
-             groups=1)
-    function(f"conv_transpose{n}d", input=T(f"n?:1-4 C {image}"), weight=W(f"C O:1-5 {kernel}", 1), bias=W("O", 1),
-             stride=windows(n, 1, 3), padding=windows(n, 0, 1), output_padding=windows(n, 0, 1), groups=1,
-             dilation=windows(n, 1, 2))
+    function(f"conv{n}d", input=T(f"n?:1-4 C:1-4*G:1-3 {image}"), weight=W(f"O:1-3*G C {kernel}", 1), bias=W("O*G", 1),
+             stride=windows(n, 1, 3), padding=[1, 2, (1,) * n, "same", "valid"], dilation=windows(n, 1, 2),
+             groups=size_of("G"))
+    function(f"conv_transpose{n}d", input=T(f"n?:1-4 C:1-4*G:1-3 {image}"), weight=W(f"C*G O:1-3 {kernel}", 1),
+             bias=W("O*G", 1), stride=windows(n, 1, 3), padding=windows(n, 0, 1), output_padding=windows(n, 0, 1),
+             groups=size_of("G"), dilation=windows(n, 1, 2))
     for name, make in ((f"MaxPool{n}d", layer), (f"max_pool{n}d", function)):
         own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1),
                    dilation=windows(n, 1, 2), return_indices=True, ceil_mode=True)
@@ -233,7 +227,7 @@ for n in (1, 2, 3):
     instance = T({1: "n? C L:2-7", 2: "n? C H:2-5 w", 3: "n? C D:2-4 h w"}[n])
     layer(f"InstanceNorm{n}d", instance, num_features=C, eps=EPS, momentum=[0.5, 0.25], affine=True,
           track_running_stats=True, bias=False, since={"bias": "2.15"}, train=True)
-    layer(f"LazyInstanceNorm{n}d", instance, eps=EPS, momentum=[0.5, 0.25], affine=True, track_running_stats=True,
+    layer(f"LazyInstanceNorm{n}d", instance, eps=EPS, momentum=[0.5, 0.25], affine=False, track_running_stats=False,
           bias=False, since={"bias": "2.15"}, train=True)
 
 layer("SyncBatchNorm", T("n:3-5 C h? w?"), num_features=C, eps=EPS, momentum=[0.5, 0.25, None], affine=False,
@@ -272,7 +266,7 @@ for name in ("Dropout", "AlphaDropout", "Dropout1d", "Dropout2d", "Dropout3d", "
     layer(name, T(shape), p=[0.0, 0.25, 1.0] if name != "AlphaDropout" else [0.0, 0.25], **IN_PLACE,
           check=lambda d: d.random_values() if d.args["p"] not in (0.0, 1.0) else None, train=True)
 layer("PixelShuffle", T("n? 12 h w"), upscale_factor=[2, 1])
-layer("PixelUnshuffle", T("n? c 6 4"), downscale_factor=[2, 1])
+layer("PixelUnshuffle", T("N? C 6 4"), downscale_factor=[2, 1])  # where there is nothing PyTorch keeps the shape
 layer("ChannelShuffle", T("n 6 h w"), groups=[2, 3, 6])
 layer("CosineSimilarity", T("n 4 a?"), S("0"), dim=DIM, eps=[0.5, 1e-6], since="2.0")
 layer("PairwiseDistance", T("n F"), S("0"), p=[1.0, 2.0, 3.0], eps=[0.1, 1e-3], keepdim=True)
@@ -314,7 +308,10 @@ function("addmv", input=T("m"), mat=T("m K"), vec=T("K"), beta=[0.5, 0], alpha=[
 function("addr", input=T("a b"), vec1=T("a"), vec2=T("b"), beta=[0.5, 0], alpha=[2, 0.25])
 function("addbmm", input=T("m n"), batch1=T("B m K"), batch2=T("B K n"), beta=[0.5, 2], alpha=[2, 0.25])
 function("tensordot", a=T("m 3 4"), b=T("3 4 n"), dims=[2, ([1, 2], [0, 1])])
-function("einsum", equation=["bik,bkj->bij"], operands=None)
+EINSUM = {"b i K, b K j": ["bik,bkj->bij", "bik,bkj"], "a, b": ["i,j->ij", "i,j"], "a b": ["ij->ji", "ij->j", "ji", "...->..."],
+          "I I": ["ii->i", "ii"], "i J, J": ["ij,j->i", "ij,j"], "b c i, b c i": ["bci,bci->bc", "...i,...i->...i"],
+          "a B, B C, C d": ["ij,jk,kl->il"], "b h I, b J h": ["bhi,bjh->jbi"]}
+function("einsum", equation=lambda d: d.pick(EINSUM[d.way]), operands=Each(list(EINSUM)))
 function("layer_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), bias=W("F"), eps=EPS)
 function("rms_norm", input=T("* F:2-8"), normalized_shape=lambda d: (d.number("F"),), weight=W("F"), eps=EPS, since="2.4")
 function("group_norm", input=T("n C H:2-5 w?"), num_groups=groups, weight=W("C"), bias=W("C"), eps=EPS)
@@ -351,14 +348,14 @@ for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", 
     shape = {"dropout1d": "n? c l", "dropout2d": "n c h w", "dropout3d": "n? c d h w"}.get(name, "n c *")
     function(name, input=T(shape), p=[0.0, 0.25] if "alpha" in name else [0.0, 1.0, 0.25], training=[False, True],
              train=[False, True], **IN_PLACE, check=no_chance, since="2.0" if name == "dropout1d" else None)
-function("rrelu", input=T("*"), lower=[0.25], upper=[0.5, 1.0], training=False, **IN_PLACE)
+function("rrelu", input=T("*"), lower=[0.25], upper=[0.5, 1.0], **IN_PLACE)
 function("embedding", input=I("*", "V"), weight=W("V F"), padding_idx=[0, -1], norm_type=1.0, scale_grad_by_freq=True,
          sparse=True)
 function("embedding_bag", input=I("n k", "V"), weight=W("V F"), norm_type=1.0, scale_grad_by_freq=True,
          mode=["sum", "max"], sparse=True, padding_idx=[0, 1, -1])
 function("one_hot", tensor=I("*", "V"), num_classes=size_of("V"), check=lambda d: d.refuse(d.args["num_classes"] == -1))
 function("pixel_shuffle", input=T("n? 12 h w"), upscale_factor=[2, 1])
-function("pixel_unshuffle", input=T("n? c 6 4"), downscale_factor=[2, 1])
+function("pixel_unshuffle", input=T("N? C 6 4"), downscale_factor=[2, 1])
 function("channel_shuffle", input=T("n 6 h w"), groups=[2, 3, 6])
 function("pad", input=T("* a:2-6 b:2-6"), pad=[(1, 2), (1, 0, 2, 1), (-1, 1)], mode=["reflect", "replicate", "circular"], value=[1.5, -1])
 function("cosine_similarity", x1=T("n 4 a?"), x2=S("x1"), dim=DIM, eps=[0.5, 1e-6], since="2.0")
@@ -390,12 +387,12 @@ function("fliplr", input=T("a b c?", "num"))
 function("flipud", input=T("a b? c?", "num"))
 function("diag_embed", input=T("n? A"), offset=[1, -1], dim1=[0, -1], dim2=[1, 0])
 function("trace", input=T("A B", "num"))
-function("split_with_sizes", input=T("5 b", "num"), split_sizes=[(2, 3), (1, 0, 4), (5,)], dim=0)
+function("split_with_sizes", input=T("c? 5 b", "num"), split_sizes=[(2, 3), (1, 0, 4), (5,)], dim=lambda d: d.where(5))
 function("row_stack dstack", tensors=Several("stack", "num"))
 function("column_stack", tensors=Several("stack", "num"))
 function("atleast_1d atleast_2d atleast_3d", tensors=T("*", "num"))
-function("broadcast_tensors", tensors=None)
-function("meshgrid", tensors=None, indexing="xy")
+function("broadcast_tensors", tensors=Each(["a b, b", "a b, a 1, 1", "1 c? a, b 1"], "num"))
+function("meshgrid", tensors=Each(["a", "a, b", "a, b, c"], "num"), indexing=["xy", "ij"])
 function("scatter_add", input=T("A b"), dim=0, index=T("d b", "int", "index", "A"), src=T("d b"))
 function("index_add index_copy", input=T("A b c?"), dim=0, index=T("1", "int", "index", "A"), source=T("1 b c?"), alpha=[2, 0.5])
 function("unfold", input=T("n C H:4-7 W:4-7"), dimension=[2, -1], size=[1, 2, 3], step=[1, 2],
@@ -408,9 +405,9 @@ function("tile", input=T("a b", "num"), dims=[(2, 1), (1, 2, 3), (1, 1)])
 function("tril triu", input=T("c? A B", "num"), diagonal=[1, -1, 2])
 function("diag", input=T("A b?"), diagonal=[1, -1])
 function("diagonal", input=T("A B c?"), offset=[1, -1, 0], dim1=[1, 0], dim2=[0, -1])
-function("split", tensor=T("A:2-6 b", "num"), split_size_or_sections=[2, 1, 3], split_size=[2, 1, 3], dim=0)
+function("split", tensor=T("A:2-6 B:2-6 c?", "num"), split_size_or_sections=[2, 1, 3], split_size=[2, 1, 3], dim=[0, 1, -2])
 function("chunk", input=T("A:2-6 B c?", "num"), chunks=[1, 2, 3], dim=lambda d: d.pick([0, 1]))
-function("tensor_split", input=T("A:2-6 b", "num"), indices_or_sections=[2, 3, (1, 2)], dim=0)
+function("tensor_split", input=T("A:2-6 B:2-6 c?", "num"), indices_or_sections=[2, 3, (1, 2)], dim=[0, 1, -2])
 function("unbind", input=T("A:1-4 B:1-4 c?", "num"), dim=lambda d: d.pick([0, 1]))
 
 # ---- shapes and types
@@ -547,19 +544,19 @@ NOT_DRAWN = {
     "empty": "holds anything",
     "empty_like": "holds anything",
     "new_empty": "holds anything",
-    "broadcast_tensors": "takes tensors one by one",
-    "meshgrid": "takes tensors one by one",
+    "topk.sorted": "False leaves their order open",
+    **{f"{lazy}ConvTranspose{n}d.padding_mode": "'zeros' is all there is" for lazy in ("", "Lazy") for n in (1, 2, 3)},
     **{name: "where indices are equal, which value is left is not said; tests/layers has it" for n in (1, 2, 3)
        for name in (f"MaxUnpool{n}d", f"max_unpool{n}d")},
     "max.other": "maximum, by another name",
     "min.other": "minimum, by another name",
-    "EmbeddingBag.max_norm": "refused by modc yet",
     "EmbeddingBag.include_last_offset": "for offsets, which tests/layers has",
-    "embedding_bag.max_norm": "refused by modc yet",
+    "embedding_bag.max_norm": "writes the weight; the layers have it",
     "embedding_bag.offsets": "have to rise; tests/layers has them",
     "embedding_bag.per_sample_weights": "only with mode='sum'; tests/layers has them",
     "embedding_bag.include_last_offset": "for offsets, which tests/layers has",
     "scaled_dot_product_attention.dropout_p": "random",
+    "rrelu.training": "random",
     "scaled_dot_product_attention.enable_gqa": "of other shapes; tests/layers has it",
     "interpolate.antialias": "refused by modc yet",
     **{name: "its windows are random in both modes; tests/layers has it with samples that are given" for n in (2, 3)
@@ -571,10 +568,7 @@ NOT_DRAWN = {
     "iinfo": "of a type, known while generating",
     "result_type": "a type, known while generating",
     "promote_types": "a type, known while generating",
-    "Embedding.max_norm": "refused by modc yet",
-    "embedding.max_norm": "refused by modc yet",
-    "Conv2d.padding_mode": "refused by modc yet",
-    "LazyConv2d.padding_mode": "refused by modc yet",
+    "embedding.max_norm": "writes the weight; the layers have it",
 }
 
 
@@ -597,13 +591,27 @@ def known(line, catalogue):
     return catalogue["layers" if line.kind == "layer" else "functions"].get(line.name, [])
 
 
+def optional(line, row):
+    """Arguments that have a default and are drawn."""
+    since = line.since if isinstance(line.since, dict) else {}
+    return [argument["name"] for argument in row["arguments"] if argument["default"] is not None and argument["name"] in
+            line.arguments and f"{line.name}.{argument['name']}" not in NOT_DRAWN and is_here(since.get(argument["name"]))]
+
+
 def draws_of(catalogue):
-    """[(line, row, place)]: what is drawn in turn. Layers have many arguments, so they come twice."""
-    found = [(line, row, "layer") for line in LAYERS.values() for row in known(line, catalogue) for _ in range(2)
+    """[(line, row, place)]: what is drawn in turn. What has arguments in one place alone comes twice."""
+    found = [(line, row, ["layer"]) for line in LAYERS.values() for row in known(line, catalogue)
              if hasattr(torch.nn, line.name)]
-    return found + [(line, row, place) for line in FUNCTIONS.values() for row in known(line, catalogue)
-                    for place in row["places"] if f"{place}.{line.name}" not in NOT_DRAWN
-                    and has(PLACES[place], line.name)]
+    found += [(line, row, [place for place in row["places"] if f"{place}.{line.name}" not in NOT_DRAWN
+                           and has(PLACES[place], line.name)]) for line in FUNCTIONS.values() for row in known(line, catalogue)]
+    return [(line, row, place) for line, row, places in found
+            for place in places * (2 if len(places) == 1 and optional(line, row) else 1)]
+
+
+def due(line, row, number):
+    """The argument that a turn has to give: each in turn, and none."""
+    names = [*optional(line, row), None]
+    return names[number % len(names)]
 
 
 def has(space, name):
@@ -679,10 +687,10 @@ class NoSpec:
 
 class Call:
     """One call of a row in a drawn spec. After draw(): text, operands, module (its constructor, of a layer), results:
-    [(kind, dims)], drawn: what is counted."""
+    [(kind, dims)], drawn: what is counted. `due`: the argument that is not its default this time, or None."""
 
-    def __init__(self, draw, line, row, place):
-        self.spec, self.line, self.row, self.place = draw, line, row, place
+    def __init__(self, draw, line, row, place, due):
+        self.spec, self.line, self.row, self.place, self.due = draw, line, row, place, due
         self.random, self.pick, self.chance = draw.random, draw.pick, draw.chance
         self.letters, self.args, self.operands = {}, {}, []
         self.whole = False  # a result without elements is refused
@@ -755,6 +763,10 @@ class Call:
         """Dims for the words of a pattern; letters are bound."""
         dims = []
         for word in pattern.split():
+            if "*" in word[1:]:
+                first, second = (self.pattern_dims(part)[0] for part in word.split("*"))
+                dims.append(first.times(second))
+                continue
             name, _, span = word.partition(":")
             if name.isdigit():
                 dims.append(self.dim(int(name)))
@@ -843,10 +855,10 @@ class Call:
                 continue
             if f"{self.line.name}.{name}" in NOT_DRAWN or not is_here(since):
                 continue
-            if argument["default"] is not None and not self.chance(GIVEN):
+            if argument["default"] is not None and name != self.due and not self.chance(GIVEN):
                 continue
             drawers[name] = wanted
-            if isinstance(wanted, (T, B, S, Several)) and not isinstance(wanted, (B, S)):
+            if isinstance(wanted, (T, Several, Each)):
                 self.take(name, wanted, texts)
         for name, wanted in drawers.items():
             if isinstance(wanted, (B, S)):
@@ -856,7 +868,10 @@ class Call:
             if name in texts or name not in drawers:
                 self.args.setdefault(name, default_of(argument))
                 continue
-            value = self.pick(wanted) if isinstance(wanted, list) else wanted(self) if callable(wanted) else wanted
+            for _ in range(4):  # the default counts for nothing
+                value = self.pick(wanted) if isinstance(wanted, list) else wanted(self) if callable(wanted) else wanted
+                if plain_text(value) != argument["default"]:
+                    break
             self.args[name] = value
             texts[name] = plain_text(value)
         return texts
@@ -866,6 +881,11 @@ class Call:
             found = self.several(wanted)
             self.operands += found
             texts[name] = "[" + ", ".join(v.name for v in found) + "]"
+        elif isinstance(wanted, Each):
+            self.way = self.pick(wanted.ways)
+            found = [self.operand(T(dims, wanted.kind)) for dims in self.way.split(", ")]
+            self.operands += found
+            texts[name] = ", ".join(v.name for v in found)
         else:
             found = self.operand(wanted)
             self.operands.append(found)
@@ -914,6 +934,7 @@ class Call:
         if self.line.check:
             self.line.check(self)
         given = {a["name"] for a in self.row["arguments"] if a["name"] in texts and texts[a["name"]] != a["default"]}
+        self.refuse(self.due and self.due not in given)
         if self.args.get("inplace") is True:  # nothing else may see what it overwrites
             texts = {key: f"{text}.clone()" if key in self.by_name else text for key, text in texts.items()}
         if self.line.kind == "layer":
@@ -931,6 +952,7 @@ class Call:
                 self.spec.bare.add(name)
             self.text = f"{space}{name}({self.joined(texts)})"
         self.run()
+        self.refuse(self.results is None and (self.operands[0].kind != "float" or self.scalar == ()))  # nothing to show it
         self.drawn = [f"layer {name}" if self.module else f"{self.place}.{name}"]
         self.drawn += [f"{name}.{argument}" for argument in sorted(given)]
         for value in self.operands:

@@ -1051,9 +1051,13 @@ static void print_needs(struct emit *e, struct text *out, const struct entry *en
         const bool *in = needs.items[i].in;
         const struct need *need = &needs.items[i].need;
 
-        text_printf(out, "    if (%s%s %s)\n        return MODC_SIZE;\n",
-                    in[0] && in[1] ? "" : in[1] ? "net->base.training && " : "!net->base.training && ",
-                    dim_c_text(e->cx, need->dim, false), need->not_one ? "== 1" : "< 0");
+        const char *mode = in[0] && in[1] ? "" : in[1] ? "net->base.training" : "!net->base.training";
+
+        if (*mode && dim_is_const(need->dim, NULL)) /* never in this mode */
+            text_printf(out, "    if (%s)\n        return MODC_SIZE;\n", mode);
+        else
+            text_printf(out, "    if (%s%s%s %s)\n        return MODC_SIZE;\n", mode, *mode ? " && " : "",
+                        dim_c_text(e->cx, need->dim, false), need->not_one ? "== 1" : "< 0");
     }
 }
 

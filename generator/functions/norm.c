@@ -159,7 +159,7 @@ static struct ev fn_check_channels(struct eval *eval, struct ev *args, int count
     return ev_none(loc);
 }
 
-/* The variance of one value is no estimate: an error, or where sizes decide it a status of the call. */
+/* The variance of one value is no estimate: an error, or where sizes or the mode decide it a status of the call. */
 static struct ev fn_check_several(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct arena *arena = &eval->cx->arena;
@@ -175,13 +175,22 @@ static struct ev fn_check_several(struct eval *eval, struct ev *args, int count,
             return ev_none(loc);
         product = axes[i] ? dim_mul(arena, product, x->dims[i]) : product;
     }
-    if (dim_equals(product, 1)) {
+    if (dim_equals(product, 1) && (args[1].count == 0 || !eval->graph || !eval->training)) {
         diag_error(eval->cx, loc, "Expected more than 1 %s when training, got input size %s", args[2].text,
                    shape_of(eval, x));
         return BAD;
     }
     build_need_several(eval, product);
     return ev_none(loc);
+}
+
+/* How many are more than one: 2 for 1, of which no call comes to use it. */
+static struct ev fn_several(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int64_t number;
+    (void)count;
+
+    return ev_get_int(&args[0], &number) && number == 1 ? ev_int(eval, loc, 2) : args[0];
 }
 
 static struct ev fn_check_features(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -360,6 +369,7 @@ const struct function_row norm_functions[] = {
     {"_check_channels(input, running_mean, running_var, weight, bias)", H, .build = fn_check_channels},
     {"_check_running(running_mean, running_var)", H, .build = fn_check_running},
     {"_check_several(input, axes, what)", H, .build = fn_check_several},
+    {"_several(count)", H, .build = fn_several},
     {"_check_features(input, axis, num_features, affine)", H, .build = fn_check_features},
     {"_check_groups(input, num_groups)", H, .build = fn_check_groups},
     {"_check_window(input, size)", H, .build = fn_check_window},
@@ -367,7 +377,7 @@ const struct function_row norm_functions[] = {
     {"_assign(target, value, name)", H, .build = fn_assign},
     /* toward the mean and the unbiased variance of what is reduced over `axes` */
     {"_update_running(input, axes, running_mean, running_var, mean, var, momentum)", H,
-     .body = "count = _reduced_count(input, axes)\n"
+     .body = "count = _several(_reduced_count(input, axes))\n"
              "_move_running(input, running_mean, mean, momentum, 'running_mean')\n"
              "_move_running(input, running_var, var * (count / (count - 1)), momentum, 'running_var')"},
     {"_move_running(input, running, value, momentum, name)", H,

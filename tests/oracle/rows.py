@@ -893,14 +893,15 @@ class Call:
             texts[name] = found.name
 
     def joined(self, texts, skip=0):
-        """`1, 2, dim=3`: by position as far as none is left out."""
+        """`1, 2, dim=3`: by position as far as none is left out. `alpha` stands there behind numbers alone, which PyTorch makes
+        of tensors without dimensions."""
         parts, position = [], True
         for i, argument in enumerate(self.row["arguments"]):
             name = argument["name"]
             if name not in texts:
                 position = False
             elif i >= skip:
-                position = (position and not argument.get("keyword") and self.is_at(name, i)
+                position = (position and not argument.get("keyword") and self.is_at(name, i) and name != "alpha"
                             and (argument["default"] is None or self.chance(0.4)))
                 parts.append(texts[name] if position else f"{name}={texts[name]}")
         return ", ".join(parts)

@@ -1,6 +1,7 @@
 """The Python that has the peers: found, entered and told to use one thread. Needs no package itself."""
 import os
 import pathlib
+import resource
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -22,5 +23,7 @@ def enter():
         if not os.access(python, os.X_OK):
             sys.exit(f"{python} is missing: bench/setup makes it, or MODC_BENCH_PYTHON names another one")
         os.environ.update(ONE_THREAD, MODC_BENCH_ENTERED=python)
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # plain loops have their temporaries there
         os.execv(python, [python, *sys.argv])
     sys.path[:0] = [str(FOLDER), str(ROOT / "tests" / "oracle")]

@@ -64,32 +64,37 @@ def flat(value):
 
 
 class Model:
-    """What `text` says, below `folder`. Files that are there from the same text are kept."""
+    """What `text` says, below `folder`. Files that were made from the same text by the same versions are kept."""
 
     def __init__(self, name, text, folder, entry="forward"):
         self.name, self.entry, self.folder = name, entry, pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.spec_file, self.weights_file, self.onnx_file = (
             self.folder / f"{name}.{ending}" for ending in ("yaml", "safetensors", "onnx"))
-        stamp = self.folder / f"{name}.stamp"
-        wanted = hashlib.sha256(f"{torch.__version__} {onnx.__version__} {entry}\n{text}".encode()).hexdigest()
-        fresh = stamp.exists() and stamp.read_text() == wanted
-        if not fresh:
-            stamp.unlink(missing_ok=True)
-            self.spec_file.write_text(text)
-        self.build(text, fresh)
-        if not fresh:
+        self.made_from = hashlib.sha256(f"{torch.__version__} {onnx.__version__} {entry}\n{text}".encode()).hexdigest()
+        self.spec_file.write_text(text)
+        self.build(text)
+        if not self.is_kept(self.onnx_file):
             self.export()
-            stamp.write_text(wanted)
+            self.keep(self.onnx_file)
 
-    def build(self, text, fresh):
+    def is_kept(self, path):
+        """Whether a file is there that was made from this model."""
+        stamp = pathlib.Path(f"{path}.stamp")
+        return path.exists() and stamp.exists() and stamp.read_text() == self.made_from
+
+    def keep(self, path):
+        pathlib.Path(f"{path}.stamp").write_text(self.made_from)
+
+    def build(self, text):
         self.spec = spec_torch.Spec(str(self.spec_file))
         root = self.spec.build(0)
-        if fresh:
+        if self.is_kept(self.weights_file):
             weights = safetensors_io.load(self.weights_file)
         else:
             weights = make.weights(zlib.crc32(self.name.encode()), self.spec_file)
             safetensors_io.save(self.weights_file, weights)
+            self.keep(self.weights_file)
         self.spec.load(root, weights)
         self.spec.size_values = {}
         ranges = make.ranges_of(text)
@@ -104,8 +109,7 @@ class Model:
             self.inputs[-1][...] = tensor.numpy()
         self.tensors = [torch.from_numpy(array) for array in self.inputs]  # the same memory
         self.module = Entry(self.spec, root, self.entry).eval().requires_grad_(False)
-        with torch.inference_mode():
-            self.expected = [tensor.numpy().copy() for tensor in flat(self.module(*self.tensors))]
+        self.expected = [tensor.numpy().copy() for tensor in flat(self.module(*self.tensors))]
 
     def new_outputs(self):
         """Arrays for a peer's own outputs; it must write them all."""
@@ -116,14 +120,13 @@ class Model:
 
     def exported(self):
         """As torch.export has it, without the statements of the spec."""
-        with torch.no_grad():
-            return torch.export.export(self.module, tuple(self.tensors), strict=False)
+        return torch.export.export(self.module, tuple(self.tensors), strict=False)
 
     def export(self):
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         for data in self.folder.glob(f"{self.name}.onnx*"):
             data.unlink()
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = torch.onnx.export(self.exported(), tuple(self.tensors), input_names=self.input_names,
                                         dynamo=True, verbose=False)

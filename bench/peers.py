@@ -1,22 +1,27 @@
 """The peers: each opens a model, is called, and says what came out. What one cannot do is a Missing with the reason."""
 import ctypes
+import functools
 import hashlib
 import importlib.metadata
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
-import time
+import sys
 
 import numpy
 import onnx
 import onnxruntime
 import torch
+from torch import _inductor as inductor
+from torch.utils import cpp_extension
 
 import clock
 from environment import FOLDER, ROOT
 
+ONNX_TYPES = {numpy.dtype(numpy.float32): 1, numpy.dtype(numpy.int64): 7, numpy.dtype(numpy.bool_): 9}
 MODC_FLAGS = "-O3 -march=native"  # the default of `modc run`
 
 
@@ -100,14 +105,13 @@ class Ort(clock.InC):
             raise Missing(f"its library says that it is {found}")
 
     def open(self, model):
-        types = {numpy.dtype(numpy.float32): 1, numpy.dtype(numpy.int64): 7, numpy.dtype(numpy.bool_): 9}
         graph = onnx.load(model.onnx_file, load_external_data=False).graph
         self.outputs = model.new_outputs()
         arrays = [*model.inputs, *self.outputs]
         names = [value.name.encode() for value in (*graph.input, *graph.output)]
         dims = [(ctypes.c_int64 * max(array.ndim, 1))(*array.shape) for array in arrays]
         tensors = (OrtTensor * len(arrays))(*(
-            OrtTensor(name, array.ctypes.data, array.nbytes, dim, array.ndim, types[array.dtype])
+            OrtTensor(name, array.ctypes.data, array.nbytes, dim, array.ndim, ONNX_TYPES[array.dtype])
             for name, array, dim in zip(names, arrays, dims, strict=True)))
         clock.C.peer_ort_open.restype = ctypes.c_void_p
         clock.C.peer_ort_error.restype = ctypes.c_char_p
@@ -132,10 +136,103 @@ class Eager(clock.InPython):
     version = torch.__version__
 
     def open(self, model):
-        module, tensors = model.module, model.tensors
+        self.set_call(functools.partial(model.module, *model.tensors))
 
-        def call():
-            with torch.inference_mode():
-                return module(*tensors)
 
-        self.set_call(call)
+class Compiled(clock.InPython):
+    """torch.compile with frozen weights, called from Python."""
+    name = "torch.compile"
+    version = torch.__version__
+
+    def open(self, model):
+        compiled = torch.compile(model.exported().module(check_guards=False))
+        with inductor.config.patch(freezing=True):
+            compiled(*model.tensors)
+        self.set_call(functools.partial(compiled, *model.tensors))
+
+
+class Aoti(clock.InC):
+    """AOTInductor with frozen weights, called from C++."""
+    name = "AOTInductor"
+    version = torch.__version__
+
+    def __init__(self):
+        library = ROOT / "build" / "bench" / "aoti.so"
+        source = FOLDER / "peer_aoti.cpp"
+        paths = [f"-I{path}" for path in cpp_extension.include_paths()]
+        for path in cpp_extension.library_paths():
+            paths += [f"-L{path}", f"-Wl,-rpath,{path}"]
+        build(library, [os.environ.get("CXX", "c++"), "-O2", "-std=c++20", "-shared", "-fPIC", source, *paths,
+                        "-ltorch_cpu", "-ltorch", "-lc10"], [source], "c++")
+        self.code = ctypes.CDLL(str(library))
+        self.code.peer_aoti_open.restype = ctypes.c_void_p
+        self.code.peer_aoti_error.restype = ctypes.c_char_p
+
+    def open(self, model):
+        package = model.folder / f"{model.name}.pt2"
+        if not model.is_kept(package):
+            inductor.aoti_compile_and_package(model.exported(), package_path=str(package),
+                                              inductor_configs={"freezing": True})
+            model.keep(package)
+        dims = [dim for array in model.inputs for dim in array.shape]
+        count = len(model.inputs)
+        self.user = self.code.peer_aoti_open(
+            str(package).encode(), ctypes.c_size_t(count), pointers(model.inputs), (ctypes.c_int64 * max(len(dims), 1))(*dims),
+            (ctypes.c_int * count)(*(array.ndim for array in model.inputs)),
+            (ctypes.c_int * count)(*(ONNX_TYPES[array.dtype] for array in model.inputs)))
+        if not self.user:
+            raise Missing(self.code.peer_aoti_error().decode())
+        self.arrays = model.new_outputs()
+        self.set_call(self.code.peer_aoti_call, self.user)
+
+    @property
+    def outputs(self):
+        for i, array in enumerate(self.arrays):
+            if self.code.peer_aoti_output(self.user, ctypes.c_size_t(i), ctypes.c_void_p(array.ctypes.data),
+                                          ctypes.c_size_t(array.nbytes)) != 0:
+                raise Missing("an output has another size")
+        return self.arrays
+
+
+class Emx(clock.InC):
+    """The plain loops that emx-onnx-cgen writes, by one compiler with one set of flags."""
+
+    def __init__(self, compiler, fast):
+        self.compiler = compiler
+        self.flags = ["-O3", "-march=native"] + ["-ffast-math"] * fast
+        self.name = f"plain loops, {compiler}" + ", fast" * fast
+        self.version = importlib.metadata.version("emx-onnx-cgen")
+        if shutil.which(compiler) is None:
+            raise Missing(f"there is no {compiler}")
+
+    def open(self, model):
+        folder = model.folder / "emx"
+        source, wrapper = folder / "net.c", folder / "call.c"
+        if not model.is_kept(source):
+            folder.mkdir(exist_ok=True)
+            # Its temporaries on the stack: the other choice is to allocate them in each call. It looks for weights in the
+            # current folder.
+            run([pathlib.Path(sys.executable).parent / "emx-onnx-cgen", "compile", model.onnx_file.name, source,
+                 "--model-name", "net", "--restrict-arrays", "--large-temp-threshold", "0"], "emx-onnx-cgen", cwd=model.folder)
+            count = len(model.inputs) + len(model.expected)
+            wrapper.write_text('#include "net.c"\nint call(void *user)\n{\n    void **p = user;\n    net('
+                               + ", ".join(f"p[{i}]" for i in range(count)) + ");\n    return 0;\n}\n")
+            model.keep(source)
+        library = folder / f"{re.sub(r'[^a-z]+', '_', self.name)}.so"
+        build(library, [self.compiler, *self.flags, "-w", "-shared", "-fPIC", wrapper, "-lm"], [source, wrapper], self.name)
+        code = ctypes.CDLL(str(library))
+        if not code.net_load(str(folder / "net.bin").encode()):
+            raise Missing("its weights cannot be read")
+        self.outputs = model.new_outputs()
+        self.held = pointers([*model.inputs, *self.outputs])
+        self.set_call(code.call, ctypes.addressof(self.held))
+
+
+# In the order in which they are reported; modc is first.
+PEERS = {
+    "ort": [Ort],
+    "emx": [functools.partial(Emx, compiler, fast) for compiler in ("gcc", "clang") for fast in (False, True)],
+    "eager": [Eager],
+    "compile": [Compiled],
+    "aoti": [Aoti],
+}

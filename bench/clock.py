@@ -4,14 +4,15 @@ import dataclasses
 import gc
 import os
 import pathlib
-import shutil
+import platform
+import re
 import statistics
 import subprocess
 import time
 
 import numpy
 
-from environment import FOLDER, ROOT
+from environment import BUILD, FOLDER, ROOT
 
 FLAGS = ["-O2", "-march=native", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 
@@ -35,7 +36,7 @@ class Times(ctypes.Structure):
     _fields_ = [("min", ctypes.c_double), ("median", ctypes.c_double), ("samples", ctypes.c_long), ("inner", ctypes.c_long)]
 
 
-C = load(ROOT / "build" / "bench")
+C = load(BUILD)
 
 
 # ---- the machine --------------------------------------------------------------------------------------------------
@@ -74,9 +75,10 @@ class Machine:
             self.hold(size)
         return C.bench_bandwidth(ctypes.c_void_p(self.start), ctypes.c_size_t(size), 1 if size > self.flush_bytes else 3)
 
-    def measure(self, traffic):
+    def measure(self, traffic, levels=True):
         found = {"FMA": C.bench_peak()}
-        found.update({level: self.bandwidth(size) for level, size in self.bytes.items()})
+        if levels:
+            found.update({level: self.bandwidth(size) for level, size in self.bytes.items()})
         found["traffic"] = self.bandwidth(traffic)
         self.rounds.append(found)
         return found
@@ -91,15 +93,16 @@ class Machine:
 
     def text(self):
         middle = {name: statistics.median(found[name] for found in self.rounds) for name in self.rounds[0]}
-        return (f"FMA {middle['FMA'] * 1e-9:.0f} GFLOP/s, reads "
-                + ", ".join(f"{level} {middle[level] * 1e-9:.0f} GB/s" for level in self.bytes))
+        reads = ", ".join(f"{level} {middle[level] * 1e-9:.0f} GB/s" for level in self.bytes if level in middle)
+        return f"multiply-adds {middle['FMA'] * 1e-9:.0f} GFLOP/s" + (f", reads {reads}" if reads else "")
 
 
 def name_of_cpu():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown CPU"
+    """Also how wide its vectors are, since many names say little."""
+    fields = dict(re.findall(r"^(model name|flags)\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE))
+    flags = fields.get("flags", "").split()
+    widest = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), None)
+    return fields.get("model name", platform.machine()).strip() + (f" with {widest}" if widest else "")
 
 
 # ---- peers --------------------------------------------------------------------------------------------------------
@@ -134,6 +137,7 @@ class InC:
 class InPython:
     """A peer that Python calls. The time of a loop that calls nothing is taken off."""
     empty = None
+    clock, fine = time.perf_counter, 5e-6
 
     def set_call(self, function):
         self.function = function
@@ -142,13 +146,13 @@ class InPython:
         import models
         return [tensor.numpy() for tensor in models.flat(self.function())]
 
-    @staticmethod
-    def loop(function, inner):
-        steps = range(inner)
-        before = time.perf_counter()
+    @classmethod
+    def loop(cls, function, inner):
+        steps, clock = range(inner), cls.clock
+        before = clock()
         for _ in steps:
             function()
-        return (time.perf_counter() - before) / inner
+        return (clock() - before) / inner
 
     def overhead(self):
         if InPython.empty is None:
@@ -165,7 +169,7 @@ class InPython:
         first = self.loop(function, 1)
         if time.perf_counter() - started < seconds / 4:
             first = min(first, self.loop(function, 1))
-        inner = int(5e-6 / first) + 1
+        inner = int(self.fine / max(first, 1e-7)) + 1
         count = max(int(seconds / (first * inner)), 1)
         return self.times_of([self.loop(function, inner) for _ in range(count)], inner)
 
@@ -175,6 +179,12 @@ class InPython:
             machine.flush()
             samples.append(self.loop(self.function, 1))
         return self.times_of(samples, 1)
+
+
+def use_cpu_time():
+    """See bench_use_cpu_time."""
+    C.bench_use_cpu_time()
+    InPython.clock, InPython.fine = time.thread_time, 1e-4
 
 
 # ---- rounds -------------------------------------------------------------------------------------------------------
@@ -196,30 +206,41 @@ class Series:
 
     @property
     def spread(self):
-        """How far the medians of the rounds lie apart, of their median; without the outer eighth on both sides."""
-        ordered = sorted(self.medians)
-        cut = len(ordered) // 8
-        kept = ordered[cut:len(ordered) - cut]
-        return (kept[-1] - kept[0]) / self.median
+        """How far the medians of the rounds lie apart, of their median."""
+        low, high = inner(self.medians)
+        return (high - low) / self.median
+
+    def ratios_to(self, other):
+        """How often `other` fits into this one, in each of the rounds."""
+        return [mine / its for mine, its in zip(self.medians, other.medians)]
 
     def ratio_to(self, other):
-        """How often `other` fits into this one: the median over the rounds, in each of which both were timed."""
-        return statistics.median(mine / its for mine, its in zip(self.medians, other.medians))
+        return statistics.median(self.ratios_to(other))
+
+    def cold_ratio_to(self, other):
+        return statistics.median(mine / its for mine, its in zip(self.cold, other.cold))
+
+
+def inner(values):
+    """(lowest, highest) without the outer eighth on both sides."""
+    ordered = sorted(values)
+    cut = len(ordered) // 8
+    return ordered[cut], ordered[-1 - cut]
 
 
 def pin(core):
     os.sched_setaffinity(0, {core})
 
 
-def rounds(peers, machine, traffic, count, seconds, cold=0):
-    """{peer: Series}, and what the machine was measured at in each round (`traffic`: see there). The order turns by one each round, so that no
+def rounds(peers, machine, traffic, count, seconds, cold=0, levels=True):
+    """{peer: Series}, and what the machine was measured at in each round (`traffic`, `levels`: see there). The order turns by one each round, so that no
     peer always follows the same one."""
     series = {peer: Series() for peer in peers}
     found = []
     gc.collect()
     gc.disable()
     for turn in range(count):
-        found.append(machine.measure(traffic))
+        found.append(machine.measure(traffic, levels))
         shift = turn % len(peers)
         for peer in peers[shift:] + peers[:shift]:
             times = peer.time(seconds)

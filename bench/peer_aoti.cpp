@@ -1,11 +1,12 @@
 /* peer_aoti.cpp - a package of AOTInductor as a peer, through PyTorch's own loader in C++. */
-#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #include <ATen/ops/from_blob.h>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <cstdio>
 #include <cstring>
 
-namespace {
+namespace
+{
 
 struct Peer {
     torch::inductor::AOTIModelPackageLoader loader;
@@ -20,8 +21,8 @@ extern "C" {
 
 /* Inputs are contiguous arrays: their memory, dimensions one after the other, and 1 float32, 7 int64 or 9 bool. NULL: see
  * peer_aoti_error. */
-void *peer_aoti_open(const char *package, size_t count, void *const *data, const int64_t *dims, const int *ndims,
-                     const int *types)
+void *peer_aoti_open(const char *package, size_t count, void *const *data, const int64_t *dims,
+                     const int *ndims, const int *types)
 {
     try {
         auto *peer = new Peer{torch::inductor::AOTIModelPackageLoader(package), {}, {}};

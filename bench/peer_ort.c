@@ -105,7 +105,8 @@ static int bind_values(struct peer_ort *peer)
 {
     typedef void *(*bind_function)(void *binding, const char *name, const void *value);
     const any_function *table = peer->table;
-    int bad = failed(peer, ((void *(*)(void *, void **))table[CREATE_IO_BINDING])(peer->session, &peer->binding));
+    int bad = failed(peer,
+                     ((void *(*)(void *, void **))table[CREATE_IO_BINDING])(peer->session, &peer->binding));
 
     for (size_t i = 0; i < peer->input_count + peer->output_count && !bad; i++) {
         int slot = i < peer->input_count ? BIND_INPUT : BIND_OUTPUT;

@@ -19,7 +19,7 @@ from torch import _inductor as inductor
 from torch.utils import cpp_extension
 
 import clock
-from environment import FOLDER, ROOT
+from environment import BUILD, FOLDER, ROOT
 
 ONNX_TYPES = {numpy.dtype(numpy.float32): 1, numpy.dtype(numpy.int64): 7, numpy.dtype(numpy.bool_): 9}
 MODC_FLAGS = "-O3 -march=native"  # the default of `modc run`
@@ -60,18 +60,29 @@ class Modc(clock.InC):
 
     def __init__(self, modc, options=(), compiler="cc", flags=MODC_FLAGS, name="modc"):
         self.name, self.modc, self.options, self.compiler, self.flags = name, modc, list(options), compiler, flags
-        self.version = run([modc, "--version"], "modc").split()[-1]
+        self.version = run([*shlex.split(modc), "--version"], "modc").split()[-1]
+
+    def runtime(self):
+        """What every model is linked with, compiled once for each compiler and set of flags."""
+        folder = BUILD / "runtime" / re.sub(r"\W+", "_", f"{self.compiler} {self.flags}")
+        folder.mkdir(parents=True, exist_ok=True)
+        sources = [path for path in sorted((ROOT / "runtime").glob("*.c")) if path.name != "modc_main.c"]
+        for source in sources:
+            build(folder / f"{source.stem}.o", [*self.command(), "-c", source], [source, *(ROOT / "runtime").glob("*.h")],
+                  self.compiler)
+        return [folder / f"{source.stem}.o" for source in sources]
+
+    def command(self):
+        return [self.compiler, *shlex.split(self.flags), "-fPIC", "-DMODC_LIBM", f"-I{ROOT / 'runtime'}"]
 
     def open(self, model):
         folder = model.folder / re.sub(r"\W+", "_", self.name)
         spec = re.search(r"^model: (\w+)", model.spec_file.read_text(), re.MULTILINE).group(1)
         run([*shlex.split(self.modc), "generate", model.spec_file, "-o", folder, *self.options], "modc generate")
-        runtime = [path for path in sorted((ROOT / "runtime").glob("*.c")) if path.name != "modc_main.c"]
-        sources = [folder / f"{spec}.c", FOLDER / "peer_modc.c", *runtime]
+        sources, runtime = [folder / f"{spec}.c", FOLDER / "peer_modc.c"], self.runtime()
         library = folder / "peer.so"
-        build(library, [self.compiler, *shlex.split(self.flags), "-shared", "-fPIC", "-DMODC_LIBM",
-                        f"-DMODC_MODEL={spec}_model", f"-I{folder}", f"-I{ROOT / 'runtime'}", *sources, "-lm"],
-              [*sources, *(ROOT / "runtime").glob("*.h"), folder / f"{spec}.h"], self.compiler)
+        build(library, [*self.command(), "-shared", f"-DMODC_MODEL={spec}_model", f"-I{folder}", *sources, *runtime, "-lm"],
+              [*sources, folder / f"{spec}.h", *runtime], self.compiler)
         code = ctypes.CDLL(str(library))
         code.peer_open.restype = ctypes.c_void_p
         code.peer_status.restype = ctypes.c_char_p
@@ -157,7 +168,7 @@ class Aoti(clock.InC):
     version = torch.__version__
 
     def __init__(self):
-        library = ROOT / "build" / "bench" / "aoti.so"
+        library = BUILD / "aoti.so"
         source = FOLDER / "peer_aoti.cpp"
         paths = [f"-I{path}" for path in cpp_extension.include_paths()]
         for path in cpp_extension.library_paths():
@@ -236,3 +247,51 @@ PEERS = {
     "compile": [Compiled],
     "aoti": [Aoti],
 }
+
+
+# ---- what bench/run and bench/sweep share -------------------------------------------------------------------------
+
+def add_options(parser, default, seconds):
+    parser.add_argument("--modc", default=str(ROOT / "build" / "modc"), help="the compiler")
+    parser.add_argument("--option", action="append", default=[], help="of modc generate: --option=--plan=contract=gemm_dot")
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="what compiles modc's C")
+    parser.add_argument("--flags", default=MODC_FLAGS, help=f"its flags; else {MODC_FLAGS}")
+    parser.add_argument("--peers", default=default, help=f"of {','.join(PEERS)}; else %(default)s")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=seconds, help="for each peer in each round; else %(default)s")
+    parser.add_argument("--cpu-time", action="store_true", help="count only what the own thread takes: on a busy machine")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core to be pinned to")
+
+
+def made_for(args):
+    """modc, and all others that are asked for and can be made here; a line on each that cannot. PyTorch is set up."""
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    if args.cpu_time:
+        clock.use_cpu_time()
+    asked = [key for key in args.peers.split(",") if key]
+    if set(asked) - set(PEERS):
+        sys.exit(f"no peer {', '.join(sorted(set(asked) - set(PEERS)))}; there are {', '.join(PEERS)}")
+    made = [Modc(args.modc, args.option, args.cc, args.flags)]
+    for maker in (maker for key in asked for maker in PEERS[key]):
+        try:
+            made.append(maker())
+        except Missing as reason:
+            print(f"a peer is left out: {reason}")
+    return made
+
+
+def opened(model, made, tolerance):
+    """Those peers that compute what PyTorch computes; {name: reason} of the others."""
+    good, reasons = [], {}
+    for peer in made:
+        try:
+            peer.open(model)
+            distance = model.distance(peer.call())
+            if distance <= tolerance:
+                good.append(peer)
+            else:
+                reasons[peer.name] = f"other numbers: {distance:.1e} from PyTorch's"
+        except (Missing, RuntimeError) as reason:
+            reasons[peer.name] = " ".join(str(reason).split())[:200]
+    return good, reasons

@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifndef MODC_TIME_CLOCK
+#define MODC_TIME_CLOCK CLOCK_MONOTONIC
+#define MODC_TIME_FINE 5e-6 /* seconds that are long against reading the clock */
+#endif
+
 /* Seconds of one call. A sample is the time of `inner` calls in a row, divided by their number. */
 struct modc_times {
     double min, median;
@@ -20,7 +25,7 @@ static inline double modc_now(void)
 {
     struct timespec time;
 
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(MODC_TIME_CLOCK, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -47,7 +52,7 @@ static inline void modc_sum_up(double *samples, long count, long inner, struct m
 static inline int modc_time(int (*call)(void *user), void *user, double seconds, long least, long most,
                             double *samples, struct modc_times *times)
 {
-    const double fine = 5e-6;
+    const double fine = MODC_TIME_FINE;
     double first = 0.0, started = modc_now(), before = started;
     long inner = 1, count = most;
     int status = call(user);

@@ -1,0 +1,117 @@
+"""The layers that bench/sweep times: families of specs with one layer each."""
+import dataclasses
+import functools
+import itertools
+import re
+
+TOLERANCE = 1e-4
+LEAST = 0.97  # of every ratio; of the geometric mean of a family, 1
+CHANNELS = {8: 64, 16: 56, 32: 56, 64: 56, 128: 28, 256: 14, 512: 7}  # with the sides of their images
+
+
+@dataclasses.dataclass
+class Point:
+    """`what` is a module, or an expression in x."""
+    family: str
+    name: str
+    shape: tuple
+    what: str
+    macs: float  # multiply-adds; of what is none, 0: then memory is the limit
+
+    @property
+    def file(self):
+        return re.sub(r"\W+", "_", f"{self.family}_{self.name}")
+
+    def text(self):
+        shape = ", ".join(map(str, self.shape))
+        body = f"modules: [{self.what}]" if self.what[0].isupper() else f"forward:\n  - return {self.what}"
+        return f'modc: 1\nmodel: m\nhooks: none\n\ninputs:\n  x: [{shape}]\n\n{body}\n\neval: ["*"]\n'
+
+
+def dense():
+    for batch, width in itertools.product((1, 8, 32, 64, 256), (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)):
+        yield Point("dense", f"{batch}x{width}", (batch, width), f"Linear({width}, {width})", batch * width * width)
+
+
+def narrow():
+    """Heads and other layers whose two widths differ."""
+    for batch, (fan_in, fan_out) in itertools.product((1, 32, 128), ((784, 10), (128, 3), (17, 33), (64, 1000), (768, 3072),
+                                                                     (3072, 768))):
+        yield Point("narrow", f"{batch}x{fan_in}-{fan_out}", (batch, fan_in), f"Linear({fan_in}, {fan_out})",
+                    batch * fan_in * fan_out)
+
+
+def conv_point(family, cin, cout, side, kernel, stride, groups=1):
+    out = (side - 1) // stride + 1
+    name = f"{cin}-{cout}x{side}k{kernel}" + f"s{stride}" * (stride > 1) + f"g{groups}" * (1 < groups < cin)
+    grouped = f", groups={groups}" * (groups > 1)
+    return Point(family, name, (1, cin, side, side),
+                 f"Conv2d({cin}, {cout}, {kernel}, stride={stride}, padding={kernel // 2}{grouped})",
+                 out * out * cout * (cin // groups) * kernel * kernel)
+
+
+def conv(kernel):
+    for stride, (channels, side) in itertools.product((1, 2), CHANNELS.items()):
+        yield conv_point(f"conv{kernel}", channels, channels, side, kernel, stride)
+
+
+def first():
+    for cout, side, kernel, stride in ((8, 96, 3, 2), (16, 32, 3, 1), (32, 224, 3, 2), (64, 224, 7, 2), (64, 224, 3, 1)):
+        yield conv_point("first", 3, cout, side, kernel, stride)
+
+
+def depthwise():
+    for kernel, stride, (channels, side) in itertools.product((3, 5), (1, 2), CHANNELS.items()):
+        yield conv_point("depthwise", channels, channels, side, kernel, stride, channels)
+
+
+def grouped():
+    for groups, stride, (channels, side) in itertools.product((4, 8), (1, 2), CHANNELS.items()):
+        if channels > groups:
+            yield conv_point("grouped", channels, channels, side, 3, stride, groups)
+
+
+def norm():
+    for rows, width in itertools.product((1, 32, 512), (64, 256, 768, 4096)):
+        yield Point("norm", f"layer-{rows}x{width}", (rows, width), f"LayerNorm({width})", 0)
+        yield Point("norm", f"rms-{rows}x{width}", (rows, width), f"RMSNorm({width})", 0)
+    for channels, side in CHANNELS.items():
+        yield Point("norm", f"batch-{channels}x{side}", (1, channels, side, side), f"BatchNorm2d({channels})", 0)
+        yield Point("norm", f"group-{channels}x{side}", (1, channels, side, side), f"GroupNorm(8, {channels})", 0)
+        yield Point("norm", f"instance-{channels}x{side}", (1, channels, side, side), f"InstanceNorm2d({channels})", 0)
+
+
+def softmax():
+    for rows, width in ((1, 10), (32, 10), (1, 1000), (64, 1000), (128, 128), (1536, 128), (512, 512), (1, 50257)):
+        yield Point("softmax", f"{rows}x{width}", (rows, width), "Softmax(dim=-1)", 0)
+        yield Point("softmax", f"log-{rows}x{width}", (rows, width), "LogSoftmax(dim=-1)", 0)
+    yield Point("softmax", "channels-21x64x64", (1, 21, 64, 64), "Softmax(dim=1)", 0)
+
+
+def activation():
+    for name, count in itertools.product(("ReLU()", "LeakyReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU('tanh')", "SiLU()",
+                                          "Softplus()", "ELU()", "Mish()", "Hardswish()"), (256, 16384, 1 << 20)):
+        plain = name.lower().replace("('tanh')", "-tanh").rstrip("()")
+        yield Point("activation", f"{plain}-{count}", (1, count), name, 0)
+
+
+def reduction():
+    for name, count in itertools.product(("sum", "mean", "amax", "var", "argmax"), ((32, 64), (512, 768), (64, 16384))):
+        call = {"var": "x.var(-1)", "amax": "x.amax(-1)"}.get(name, f"x.{name}(-1)")
+        yield Point("reduction", f"{name}-rows-{count[0]}x{count[1]}", count, call, 0)
+    for name, count in itertools.product(("sum", "amax"), ((64, 32), (768, 512), (16384, 64))):
+        yield Point("reduction", f"{name}-columns-{count[0]}x{count[1]}", count, f"x.{name}(0)", 0)
+    for channels, side in CHANNELS.items():
+        yield Point("reduction", f"mean-images-{channels}x{side}", (1, channels, side, side), "x.mean((2, 3))", 0)
+
+
+def pool():
+    for channels, side in CHANNELS.items():
+        yield Point("pool", f"max2-{channels}x{side}", (1, channels, side, side), "MaxPool2d(2)", 0)
+        yield Point("pool", f"max3s2-{channels}x{side}", (1, channels, side, side), "MaxPool2d(3, stride=2, padding=1)", 0)
+        yield Point("pool", f"avg2-{channels}x{side}", (1, channels, side, side), "AvgPool2d(2)", 0)
+
+
+FAMILIES = {"dense": dense, "narrow": narrow, **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)},
+            "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax,
+            "activation": activation, "reduction": reduction, "pool": pool}

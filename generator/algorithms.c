@@ -4,6 +4,7 @@
 
 #include "pass.h"
 #include "plan.h"
+#include "target.h"
 
 static int64_t upper(const struct dim *dim)
 {
@@ -137,6 +138,75 @@ static double cost_depthwise(const struct op *op)
     return op_macs(op);
 }
 
+/* Where the cache of a core begins to be too small; above it weights stream from the next one. */
+#define CACHE_BYTES (1024 * 1024)
+
+/* Channels are whole panels. The weights are four times as large: nothing for a chip, which counts its flash. */
+static bool fits_winograd(const struct graph *graph, const struct op *op)
+{
+    int64_t in, out;
+    int64_t panel = 64 / dtype_rows[DTYPE_FLOAT32].bytes;
+
+    for (int i = 0; i < 2; i++)
+        if (op->window.kernel[i] != 3 || op->window.stride[i] != 1 || op->window.dilation[i] != 1)
+            return false;
+    return fits_conv(graph, op) && graph->program->tree->spec->winograd != SPEC_OFF && target_of(graph->cx)->hosted &&
+           op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
+           dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
+           in % panel == 0 && out % panel == 0;
+}
+
+static int64_t winograd_tiles(const struct op *op)
+{
+    const struct value *y = op->outputs[0];
+
+    return upper(y->dims[0]) * ((upper(y->dims[1]) + 3) / 4) * ((upper(y->dims[2]) + 3) / 4);
+}
+
+/* The planes of a block stay in the cache, and its tiles are whole images where it can be. */
+struct winograd winograd_of(const struct op *op)
+{
+    int64_t in = upper(op->inputs[0]->dims[3]), out = upper(op->outputs[0]->dims[3]);
+    int64_t tiles = winograd_tiles(op), images = upper(op->outputs[0]->dims[0]);
+    int64_t most = CACHE_BYTES / (36 * in * 4), each = images > 0 ? tiles / images : 0;
+    struct winograd plan = {.stream = 36 * in * out * 4 > CACHE_BYTES};
+
+    most = most > 64 ? 64 : most < 8 ? 8 : most;
+    if (each > 0 && each <= most && tiles > most)
+        plan.block = most / each * each;
+    else if (each > most)
+        plan.block = (each + (each + most - 1) / most - 1) / ((each + most - 1) / most);
+    else
+        plan.block = tiles > 0 ? tiles : 1;
+    plan.chunk = plan.block >= 8 ? 32 : 64;
+    if (plan.chunk > out)
+        plan.chunk = out;
+    return plan;
+}
+
+static int64_t scratch_winograd(const struct op *op)
+{
+    struct winograd plan = winograd_of(op);
+    int64_t in = upper(op->inputs[0]->dims[3]), panel = 64 / dtype_rows[DTYPE_FLOAT32].bytes;
+
+    return 4 * (36 * (plan.block * in + panel) + 36 * (plan.block * plan.chunk + panel) + 36 * in);
+}
+
+/* The products, the transforms of inputs and outputs, and what it takes to read weights that no cache holds, all as
+ * measured on AVX-512 (bench/README.md). */
+static double cost_winograd(const struct op *op)
+{
+    struct winograd plan = winograd_of(op);
+    double in = (double)upper(op->inputs[0]->dims[3]), out = (double)upper(op->outputs[0]->dims[3]);
+    double tiles = (double)winograd_tiles(op), blocks = tiles / (double)plan.block;
+    double idle = plan.block < 4 ? 4 / (double)plan.block : 1; /* too few accumulators to hide the latency */
+    double cost = tiles * (36 * in * out * 1.15 * idle + 150 * in + 140 * out) + 1000;
+
+    if (plan.stream)
+        cost += (blocks < 1 ? 1 : blocks) * 36 * in * out * 4 * 2.0;
+    return cost;
+}
+
 static bool fits_always(const struct graph *graph, const struct op *op)
 {
     (void)graph;
@@ -145,15 +215,17 @@ static bool fits_always(const struct graph *graph, const struct op *op)
 }
 
 const struct algorithm algorithms[] = {
-    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", fits_gemv, cost_gemv_panel, PACKED_PANELS, PACKED_VECTOR},
-    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", fits_panels, cost_gemm_panel, PACKED_PANELS, PACKED_VECTOR},
-    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", fits_dot, cost_gemm_dot, PACKED_ROWS, PACKED_NONE},
-    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, PACKED_NONE, PACKED_NONE},
-    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, PACKED_COLUMNS, PACKED_NONE},
-    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, PACKED_PANELS, PACKED_VECTOR},
-    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, PACKED_NONE, PACKED_NONE},
-    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
-    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
-    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE},
+    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", fits_gemv, cost_gemv_panel, PACKED_PANELS, PACKED_VECTOR, NULL},
+    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", fits_panels, cost_gemm_panel, PACKED_PANELS, PACKED_VECTOR, NULL},
+    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", fits_dot, cost_gemm_dot, PACKED_ROWS, PACKED_NONE, NULL},
+    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, PACKED_NONE, PACKED_NONE, NULL},
+    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, PACKED_COLUMNS, PACKED_NONE, NULL},
+    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, PACKED_PANELS, PACKED_VECTOR, NULL},
+    {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, PACKED_WINOGRAD, PACKED_VECTOR,
+     scratch_winograd},
+    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, PACKED_NONE, PACKED_NONE, NULL},
+    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE, NULL},
+    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE, NULL},
+    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE, NULL},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

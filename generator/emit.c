@@ -1377,6 +1377,8 @@ static void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
     if (e->unpacks)
         text_printf(out, "    .unpack = %s_unpack,\n", e->m);
+    if (plan_uses(e->plan, PACKED_WINOGRAD))
+        text_add(out, "    .rtol = 1e-4f,\n");
     text_add(out, "};\n");
 }
 

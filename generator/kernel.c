@@ -590,7 +590,7 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
 {
     struct cx *cx = kernels->cx;
     struct text out = text_new(&cx->arena);
-    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "dense"};
+    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "winograd", "dense"};
 
     if (entry->zero)
         text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
@@ -627,6 +627,8 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
         }
         text_add(&out, ");\n");
     }
+    if (entry->format == PACKED_WINOGRAD)
+        text_printf(&out, "    modc_winograd_weights(k->%s, %lld);\n", entry->name, (long long)entry->count / 36);
     return out.data;
 }
 
@@ -942,6 +944,15 @@ static void holes_window(struct template_job *job, const struct step *step)
             hole_dim(job, strides[i], weight->strides[i]);
         hole_int(job, "T_across", dim_equals(weight->strides[0], 1));
     }
+    if (step->algorithm->weight == PACKED_WINOGRAD) {
+        struct winograd plan = winograd_of(op);
+
+        hole_int(job, "T_block", plan.block);
+        hole_int(job, "T_chunk", plan.chunk);
+        hole_int(job, "T_stream", plan.stream);
+        hole_int(job, "T_fixed_tiles", dim_is_const(y->dims[0], NULL) && dim_is_const(y->dims[1], NULL) &&
+                                           dim_is_const(y->dims[2], NULL));
+    }
     hole_int(job, "T_groups", op->window.groups);
     hole_int(job, "T_kh", op->window.kernel[0]);
     hole_int(job, "T_kw", op->window.kernel[1]);
@@ -1060,6 +1071,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         text_printf(out, ", %s", !bias ? "NULL"
                                  : step->bias ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
                                               : value_pointer(cx, variant, op->inputs[2]));
+        if (step->scratch_offset >= 0)
+            text_printf(out, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
     } else if (op->code == GRAPH_OP_NORM) {
         int next = 1;
 

@@ -399,18 +399,32 @@ struct home {
 
 static struct home find_home(struct planner *planner, const struct value *value);
 
+/* Whether another op needs the op's weight packed as this algorithm wants it. */
+static bool is_packed_already(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    struct home home = find_home(planner, op->inputs[1]);
+
+    return pack_find(planner->cx, home.group, home.root, row->weight, op->inputs[1], op->code == GRAPH_OP_CONTRACT, 1);
+}
+
 /* A fenced variant adds no packed weights of its own where it can read the parameter: it runs only while hooks do. */
 static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     struct value *weight = op->code == GRAPH_OP_CONTRACT ? op->inputs[1] : NULL;
-    struct home home;
 
     if (!planner->variant->graph->fenced || !weight || row->weight == PACKED_NONE)
         return false;
     if (row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR && dim_equals(weight->strides[0], 1))
         return false;
-    home = find_home(planner, weight);
-    return !pack_find(planner->cx, home.group, home.root, row->weight, weight, 1, 1);
+    return !is_packed_already(planner, op, row);
+}
+
+/* Weights of 36 planes are made for the fused forward in eval mode alone; what else has the same weights uses them. */
+static bool is_worth_packing(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    return row->weight != PACKED_WINOGRAD || (!graph->fenced && !graph->training) || is_packed_already(planner, op, row);
 }
 
 static const struct algorithm *choose(struct planner *planner, const struct op *op)
@@ -427,6 +441,8 @@ static const struct algorithm *choose(struct planner *planner, const struct op *
             continue;
         if (wish && strcmp(row->name, wish) == 0)
             return row;
+        if (!is_worth_packing(planner, op, row))
+            continue;
         adds = adds_packed(planner, op, row);
         if (!best || (best_adds && !adds) || (adds == best_adds && row->cost(op) < best->cost(op))) {
             best = row;
@@ -768,12 +784,29 @@ static void add_child_group(struct planner *planner, const struct op *op, struct
                ((struct pack_child){member, group, first, count, 0}));
 }
 
+bool plan_uses(const struct plan *plan, enum packed_format format)
+{
+    for (int g = 0; g < plan->group_count; g++)
+        for (int i = 0; i < plan->groups[g]->entry_count; i++)
+            if (plan->groups[g]->entries[i]->format == format)
+                return true;
+    return false;
+}
+
 const struct variant *plan_variant(const struct plan *plan, const struct graph *graph)
 {
     for (int i = 0; i < plan->variant_count; i++)
         if (plan->variants[i]->graph == graph)
             return plan->variants[i];
     return NULL;
+}
+
+/* What a step works in beside its values: the second buffer of a loop over regions, or what its algorithm asks for. */
+static int64_t scratch_bytes(const struct plan *plan, const struct step *step)
+{
+    if (step->op->code == GRAPH_OP_CALL)
+        return step->op->invoke.count > 1 ? plan_aligned(plan, value_bytes(step->op->outputs[0])) : 0;
+    return step->algorithm && step->algorithm->scratch ? plan_aligned(plan, step->algorithm->scratch(step->op)) : 0;
 }
 
 static void add_interval(struct planner *planner, const char *what, int64_t bytes, int first, int last)
@@ -900,7 +933,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             ARENA_PUSH(&cx->arena, variant->shadows, variant->shadow_count, tensor);
     }
 
-    /* intervals: values, shadows, regions, second buffers of loops */
+    /* intervals: values, shadows, regions, scratch */
     for (int s = 0; s < variant->step_count; s++) {
         struct op *op = variant->steps[s].op;
 
@@ -917,19 +950,20 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
                      0, variant->step_count - 1);
     for (int s = 0; s < variant->step_count; s++) {
         struct op *op = variant->steps[s].op;
-        const struct variant *region;
+        int64_t scratch = scratch_bytes(plan, &variant->steps[s]);
 
-        if (op->code != GRAPH_OP_CALL)
-            continue;
-        region = plan_variant(plan, op->invoke.region->graph);
-        variant->uses_packed |= region->uses_packed;
-        variant->uses_buffers |= region->uses_buffers;
-        variant->writes_buffers |= region->writes_buffers;
-        variant->macs += region->macs * op->invoke.count;
-        if (region->peak > 0)
-            add_interval(&planner, region->function, region->peak, s, s);
-        if (op->invoke.count > 1)
-            add_interval(&planner, "second buffer", plan_aligned(plan, value_bytes(op->outputs[0])), s, s);
+        if (op->code == GRAPH_OP_CALL) {
+            const struct variant *region = plan_variant(plan, op->invoke.region->graph);
+
+            variant->uses_packed |= region->uses_packed;
+            variant->uses_buffers |= region->uses_buffers;
+            variant->writes_buffers |= region->writes_buffers;
+            variant->macs += region->macs * op->invoke.count;
+            if (region->peak > 0)
+                add_interval(&planner, region->function, region->peak, s, s);
+        }
+        if (scratch > 0)
+            add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s);
     }
     variant->bound = liveness_bound(variant->intervals, variant->interval_count, variant->step_count);
     variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
@@ -953,11 +987,9 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     for (int s = 0; s < variant->step_count; s++) {
         struct op *op = variant->steps[s].op;
 
-        if (op->code != GRAPH_OP_CALL)
-            continue;
-        if (plan_variant(plan, op->invoke.region->graph)->peak > 0)
+        if (op->code == GRAPH_OP_CALL && plan_variant(plan, op->invoke.region->graph)->peak > 0)
             variant->steps[s].region_offset = variant->intervals[at++].offset;
-        if (op->invoke.count > 1)
+        if (scratch_bytes(plan, &variant->steps[s]) > 0)
             variant->steps[s].scratch_offset = variant->intervals[at++].offset;
     }
     for (int i = 0; i < graph->value_count; i++) {

@@ -15,6 +15,8 @@ enum packed_format {
     PACKED_ROWS,   /* [n][k] */
     PACKED_COLUMNS, /* [k][n] */
     PACKED_VECTOR, /* [n], zero padded to whole panels */
+    PACKED_WINOGRAD, /* [36][ceil(n / P)][c][P] of a weight (n, 3, 3, c), see templates/c/conv_winograd.c. The parts
+                      * put the weight itself, by taps, in the last 9 planes; G g G^T is made of it in place. */
     PACKED_DENSE   /* row-major, as the value's dims say */
 };
 
@@ -96,7 +98,7 @@ struct step {
     const struct packed *weight, *bias; /* NULL: read where they are */
     const char *weight_inside, *bias_inside;
     int64_t region_offset;  /* CALL: where the region's workspace starts; -1: none */
-    int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; -1: none */
+    int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
 };
 
 /* A buffer of the workspace, for the dump and the liveness bound. */
@@ -134,10 +136,19 @@ struct algorithm {
     bool (*fits)(const struct graph *graph, const struct op *op);
     double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
     enum packed_format weight, bias;
+    int64_t (*scratch)(const struct op *op); /* bytes of workspace that it works in; NULL: none */
 };
 
 extern const struct algorithm algorithms[];
 extern const int algorithm_count;
+
+/* How conv_winograd divides its work: so many tiles at a time, so many output channels of them at a time. */
+struct winograd {
+    int64_t block, chunk;
+    bool stream; /* the weights do not stay in a cache: the next ones are fetched ahead */
+};
+
+struct winograd winograd_of(const struct op *op);
 
 struct plan {
     struct program *program;
@@ -164,6 +175,9 @@ void plan_explain(struct text *text, const struct plan *plan); /* --explain */
 
 /* Rounded up to whole plan->align. */
 int64_t plan_aligned(const struct plan *plan, int64_t bytes);
+
+/* Whether something is packed in this format. */
+bool plan_uses(const struct plan *plan, enum packed_format format);
 
 /* The constant array that holds these elements; equal ones are one. */
 const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value);

@@ -87,7 +87,8 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
 {
     struct packed_part *part;
     struct nest *nest;
-    bool panels = entry->format == PACKED_PANELS;
+    bool winograd = entry->format == PACKED_WINOGRAD, panels = entry->format == PACKED_PANELS || winograd;
+    int64_t depth = winograd ? entry->k / 9 : entry->k; /* of a panel */
     int operands = entry->operand_count;
 
     ARENA_PUSH(&cx->arena, entry->parts, entry->part_count, (struct packed_part){.to = to});
@@ -111,9 +112,11 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
                 extent = !split ? n_count : piece == 0 ? n_count / panel : panel;
                 scale = split && piece == 0 ? panel : 1;
                 if (panels)
-                    step = split && piece == 0 ? entry->k * panel : 1;
+                    step = split && piece == 0 ? depth * panel : 1;
                 else
                     step = entry->format == PACKED_ROWS ? entry->k : 1;
+            } else if (winograd && loop->unit >= depth) { /* of a line or pixel of the kernel: by planes */
+                step = loop->unit / depth * (entry->count / 36);
             } else {
                 step = panels ? loop->unit * panel : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
             }
@@ -178,8 +181,8 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
             taken |= strcmp(group->entries[i]->name, full) == 0;
         if (!taken)
             return full;
-        if (round == 0 && entry->format == PACKED_ROWS)
-            suffix = "rows";
+        if (round == 0 && (entry->format == PACKED_ROWS || entry->format == PACKED_WINOGRAD))
+            suffix = entry->format == PACKED_ROWS ? "rows" : "winograd";
         if (round > 2)
             break;
     }
@@ -194,6 +197,10 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
     case PACKED_PANELS:
         return arena_format(&cx->arena, "panels [%lld][%lld][%lld]", (long long)(entry->count / entry->k / panel),
                             (long long)entry->k, (long long)panel);
+    case PACKED_WINOGRAD:
+        return arena_format(&cx->arena, "planes [36] of panels [%lld][%lld][%lld], G g G^T",
+                            (long long)(entry->count * 9 / 36 / entry->k / panel), (long long)entry->k / 9,
+                            (long long)panel);
     case PACKED_ROWS:
         return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
     case PACKED_COLUMNS:
@@ -276,21 +283,27 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->zero = padded != entry->n;
         entry->count = padded * entry->k;
     }
+    if (format == PACKED_WINOGRAD) {
+        entry->zero = entry->n % panel != 0;
+        entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * 36;
+    }
     for (int g = 0; g < groups; g++) {
-        int64_t n = entry->n / groups, whole = format == PACKED_PANELS ? n / panel * panel : 0;
-        int64_t to = g * (entry->count / groups);
+        bool by_panels = format == PACKED_PANELS || format == PACKED_WINOGRAD;
+        int64_t n = entry->n / groups, whole = by_panels ? n / panel * panel : 0;
+        int64_t depth = format == PACKED_WINOGRAD ? entry->k / 9 : entry->k;
+        int64_t to = format == PACKED_WINOGRAD ? entry->count / 36 * 27 : g * (entry->count / groups);
 
         if (whole > 0)
             make_part(cx, entry, loops, loop_count, source->ndim, g * n, whole, panel, true, to);
         if (n > whole || entry->n == 0)
             make_part(cx, entry, loops, loop_count, source->ndim, g * n + whole, n - whole, panel, false,
-                      to + whole * entry->k);
+                      to + whole * depth);
     }
     for (int p = 0; p < entry->part_count; p++)
         nest_normalise(&cx->arena, &entry->parts[p].nest);
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value);
-    if (entry->operand_count == 1 && dag_is_identity(entry->dag) && !entry->operand_entries[0] &&
+    if (format != PACKED_WINOGRAD && entry->operand_count == 1 && dag_is_identity(entry->dag) && !entry->operand_entries[0] &&
         entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;

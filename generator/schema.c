@@ -137,6 +137,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_REPLACED] = "replaced",
     [SPEC_VALUE_TIES] = "ties",
     [SPEC_VALUE_TOGGLE] = "toggle",
+    [SPEC_VALUE_SWITCH] = "switch",
     [SPEC_VALUE_WHOLE] = "whole",
     [SPEC_VALUE_TEXT] = "text",
     [SPEC_VALUE_SHAPE] = "shape",
@@ -258,6 +259,9 @@ static void define_simple(struct json *j)
     end(j);
     object(j, "toggle");
     literal(j, "enum", "[\"none\", \"on\", true]"); /* YAML 1.1 makes true of on */
+    end(j);
+    object(j, "switch");
+    literal(j, "enum", "[\"off\", \"on\", true, false]");
     end(j);
     object(j, "device");
     strings(j, "enum", names, devices);

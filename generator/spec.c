@@ -599,24 +599,26 @@ static void read_tie(struct reader *r, const struct node *key, const struct node
     }
 }
 
-static enum spec_toggle read_toggle(struct reader *r, const struct node *key, const struct node *node)
+/* `off` is the word for it: "none" or "off". */
+static enum spec_toggle read_toggle(struct reader *r, const struct node *key, const struct node *node, const char *off)
 {
     static const struct {
-        const char *text, *toggle;
-    } others[] = {{"off", "none"}, {"false", "none"}, {"False", "none"}, {"no", "none"},
-                  {"true", "on"},  {"True", "on"},    {"yes", "on"}};
-    const char *text = read_text(r, key, node, "none or on");
+        const char *text;
+        bool on;
+    } others[] = {{"off", false},  {"none", false}, {"false", false}, {"False", false},
+                  {"no", false},   {"true", true},  {"True", true},   {"yes", true}};
+    const char *text = read_text(r, key, node, arena_format(&r->cx->arena, "%s or on", off));
 
     if (!text)
         return SPEC_DEFAULT;
-    if (strcmp(text, "none") == 0)
+    if (strcmp(text, off) == 0)
         return SPEC_OFF;
     if (strcmp(text, "on") == 0)
         return SPEC_ON;
-    diag_error(r->cx, node->loc, "'%s' is none or on, found '%s'", key->value, text);
+    diag_error(r->cx, node->loc, "'%s' is %s or on, found '%s'", key->value, off, text);
     for (int i = 0; i < COUNT(others); i++)
         if (strcmp(others[i].text, text) == 0)
-            diag_hint(r->cx, "write %s", others[i].toggle);
+            diag_hint(r->cx, "write %s", others[i].on ? "on" : off);
     return SPEC_DEFAULT;
 }
 
@@ -625,17 +627,22 @@ static void read_hooks(struct reader *r, const struct node *key, const struct no
     if (node->kind == NODE_MAP)
         diag_error(r->cx, key->loc, "hooks fixed in the spec are not supported yet by this version of modc");
     else
-        r->spec->hooks = read_toggle(r, key, node);
+        r->spec->hooks = read_toggle(r, key, node, "none");
 }
 
 static void read_pack(struct reader *r, const struct node *key, const struct node *node)
 {
-    r->spec->pack = read_toggle(r, key, node);
+    r->spec->pack = read_toggle(r, key, node, "none");
+}
+
+static void read_winograd(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->spec->winograd = read_toggle(r, key, node, "off");
 }
 
 static void read_state_dict(struct reader *r, const struct node *key, const struct node *node)
 {
-    r->spec->state_dict = read_toggle(r, key, node);
+    r->spec->state_dict = read_toggle(r, key, node, "none");
 }
 
 static void read_threads(struct reader *r, const struct node *key, const struct node *node)
@@ -1488,7 +1495,9 @@ static const struct {
     {{SPEC_IN_MODEL, "generation", SPEC_VALUE_LATER, "makes a text generator of a model of tokens", "{input: tokens}"},
      NULL},
     {{SPEC_IN_MODEL, "storage", SPEC_VALUE_LATER, "the type in which weights are packed", "bfloat16"}, NULL},
-    {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_LATER, "off: convolutions without Winograd's transform", "off"}, NULL},
+    {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_SWITCH,
+      "off: convolutions without Winograd's transform, which is faster and has some ten times the rounding error", "off"},
+     read_winograd},
 
     {{SPEC_IN_CLASS, "extra_repr", SPEC_VALUE_TEXT, "what print(model) shows behind the class", "dim=64"}, NULL},
     {{SPEC_IN_INPUT | SPEC_IN_TENSOR, "shape", SPEC_VALUE_SHAPE, "its dimensions", "[batch, 4]"}, NULL},

@@ -131,7 +131,7 @@ struct spec {
     const char **freeze, **eval; /* patterns */
     struct loc *freeze_locs, *eval_locs;
     int freeze_count, eval_count;
-    enum spec_toggle hooks, pack, state_dict;
+    enum spec_toggle hooks, pack, state_dict, winograd;
     int threads; /* default 1 */
 
     /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
@@ -185,6 +185,7 @@ enum spec_value {
     SPEC_VALUE_REPLACED,   /* path: module */
     SPEC_VALUE_TIES,       /* path: path */
     SPEC_VALUE_TOGGLE,     /* none, on */
+    SPEC_VALUE_SWITCH,     /* off, on */
     SPEC_VALUE_WHOLE,      /* an integer from 1 */
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE,      /* a list of dimensions */

@@ -265,6 +265,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_strings(d, "eval", spec->eval, spec->eval_count);
     put_toggle(d, "hooks", spec->hooks);
     put_toggle(d, "pack", spec->pack);
+    if (spec->winograd != SPEC_DEFAULT)
+        put(d, "winograd", spec->winograd == SPEC_ON ? "on" : "off");
     put_toggle(d, "state_dict", spec->state_dict);
     put_int(d, "threads", spec->threads);
     text_printf(text, json ? "{\n%s\n}\n" : "%s\n", body.data);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "modc.h"
+#include "modc_simd.h"
 #include "options.h"
 #include "target.h"
 
@@ -378,6 +379,8 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
             run.at[i] = part->from[i];
         run_axis(&run, 0, 0);
     }
+    if (entry->format == PACKED_WINOGRAD)
+        modc_winograd_weights((float *)(void *)(e->packed + at + entry->offset), (size_t)entry->count / 36);
 }
 
 /* The block is zero before: padding stays 0. */

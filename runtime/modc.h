@@ -197,6 +197,9 @@ struct modc_model {
     enum modc_status (*bind_embedded)(struct modc_params *params);
     /* Copies key `index` in PyTorch's layout out of the packed block, where it lies only there; or NULL. */
     enum modc_status (*unpack)(const struct modc_params *params, int index, void *out);
+    /* How far a result may lie from PyTorch's, relative to the largest one, where an algorithm gives up some of the
+     * 1e-5 of float32 (Winograd); 0: as the dtype says. */
+    float rtol;
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */

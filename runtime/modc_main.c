@@ -799,7 +799,8 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
                     dtype_name(tensor->dtype), item->dtype_name);
 
     struct difference d = compare(tensor, item->data, (enum modc_dtype)item->dtype);
-    double rtol = run->options.rtol >= 0.0 ? run->options.rtol : default_rtol(tensor->dtype);
+    double rtol = run->options.rtol >= 0.0 ? run->options.rtol
+                  : fmax(default_rtol(tensor->dtype), tensor->dtype == MODC_FLOAT32 ? run->model->rtol : 0.0);
     double atol = run->options.atol >= 0.0 ? run->options.atol : 0.0;
     bool good = d.error == 0.0 || d.error <= rtol * d.largest + atol;
 

@@ -650,6 +650,27 @@ MODC_INLINE double modc_f64s_floordiv(double a, double b)
     return quotient - down > 0.5 ? down + 1.0 : down;
 }
 
+/* The weights of conv_winograd.c in place: `w` is 36 planes of `plane` floats, the last 9 of which hold the taps g of
+ * 3 x 3 kernels; all 36 become U = G g G^T. */
+MODC_OUTLINE void modc_winograd_weights(float *w, size_t plane)
+{
+    static const double G[6][3] = {{1.0 / 4, 0, 0},           {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                   {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+
+    for (size_t i = 0; i < plane; i++) {
+        double half[6][3];
+
+        for (int r = 0; r < 6; r++)
+            for (int c = 0; c < 3; c++)
+                half[r][c] = G[r][0] * w[(size_t)(27 + c) * plane + i] + G[r][1] * w[(size_t)(30 + c) * plane + i] +
+                             G[r][2] * w[(size_t)(33 + c) * plane + i];
+        for (int r = 0; r < 6; r++)
+            for (int c = 0; c < 6; c++)
+                w[(size_t)(6 * r + c) * plane + i] =
+                    (float)(half[r][0] * G[c][0] + half[r][1] * G[c][1] + half[r][2] * G[c][2]);
+    }
+}
+
 /* ---- the two passes over the rest of this file: scalars, then vectors --------------------------------- */
 
 #define MODC_SIMD_PASS 1
@@ -1651,6 +1672,34 @@ MODC_INLINE MODC_T MODC_F(cos)(MODC_T a)
     const MODC_T r = MODC_F(turn)(a, &quadrant);
 
     return MODC_F(wave)(r, quadrant + 1u);
+}
+
+/* Six values of d, `step` apart, times B^T; and times A^T, of which the first four are left: Winograd's F(4, 3) with the
+ * points 0, 1, -1, 2, -2 and infinity. */
+MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step)
+{
+    const MODC_T a = d[4 * step] - 4.0f * d[2 * step], b = d[3 * step] - 4.0f * d[step];
+    const MODC_T c = d[4 * step] - d[2 * step], e = 2.0f * (d[3 * step] - d[step]);
+    const MODC_T first = 4.0f * d[0] - 5.0f * d[2 * step] + d[4 * step];
+    const MODC_T last = 4.0f * d[step] - 5.0f * d[3 * step] + d[5 * step];
+
+    d[0] = first;
+    d[step] = a + b;
+    d[2 * step] = a - b;
+    d[3 * step] = c + e;
+    d[4 * step] = c - e;
+    d[5 * step] = last;
+}
+
+MODC_INLINE void MODC_F(winograd_output)(MODC_T *m, const int step)
+{
+    const MODC_T a = m[step] + m[2 * step], b = m[step] - m[2 * step];
+    const MODC_T c = m[3 * step] + m[4 * step], e = m[3 * step] - m[4 * step];
+
+    m[0] = m[0] + a + c;
+    m[step] = b + 2.0f * e;
+    m[2 * step] = a + 4.0f * c;
+    m[3 * step] = b + 8.0f * e + m[5 * step];
 }
 
 #if MODC_SIMD_PASS == 1

@@ -288,6 +288,11 @@ def windows():
     depthwise, own = "tests/specs/depthwise.yaml", "tests/vectors/depthwise_3/weights.safetensors"
     yield Case("depthwise_3", depthwise, "", {"x": draw(111, 3, 8, 9, 7), "y": draw(112, 3, 19, 6, 21)},
                weights(5, depthwise))
+    winograd, trained = "tests/specs/winograd.yaml", "tests/vectors/winograd_2/weights.safetensors"
+    yield Case("winograd_2", winograd, "", {"wide": draw(115, 2, 16, 33, 30), "free": draw(116, 2, 32, 13, 9),
+                                            "single": draw(117, 1, 16, 4, 4)}, weights(15, winograd))
+    yield Case("winograd_1", winograd, "", {"wide": draw(118, 1, 16, 33, 30), "free": draw(119, 1, 32, 2, 9),
+                                            "single": draw(120, 1, 16, 4, 4)}, trained)
     yield Case("depthwise_1", depthwise, "", {"x": draw(113, 1, 8, 9, 7), "y": draw(114, 1, 19, 6, 3)}, own)
     pool, own = "tests/specs/pool.yaml", "tests/vectors/pool_3/weights.safetensors"
     yield Case("pool_3", pool, "", {"x": draw(121, 3, 3, 8, 11), "y": draw(122, 3, 2, 7, 13)}, weights(6, pool))
@@ -314,7 +319,7 @@ def forced():
                     held, f"{folder}/expect.safetensors")
 
     policy, trained = "specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors"
-    mlp = "specs/digits/mlp.yaml"
+    mlp, winograd = "specs/digits/mlp.yaml", "tests/specs/winograd.yaml"
     small, own = "--set dim=16", "tests/vectors/blocks16_32/weights.safetensors"
     for plan in ("contract=gemm_dot", "contract=gemm_panel", "contract=matmul_strided"):
         yield again("policy_17", policy, plan, "", trained)
@@ -332,6 +337,8 @@ def forced():
     yield again("depthwise_1", "tests/specs/depthwise.yaml", "conv=conv_direct", "",
                 "tests/vectors/depthwise_3/weights.safetensors")
     yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_direct")
+    yield again("winograd_2", winograd, "conv=conv_winograd")
+    yield again("winograd_1", winograd, "conv=conv_winograd", "", "tests/vectors/winograd_2/weights.safetensors")
     yield again("pool_3", "tests/specs/pool.yaml", "pool=pool")
     yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
 

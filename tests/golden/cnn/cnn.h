@@ -25,8 +25,8 @@ extern "C" {
 
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define CNN_PARAM_BYTES 25280 /* parameters and buffers in PyTorch's layout */
-#define CNN_PACKED_BYTES 43712 /* what cnn_pack makes of them for the kernels */
-#define CNN_WORKSPACE_BYTES 327680
+#define CNN_PACKED_BYTES 99008 /* what cnn_pack makes of them for the kernels */
+#define CNN_WORKSPACE_BYTES 645888
 #define CNN_TRAIN_WORKSPACE_BYTES 327680
 #define CNN_FENCED_WORKSPACE_BYTES 606208
 #define CNN_TRAIN_FENCED_WORKSPACE_BYTES 606720

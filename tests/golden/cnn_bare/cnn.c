@@ -9,7 +9,7 @@
 struct cnn_packed {
     MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED float _4_weight_folded[4608]; /* panels [2][144][16] */
+    MODC_ALIGNED float _4_weight_folded[18432]; /* planes [36] of panels [2][16][16], G g G^T */
     MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
     MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
     MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
@@ -238,164 +238,212 @@ MODC_INLINE modc_f32 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_taps(modc_f32 *sum, const float *restrict x,
-                                                      const float *restrict w, const int channels,
-                                                      const int from, const int to, const int vectors)
+/* B^T d B of one tile, whose lines are `pitch` apart, into the planes of v. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_input(float *restrict v, const float *restrict x,
+                                                       const int pitch)
 {
-    modc_f32 b[MODC_TILE_VECTORS(1)];
+    for (int c = 0; c < 16; c += MODC_LANES) {
+        modc_f32 d[36];
 
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            d[i] = modc_f32_load(x + i / 6 * pitch + i % 6 * 16 + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_input(d + 6 * i, 1);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_input(d + i, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            modc_f32_store(v + i * (64 * 16 + 16) + c, d[i]);
+    }
+}
+
+/* The same where the tile begins at line h and pixel w of the image x; what is outside is 0, by way of `halo`. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_edge(float *restrict v, const float *restrict x,
+                                                      float *restrict halo, const int h, const int w,
+                                                      int batch)
+{
+    for (int i = 0; i < 36; i++) {
+        const int line = h + i / 6, pixel = w + i % 6;
+
+        if (line >= 0 && line < 4 && pixel >= 0 && pixel < 4)
+            memcpy(halo + i * 16, x + (line * 4 + pixel) * 16, 16 * sizeof *x);
+        else
+            memset(halo + i * 16, 0, 16 * sizeof *x);
+    }
+    conv2d_4x4x16_to_4x4x32_k3_relu_input(v, halo, 6 * 16);
+}
+
+/* Tiles tile ... tile + rows - 1 of one plane, `columns` channels of m. rows and columns are constants. Where share > 0
+ * it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_product(float *restrict m, const float *restrict v,
+                                                         const float *restrict w, const int rows,
+                                                         const int columns, const int tile, const int share,
+                                                         const int turn)
+{
+    const int vectors = columns / MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    v += tile * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        sum[i] = modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < channels; k++) {
+    for (int k = 0; k < 16; k++) {
+        if (share > 0)
+            MODC_PREFETCH(w + 32 * 16 + (turn * 16 + k) * share);
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + k * 16);
         MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (1 * 16) + k];
+        for (int i = 0; i < rows; i++) {
+            const float a = v[i * 16 + k];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
                 sum[i * vectors + j] += a * b[j];
         }
     }
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        modc_f32_store(m + (tile + i / vectors) * 32 + i % vectors * MODC_LANES, sum[i]);
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias,
-                                                      const int rows, const int columns, const int left,
-                                                      const int right, const int clip, const int line,
-                                                      const int y0, const int pixel, const int channel,
-                                                      int batch)
+/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_planes(float *restrict m, const float *restrict v,
+                                                        const float *restrict w, const int rows,
+                                                        const int tile, const int tall, const int flat,
+                                                        const int columns)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
+        band = most < columns ? most : columns;
+    const int rest = columns % band, tiles = tall + flat, share = 0 ? (band + tiles - 1) / tiles : 0;
 
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
-    }
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 4 + x0) * (1 * 16), *const wh = w +
-                                                                                    kh * (3 * 16 * 16);
+    for (int p = 0; p < 36; p++) {
+        float *const mp = m + p * (64 * 32 + 16);
+        const float *const vp = v + p * (64 * 16 + 16), *const wp = w + p * (32 * 16);
 
-        if (h < 0 || h >= 4)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16,
-                                                         0, rows, vectors);
+        for (int n = 0; n < columns; n += band) {
+            const float *const wn = wp + n / 16 * (16 * 16) + n % 16;
+
+            if (n + band > columns) {
+                for (int t = 0; rest > 0 && t < tall; t++)
+                    conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows + 1, rest,
+                                                            tile + t * (rows + 1), 0, 0);
+                for (int t = 0; rest > 0 && t < flat; t++)
+                    conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows, rest,
+                                                            tile + tall + (tall + t) * rows, 0, 0);
+                break;
             }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
-                                     : rows;
-
-                conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16,
-                                                     from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
+            for (int t = 0; t < tall; t++)
+                conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows + 1, band,
+                                                        tile + t * (rows + 1), share, t);
+            for (int t = 0; t < flat; t++)
+                conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows, band,
+                                                        tile + tall + (tall + t) * rows, share, tall + t);
         }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * (1 * 32) + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(y + r * (1 * 32) + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias,
-                                                      const int columns, const int line, const int y0,
-                                                      const int channel, int batch)
+/* The products of `count` tiles and `columns` channels. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_products(float *restrict m, const float *restrict v,
+                                                          const float *restrict w, const int count,
+                                                          const int columns)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
     enum {
-        tiles = (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
-        rows = 4 / tiles,
-        tall = 4 % tiles,
-        first = rows + (tall > 0),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (4 - 1) + reach >= 4,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
+        tiles = (64 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
+        rows = 64 / tiles,
+        tall = 64 % tiles
     };
+    int t = 0;
 
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                                 batch);
+    if (count < 64) {
+        for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
+            conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
+#if MODC_TILE_ROWS > 4
+        for (; t + 4 <= count; t += 4)
+            conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, 4, t, 0, 1, columns);
+#endif
+#if MODC_TILE_ROWS > 1
+        for (; t < count; t++)
+            conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, 1, t, 0, 1, columns);
+#endif
         return;
     }
-    if (left)
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
-                                             y0, 0, channel, batch);
-    for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
-                                             t * (rows + 1), channel, batch);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0,
-                                             t * rows + tall, channel, batch);
-    if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 4 - rows,
-                                             channel, batch);
+    conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
+}
+
+/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
+ * from `channel` on. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_output(float *restrict y, const float *restrict m,
+                                                        const float *restrict bias, const int first,
+                                                        const int lines, const int pixels,
+                                                        const int channel, const int columns, int batch)
+{
+    for (int c = 0; c < columns; c += MODC_LANES) {
+        modc_f32 o[36];
+        const modc_f32 b = modc_f32_load(bias + channel + c);
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            o[i] = modc_f32_load(m + i * (64 * 32 + 16) + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_output(o + i, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4; i++)
+            modc_f32_winograd_output(o + 6 * i, 1);
+        MODC_UNROLL
+        for (int i = 0; i < 16; i++) {
+            if (i / 4 < lines && i % 4 < pixels) {
+                const int r = first + i / 4 * 4 + i % 4;
+                const modc_f32 sum = o[i / 4 * 6 + i % 4] + b;
+
+                modc_f32_store(y + r * 32 + channel + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum));
+            }
+        }
+    }
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y, const float *restrict x,
                                                         const float *restrict w, const float *restrict bias,
-                                                        int batch)
+                                                        float *restrict v, int batch)
 {
-    enum {
-        panel = 3 * 3 * 16 * 16,
-        panels = (32 + 16 - 1) / 16,
-        most = (4 + (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES,
-        full = 32 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
+    float *const m = v + 36 * (64 * 16 + 16), *const halo = m + 36 * (64 * 32 + 16);
+    const int down = (4 + 3) / 4, across = (4 + 3) / 4, tiles = batch * down * across;
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+    for (int first = 0; first < tiles; first += 64) {
+        const int count = tiles - first < 64 ? tiles - first : 64;
 
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const float *const xn = x + n * (4 * 4 * 16) + g * 16;
+        for (int t = 0; t < count; t++) {
+            const int n = (first + t) / (down * across);
+            const int h = (first + t) / across % down * 4 - 1, p = (first + t) % across * 4 - 1;
+            const float *const xn = x + n * (4 * 4 * 16);
 
-                    for (int oh = 0; oh < 4; oh++)
-                        conv2d_4x4x16_to_4x4x32_k3_relu_line(y, xn, wg + c / 16 * panel + c % 16, bg + c,
-                                                             band, n * 4 + oh, oh - 1, g * 32 + c, batch);
-                }
-            }
-            for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
-                const float *const xn = x + n * (4 * 4 * 16) + g * 16;
+            if (h >= 0 && h + 6 <= 4 && p >= 0 && p + 6 <= 4)
+                conv2d_4x4x16_to_4x4x32_k3_relu_input(v + t * 16, xn + (h * 4 + p) * 16, 4 * 16);
+            else
+                conv2d_4x4x16_to_4x4x32_k3_relu_edge(v + t * 16, xn, halo, h, p, batch);
+        }
+        for (int c = 0; c < 32; c += 32) {
+            const int columns = 32 - c < 32 ? 32 - c : 32;
 
-                for (int oh = 0; oh < 4; oh++)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_line(y, xn, wg + full / 16 * panel + full % 16,
-                                                         bg + full, 32 - full, n * 4 + oh, oh - 1,
-                                                         g * 32 + full, batch);
+            if (32 % 32 > 0 && columns < 32)
+                conv2d_4x4x16_to_4x4x32_k3_relu_products(m, v, w + c / 16 * (16 * 16), count,
+                                                         32 % 32 > 0 ? 32 % 32 : 16);
+            else
+                conv2d_4x4x16_to_4x4x32_k3_relu_products(m, v, w + c / 16 * (16 * 16), count, 32);
+            for (int t = 0; t < count; t++) {
+                const int n = (first + t) / (down * across);
+                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
+
+                conv2d_4x4x16_to_4x4x32_k3_relu_output(y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h,
+                                                       4 - p, c, columns, batch);
             }
         }
     }
@@ -1136,17 +1184,17 @@ static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const
     }
 }
 
-/* y in panels [2][144][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_panels_32x144_folded(float *y, const float *x0, const float *x1,
-                                                  const float *x2)
+/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+static MODC_KERNEL void pack_winograd_32x144_folded(float *y, const float *x0, const float *x1,
+                                                    const float *x2)
 {
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 9; j++) {
+    for (int i = 0; i < 9; i++) {
+        for (int j = 0; j < 2; j++) {
             for (int k = 0; k < 16; k++) {
                 for (int l = 0; l < 16; l++) {
-                    const float product = modc_f32s_rsqrt(x2[i * 16 + l] + 9.99999975e-06f) * x1[i * 16 + l];
+                    const float product = modc_f32s_rsqrt(x2[j * 16 + l] + 9.99999975e-06f) * x1[j * 16 + l];
 
-                    y[i * 2304 + j * 256 + k * 16 + l] = x0[i * 2304 + j + k * 9 + l * 144] * product;
+                    y[i * 512 + j * 256 + k * 16 + l] = x0[i + j * 2304 + k * 9 + l * 144] * product;
                 }
             }
         }
@@ -1212,7 +1260,8 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_panels_16x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     pack_vector_16x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
                             p->_1.running_mean);
-    pack_panels_32x144_folded(k->_4_weight_folded, p->_4.weight, p->_5.weight, p->_5.running_var);
+    pack_winograd_32x144_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
+    modc_winograd_weights(k->_4_weight_folded, 512);
     pack_vector_32x1_folded(k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
                             p->_5.running_mean);
     pack_rows_10x128(k->_10_weight, p->_10.weight);
@@ -1227,9 +1276,9 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
+    float *const y_3 = (float *)(void *)(ws + 580352); /* (batch, 4, 4, 16) */
+    float *const y_4 = (float *)(void *)(ws + 449280); /* (batch, 4, 4, 32) */
+    float *const y_7 = (float *)(void *)(ws + 0); /* (batch, 2, 2, 32) */
 
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
@@ -1242,7 +1291,8 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    conv2d_4x4x16_to_4x4x32_k3_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, batch);
+    conv2d_4x4x16_to_4x4x32_k3_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded,
+                                    (float *)(void *)(ws + 0), batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()
@@ -1481,4 +1531,5 @@ const struct modc_model cnn_model = {
     .modules = modules_table,
     .entry_count = 1,
     .entries = entries_table,
+    .rtol = 1e-4f,
 };

@@ -25,8 +25,8 @@ extern "C" {
 
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define CNN_PARAM_BYTES 25280 /* parameters and buffers in PyTorch's layout */
-#define CNN_PACKED_BYTES 43328 /* what cnn_pack makes of them for the kernels */
-#define CNN_WORKSPACE_BYTES 327680
+#define CNN_PACKED_BYTES 98624 /* what cnn_pack makes of them for the kernels */
+#define CNN_WORKSPACE_BYTES 645888
 #define CNN_TRAIN_WORKSPACE_BYTES 327680
 
 /* Modules, for hooks and tables. */

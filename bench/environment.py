@@ -6,7 +6,8 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parent
-BUILD = ROOT / "build" / "bench"  # all that is made
+BUILD = pathlib.Path(os.environ.get("MODC_BENCH_BUILD", ROOT / "build" / "bench")).absolute()  # all that is made
+NO_PEERS = 77  # exit status where there is no such Python, which CTest takes as "skipped"
 # Before any library is loaded.
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
@@ -22,7 +23,8 @@ def enter():
     python = python_of()
     if os.environ.get("MODC_BENCH_ENTERED") != python:
         if not os.access(python, os.X_OK):
-            sys.exit(f"{python} is missing: bench/setup makes it, or MODC_BENCH_PYTHON names another one")
+            print(f"{python} is missing: bench/setup makes it, or MODC_BENCH_PYTHON names another one", file=sys.stderr)
+            sys.exit(NO_PEERS)
         os.environ.update(ONE_THREAD, MODC_BENCH_ENTERED=python)
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # plain loops have their temporaries there

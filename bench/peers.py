@@ -3,6 +3,7 @@ import ctypes
 import functools
 import hashlib
 import importlib.metadata
+import logging
 import os
 import pathlib
 import re
@@ -16,7 +17,6 @@ import onnx
 import onnxruntime
 import torch
 from torch import _inductor as inductor
-from torch.utils import cpp_extension
 
 import clock
 from environment import BUILD, FOLDER, ROOT
@@ -168,6 +168,9 @@ class Aoti(clock.InC):
     version = torch.__version__
 
     def __init__(self):
+        logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it looks for CUDA
+        from torch.utils import cpp_extension
+
         library = BUILD / "aoti.so"
         source = FOLDER / "peer_aoti.cpp"
         paths = [f"-I{path}" for path in cpp_extension.include_paths()]
@@ -257,6 +260,7 @@ def add_options(parser, default, seconds):
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="what compiles modc's C")
     parser.add_argument("--flags", default=MODC_FLAGS, help=f"its flags; else {MODC_FLAGS}")
     parser.add_argument("--peers", default=default, help=f"of {','.join(PEERS)}; else %(default)s")
+    parser.add_argument("--check", action="store_true", help="time nothing, compare numbers alone")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=seconds, help="for each peer in each round; else %(default)s")
     parser.add_argument("--cpu-time", action="store_true", help="count only what the own thread takes: on a busy machine")

@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
-# --plan), variants, aarch64, sanitize, compile, api, docs, package, examples or long.
+# --plan), variants, aarch64, sanitize, compile, api, docs, package, examples, bench or long.
 
 include(CheckCSourceCompiles)
 include(CheckCSourceRuns)
@@ -604,6 +604,20 @@ function(modc_chip_tests)
                    --weights specs/digits/weights_mlp.safetensors --set batch=1)
     modc_chip_test(stm32f103c8 "specs/cartpole/observations.safetensors observation specs/cartpole/expect.safetensors -"
                    specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --set batch=1)
+endfunction()
+
+# The programs of bench/: their C compiles, and where bench/setup has been they agree on numbers. Nothing is timed.
+function(modc_bench_tests)
+    add_library(modc_bench OBJECT ${PROJECT_SOURCE_DIR}/bench/clock.c ${PROJECT_SOURCE_DIR}/bench/peer_ort.c
+                ${PROJECT_SOURCE_DIR}/bench/peer_modc.c)
+    set_target_properties(modc_bench PROPERTIES C_EXTENSIONS ON) # as bench/clock.py compiles them
+    target_compile_definitions(modc_bench PRIVATE MODC_MODEL=policy_model)
+    target_include_directories(modc_bench PRIVATE ${PROJECT_SOURCE_DIR}/runtime)
+    modc_compile(modc_bench)
+    if(NOT MODC_SANITIZE)
+        modc_test(bench_numbers bench tests/support/bench.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/bench)
+        set_tests_properties(bench_numbers PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endif()
 endfunction()
 
 # Random specs against the PyTorch that is installed, and whether they draw every row of the catalogue.

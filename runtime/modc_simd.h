@@ -319,6 +319,52 @@ MODC_INLINE double modc_f64_nan(void)
     return (double)modc_f32_nan();
 }
 
+/* ---- 16-bit floats, in which weights are packed: rounded to nearest, ties to even -------------------- */
+
+typedef uint16_t modc_bfloat16;
+typedef uint16_t modc_half;
+
+MODC_INLINE modc_bfloat16 modc_f32_to_bfloat16(float a)
+{
+    const uint32_t bits = modc_f32_to_bits(a);
+
+    if (a != a)
+        return 0x7fc0u;
+    return (modc_bfloat16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16); /* may carry up to infinity */
+}
+
+MODC_INLINE float modc_bfloat16_to_f32(modc_bfloat16 a)
+{
+    return modc_f32_from_bits((uint32_t)a << 16);
+}
+
+MODC_INLINE modc_half modc_f32_to_half(float a)
+{
+    const uint32_t bits = modc_f32_to_bits(a), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
+    uint32_t low = size - 0x38000000u, dropped = 13; /* the exponent's bias is 112 less */
+
+    if (size >= 0x47800000u) /* 65536, infinity, NaN */
+        return (modc_half)(sign | (size > 0x7f800000u ? 0x7e00u : 0x7c00u));
+    if (size < 0x38800000u) { /* a denormal of the half; the bits that 2^-24 has below are dropped */
+        dropped = 126 - (size >> 23);
+        if (dropped > 25)
+            return (modc_half)sign;
+        low = (size & 0x7fffffu) | 0x800000u;
+    }
+    low += (1u << (dropped - 1)) - 1 + (low >> dropped & 1u);
+    return (modc_half)(sign | low >> dropped);
+}
+
+/* Without arithmetic on denormals, so that flushing them does no harm. */
+MODC_INLINE float modc_half_to_f32(modc_half a)
+{
+    const uint32_t sign = (a & 0x8000u) << 16, size = a & 0x7fffu;
+
+    if (size < 0x400u)
+        return modc_f32_from_bits(sign | modc_f32_to_bits((float)(int32_t)size * 5.96046448e-8f));
+    return modc_f32_from_bits(sign | ((size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u)));
+}
+
 /* ---- random words: Philox 4x32-10 (Salmon et al., 2011) ---------------------------------------------- */
 
 MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])
@@ -1701,6 +1747,113 @@ MODC_INLINE void MODC_F(winograd_output)(MODC_T *m, const int step)
     m[2 * step] = a + 4.0f * c;
     m[3 * step] = b + 8.0f * e + m[5 * step];
 }
+
+/* ---- weights of 16 bits: as many as a vector of floats has -------------------------------------------- */
+
+#if MODC_SIMD_PASS != 1
+#if MODC_LANES == 1
+MODC_INLINE MODC_T modc_bfloat16_load(const modc_bfloat16 *p)
+{
+    return modc_bfloat16_to_f32(*p);
+}
+
+MODC_INLINE MODC_T modc_half_load(const modc_half *p)
+{
+    return modc_half_to_f32(*p);
+}
+#else
+typedef uint16_t modc_u16 __attribute__((vector_size(MODC_LANES * 2)));
+typedef int16_t modc_i16 __attribute__((vector_size(MODC_LANES * 2)));
+
+MODC_INLINE modc_u16 modc_u16_load(const uint16_t *p)
+{
+    modc_u16 v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* gcc takes the vector apart where it is not told the instruction. */
+MODC_INLINE MODC_U modc_u16_widen(modc_u16 v)
+{
+#if MODC_LANES == 16 && !defined __clang__
+    const MODC_I zero = {0};
+
+    return (MODC_U)__builtin_ia32_pmovzxwd512_mask((modc_i16)v, zero, 0xffff);
+#elif MODC_LANES == 8 && defined __AVX2__ && !defined __clang__
+    return (MODC_U)__builtin_ia32_pmovzxwd256((modc_i16)v);
+#else
+    return __builtin_convertvector(v, MODC_U);
+#endif
+}
+
+/* Each word becomes the upper half of a lane, by one shuffle with zeros where gcc has it. */
+MODC_INLINE MODC_T modc_bfloat16_load(const modc_bfloat16 *p)
+{
+    const modc_u16 v = modc_u16_load(p);
+#if MODC_LANES == 16 && defined __AVX512BW__ && !defined __clang__
+    typedef int16_t words __attribute__((vector_size(64)));
+    typedef int32_t half __attribute__((vector_size(32)));
+    const words upper = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
+                         0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
+    const words zero = {0}, w = (words)__builtin_ia32_si512_256si((half)v);
+
+    return (MODC_T)__builtin_ia32_permvarhi512_mask(w, upper, zero, 0xaaaaaaaau);
+#elif MODC_LANES == 4 && defined __SSE2__ && !defined __clang__
+    typedef int16_t words __attribute__((vector_size(16)));
+    typedef int64_t pair __attribute__((vector_size(16)));
+    const words zero = {0};
+    const pair w = {(int64_t)v, 0};
+
+    return (MODC_T)__builtin_ia32_punpcklwd128(zero, (words)w);
+#else
+    return MODC_F(of_bits)(modc_u16_widen(v) << 16);
+#endif
+}
+
+MODC_INLINE MODC_T modc_half_load(const modc_half *p)
+{
+#if MODC_LANES == 16 && defined __AVX512F__
+    const MODC_T zero = {0};
+
+    return __builtin_ia32_vcvtph2ps512_mask((modc_i16)modc_u16_load(p), zero, MODC_ALL_LANES, 4);
+#elif MODC_LANES == 8 && defined __F16C__
+    return __builtin_ia32_vcvtph2ps256((modc_i16)modc_u16_load(p));
+#elif MODC_LANES == 4 && defined __aarch64__
+    const modc_u16 v = modc_u16_load(p);
+    MODC_T result;
+
+    __asm__("fcvtl %0.4s, %1.4h" : "=w"(result) : "w"(v));
+    return result;
+#else /* as modc_half_to_f32 */
+    const MODC_U a = modc_u16_widen(modc_u16_load(p));
+    const MODC_I size = (MODC_I)(a &
+                                 0x7fffu); /* compared as it is signed, for which there are instructions */
+    const MODC_U infinite = (MODC_U)(size > 0x7bff) & 0x38000000u;
+    const MODC_T normal = MODC_F(of_bits)(((MODC_U)size << 13) + 0x38000000u + infinite);
+    const MODC_T denormal = MODC_F(of_int)(size) * 5.96046448e-8f;
+
+    return MODC_F(of_bits)(MODC_F(bits)(MODC_F(select)((MODC_M)(size < 0x400), denormal, normal)) |
+                           ((a & 0x8000u) << 16));
+#endif
+}
+#endif
+
+/* n of them, 0 <= n < MODC_LANES; the other lanes read as 0. */
+#define MODC_LOAD_PART(type)                                                                                 \
+    MODC_INLINE MODC_T type##_load_part(const type *p, int n)                                                \
+    {                                                                                                        \
+        type part[MODC_LANES] = {0};                                                                         \
+                                                                                                             \
+        for (int i = 0; i < n; i++)                                                                          \
+            part[i] = p[i];                                                                                  \
+        return type##_load(part);                                                                            \
+    }
+
+MODC_LOAD_PART(modc_bfloat16)
+MODC_LOAD_PART(modc_half)
+#undef MODC_LOAD_PART
+#endif
 
 #if MODC_SIMD_PASS == 1
 /* torch.remainder: the sign of the divisor; NaN for a divisor of 0. */

@@ -539,6 +539,119 @@ static void test_philox(void **state)
                 out[3] == 0x6d5451fdu);
 }
 
+/* A 16-bit type: what its fields are, and the primitives for it. */
+struct narrow {
+    const char *name;
+    int fraction, bias, greatest; /* greatest: the exponent field of infinity and NaN */
+    modc_f32 (*load)(const uint16_t *p);
+    modc_f32 (*load_part)(const uint16_t *p, int n);
+    float (*to_f32)(uint16_t a);
+    uint16_t (*of_f32)(float a);
+};
+
+static double exact(const struct narrow *type, uint16_t bits)
+{
+    const int exponent = (bits & 0x7fff) >> type->fraction;
+    const double fraction = (double)(bits & ((1 << type->fraction) - 1)) / (1 << type->fraction);
+    double value = exponent == 0 ? ldexp(fraction, 1 - type->bias)
+                                 : ldexp(1 + fraction, exponent - type->bias);
+
+    if (exponent == type->greatest)
+        value = fraction == 0 ? (double)INFINITY : (double)NAN;
+    return bits & 0x8000 ? -value : value;
+}
+
+/* The nearest value, ties to the even one, by looking at both neighbours. */
+static uint16_t nearest(const struct narrow *type, float a)
+{
+    const uint16_t infinite = (uint16_t)(type->greatest << type->fraction), sign = signbit(a) ? 0x8000 : 0;
+    const double size = fabs((double)a);
+    int low = 0, high = infinite;
+
+    if (isnan(a))
+        return (uint16_t)(sign | infinite | 1 << (type->fraction - 1));
+    if (isinf(a))
+        return sign | infinite;
+    while (high - low > 1) { /* low <= size < high */
+        const int middle = (low + high) / 2;
+
+        if (exact(type, (uint16_t)middle) <= size)
+            low = middle;
+        else
+            high = middle;
+    }
+    /* beyond the last one rounding goes as if exponents went on */
+    const double below = exact(type, (uint16_t)low), above = high == infinite
+                                                                 ? ldexp(1, type->greatest - type->bias)
+                                                                 : exact(type, (uint16_t)high);
+    const bool up = size - below > above - size || (size - below == above - size && low % 2 == 1);
+
+    return (uint16_t)(sign | (up ? high : low));
+}
+
+static void check_rounding(const struct narrow *type, float a)
+{
+    const uint16_t found = type->of_f32(a), expected = nearest(type, a);
+
+    if (isnan(a) ? !isnan(type->to_f32(found)) : found != expected)
+        fail_msg("%s(%a) is %04x, not %04x", type->name, (double)a, found, expected);
+}
+
+/* All values of the 16-bit types, and floats on both sides of where rounding turns. */
+static void test_narrow(void **state)
+{
+    static const struct narrow types[] = {
+        {"bfloat16", 7, 127, 255, modc_bfloat16_load, modc_bfloat16_load_part, modc_bfloat16_to_f32,
+         modc_f32_to_bfloat16},
+        {"half", 10, 15, 31, modc_half_load, modc_half_load_part, modc_half_to_f32, modc_f32_to_half}};
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        const struct narrow *type = &types[t];
+
+        for (int first = 0; first < 65536; first += MODC_LANES) {
+            uint16_t from[MODC_LANES];
+            float all[MODC_LANES], part[MODC_LANES];
+            const int n = first / MODC_LANES % MODC_LANES;
+
+            for (int i = 0; i < MODC_LANES; i++)
+                from[i] = (uint16_t)(first + i);
+            modc_f32_store(all, type->load(from));
+            modc_f32_store(part, type->load_part(from, n));
+            for (int i = 0; i < MODC_LANES; i++) {
+                const double expected = exact(type, from[i]);
+                const float one = type->to_f32(from[i]), rest = i < n ? all[i] : 0.0f;
+
+                if (isnan(expected) ? !isnan(one) || !isnan(all[i])
+                                    : (double)one != expected || !signbit(one) != !signbit(expected) ||
+                                          memcmp(&one, &all[i], sizeof one) != 0)
+                    fail_msg("%s %04x: %a and %a, not %a", type->name, from[i], (double)one, (double)all[i],
+                             expected);
+                assert_true(isnan(rest) ? isnan(part[i]) : part[i] == rest);
+                if (isnan(expected))
+                    continue;
+                assert_int_equal(type->of_f32(one), from[i]);
+                if (isfinite(expected) && i + 1 < MODC_LANES &&
+                    isfinite(all[i + 1])) { /* half way to the next */
+                    const float half = (float)((expected + (double)all[i + 1]) / 2);
+
+                    check_rounding(type, half);
+                    check_rounding(type, nextafterf(half, INFINITY));
+                    check_rounding(type, nextafterf(half, -INFINITY));
+                }
+            }
+        }
+        for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+            check_rounding(type, specials[i]);
+        for (int i = 0; i < 100000; i++)
+            check_rounding(type, modc_f32_from_bits(random_word()));
+        check_rounding(type, 65519.99f); /* the largest half is 65504 */
+        check_rounding(type, 65520.0f);
+        check_rounding(type, 3.39e38f); /* the largest bfloat16 is 3.3895e38 */
+        check_rounding(type, 3.4e38f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_fmod),
         cmocka_unit_test(test_philox),
+        cmocka_unit_test(test_narrow),
     };
 
     print_message("MODC_LANES %d\n", MODC_LANES);

@@ -355,6 +355,8 @@ function(modc_api_tests)
     endif()
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
+    set(edges "--weights tests/vectors/storage_edges/weights.safetensors")
+    modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights tests/vectors/tied_9/state.safetensors")
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights tests/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV "FLAGS=-fsanitize=address,undefined")

@@ -1402,11 +1402,13 @@ static const char *entry_inside(struct emit *e, const struct pack_group *group, 
     return "";
 }
 
-/* Tensors that lie only packed, back in PyTorch's layout. */
+/* Tensors that lie only packed, back in PyTorch's layout. False: there are none, or nobody asks for them. */
 static bool print_unpack(struct emit *e, struct text *out)
 {
     struct text cases = text_new(&e->cx->arena);
 
+    if (e->tree->spec->state_dict == SPEC_OFF)
+        return false;
     for (int i = 0; e->weights && i < e->tree->key_count; i++) {
         const struct module_tensor *tensor = e->tree->keys[i];
         const struct packed *entry = e->weights->packed[i];

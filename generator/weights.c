@@ -329,6 +329,12 @@ static void run_element(struct part_run *run, int64_t to)
         memcpy(run->out + to * size, run->operands[0].bytes + run->at[0] * size, (size_t)size);
         return;
     }
+    if (entry->narrow) { /* what the loop below does, for the most of a large file */
+        modc_store(run->out + to * size, (enum modc_dtype)entry->dtype,
+                   modc_number(run->operands[0].bytes + run->at[0] * run->operands[0].size,
+                               (enum modc_dtype)run->operands[0].dtype));
+        return;
+    }
     for (int i = 0; i < entry->operand_count; i++)
         run->inputs[i] = load(run->operands[i].dtype, run->operands[i].bytes + run->at[i] * run->operands[i].size);
     store(entry->dtype, run->out + to * size, dag_eval_in(entry->dag, run->inputs, NULL, run->values));
@@ -457,6 +463,7 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
     const struct pack_group *model = plan->groups[0];
     struct embedded_weights *weights = ARENA_NEW(arena, struct embedded_weights);
     int keys = e.tree->key_count;
+    bool kept = e.tree->spec->state_dict != SPEC_OFF; /* what no kernel reads, for saving */
     int64_t length = plan_aligned(plan, model->bytes);
 
     e.weights = weights;
@@ -477,8 +484,10 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
             weights->raw[i] = weights->raw[first];
             continue;
         }
-        weights->raw[i] = weights->packed[i] ? -1 : length;
-        if (!weights->packed[i])
+        bool held = !weights->packed[i] && (kept || e.read_raw[i] || e.tree->keys[i]->written);
+
+        weights->raw[i] = held ? length : -1;
+        if (held)
             length += plan_aligned(plan, tensor_bytes(e.tree->keys[i]));
     }
     weights->length = (size_t)length;

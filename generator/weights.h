@@ -1,5 +1,6 @@
 /* weights.h - `generate --weights`: a safetensors file becomes the bytes that the emitted code embeds: the packed block,
- * as MODEL_pack would make it, and in PyTorch's layout only the tensors that the packed block cannot give back.
+ * as MODEL_pack would make it, and in PyTorch's layout only the tensors that the packed block cannot give back; with
+ * `state_dict: none`, those of them that a kernel reads.
  *
  * What is embedded lies in read-only memory: params->read_only is set, so modc_load and modc_reset refuse, and a call in
  * training mode that writes buffers has to return MODC_READ_ONLY. */
@@ -11,9 +12,9 @@
 struct embedded_weights {
     const void *bytes; /* packed block, then raw tensors; every part at a multiple of plan->align */
     size_t length;
-    int64_t *raw;                  /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed */
-    const struct packed **packed;  /* by key with raw -1: the entry that is its permutation (of group 0, or of a child) */
-    int64_t *packed_at;            /* by key with raw -1: offset of that entry in the packed block, -1 otherwise */
+    int64_t *raw;                  /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed, or is left out */
+    const struct packed **packed;  /* by key: the entry that is its permutation (of group 0, or of a child), or NULL */
+    int64_t *packed_at;            /* by key: offset of that entry in the packed block, -1 otherwise */
 };
 
 /* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */

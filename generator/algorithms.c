@@ -66,7 +66,7 @@ static bool fits_gemv(const struct graph *graph, const struct op *op)
 
 static bool fits_dot(const struct graph *graph, const struct op *op)
 {
-    if (fits_panels(graph, op))
+    if (fits_panels(graph, op) || op_is_narrow(graph, op))
         return true;
     /* without packing: rows of a parameter as they lie */
     return op->inputs[1]->ndim == 2 && value_is_static(graph, op->inputs[1]) &&
@@ -92,8 +92,7 @@ static double cost_gemm_dot(const struct op *op)
 
 static bool fits_strided(const struct graph *graph, const struct op *op)
 {
-    (void)graph;
-    return op->outputs[0]->ndim <= 4; /* two batch axes */
+    return op->outputs[0]->ndim <= 4 && !op_is_narrow(graph, op); /* two batch axes */
 }
 
 static double cost_strided(const struct op *op)

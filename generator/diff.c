@@ -815,7 +815,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 8 };
+enum { SETTINGS = 9 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -837,6 +837,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"hooks", toggles[spec->hooks]},
         {"pack", toggles[spec->pack]},
         {"state_dict", toggles[spec->state_dict]},
+        {"storage", spec->storage ? spec->storage : "as dtype"},
         {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
         {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},
     };

@@ -595,6 +595,8 @@ static struct piece cast_piece(struct printer *p, enum dtype from, enum dtype to
             return format(p, RANK_PRIMARY, "modc_f%d_to_%s(%s)", bits, name, a.text);
         return format(p, RANK_UNARY, "(%s)modc_f%d_to_%s(%s)", type, bits, name, a.text);
     }
+    if (from == DTYPE_FLOAT32 && (to == DTYPE_FLOAT16 || to == DTYPE_BFLOAT16))
+        return format(p, RANK_PRIMARY, "modc_f32_to_%s(%s)", to == DTYPE_FLOAT16 ? "half" : "bfloat16", a.text);
     return format(p, RANK_UNARY, "(%s)%s", type, at(p, a, RANK_UNARY));
 }
 

@@ -600,9 +600,11 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
         struct nest_job job = {.nest = part->nest, .dag = entry->dag};
         struct text stem = text_new(&cx->arena);
 
+        const char *storage = arena_format(&cx->arena, "_%s", dtype_rows[entry->dtype].name);
+
         job.comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
         text_printf(&stem, "pack_%s_%lldx%lld%s", formats[entry->format], (long long)entry->n / entry->groups, (long long)entry->k,
-                    dag_is_identity(entry->dag) ? "" : "_folded");
+                    dag_is_identity(entry->dag) ? "" : entry->narrow ? storage : "_folded");
         if (of_group > 1)
             text_add(&stem, i % of_group == 0 ? "_whole" : "_rest");
         text_printf(&out, "    %s(k->%s", register_kernel(kernels, stem.data, print_nest, &job), entry->name);
@@ -679,7 +681,7 @@ struct template_job {
     const struct dag *tail;
     const struct dim *rows[MAX_DIMS + 8], *columns[MAX_DIMS + 8]; /* strides of the tail's operands */
     int extra_count;
-    const char *name, *real, *vector;
+    const char *name, *real, *vector, *weights;
     enum dtype dtype, lanes;
     bool shared_tail; /* printed as a function, since parts of it are used twice */
     const char *tail_args, *tail_pass; /* the sizes that it takes */
@@ -802,7 +804,7 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     struct text tail_args = text_new(&kernels->cx->arena), tail_pass = text_new(&kernels->cx->arena);
     const struct module_tree *tree = kernels->plan->program->tree;
     bool *in_tail = ARENA_ARRAY(&kernels->cx->arena, tree->size_count + 1, bool);
-    struct fill fill = {.name = name, .vector = job.vector, .epilogue = epilogue, .data = &job};
+    struct fill fill = {.name = name, .vector = job.vector, .weights = job.weights, .epilogue = epilogue, .data = &job};
     const char *text = template_find(job.template);
 
     assert(text && "a row of the algorithm table names its template");
@@ -898,6 +900,12 @@ static void holes_strided(struct template_job *job)
                                 shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));
 }
 
+/* Its weights are stored in fewer bits than it computes with. */
+static bool is_narrow(const struct step *step)
+{
+    return step->weight && step->weight->narrow;
+}
+
 static void holes_contract(struct template_job *job, const struct step *step)
 {
     struct cx *cx = job->cx;
@@ -916,9 +924,10 @@ static void holes_contract(struct template_job *job, const struct step *step)
     hole_dim(job, "T_ldx", row_stride(cx, x));
     hole_dim(job, "T_ldy", n);
     hole_dim(job, "T_ldw", step->weight ? k : w->strides[1]);
-    job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s", shape_text(&cx->arena, y->ndim, y->dims),
+    job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
                                 shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n),
-                                dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "");
+                                dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "",
+                                is_narrow(step) ? arena_format(&cx->arena, ", weight in %s", dtype_rows[step->weight->dtype].name) : "");
 }
 
 static void holes_window(struct template_job *job, const struct step *step)
@@ -1019,6 +1028,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     struct cx *cx = kernels->cx;
     const struct op *op = step->op;
     const struct value *y = op->outputs[0];
+    const char *stem;
     struct template_job job = {.cx = cx, .op = op, .template = step->algorithm->template, .tail = op->tail};
     bool single = y->dtype == DTYPE_FLOAT32, simple = true;
 
@@ -1042,7 +1052,10 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         }
         dag_mark_sizes(op->tail, job.used);
     }
+    job.weights = is_narrow(step) ? dtype_rows[step->weight->dtype].c : job.vector;
     hole(&job, "T_real", job.real);
+    hole(&job, "T_stored", is_narrow(step) ? job.weights : job.real);
+    hole_int(&job, "T_line", 64 / dtype_rows[is_narrow(step) ? step->weight->dtype : y->dtype].bytes);
     hole(&job, "T_vec", job.vector);
     hole(&job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
     hole_int(&job, "T_P", 64 / dtype_rows[y->dtype].bytes);
@@ -1061,7 +1074,10 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     if (op->tail)
         job.comment = arena_format(&cx->arena, "%s;\n * then %s", job.comment, dag_text(cx, op->tail));
 
-    text_printf(out, "    %s(%s, %s", register_kernel(kernels, kernel_stem(cx, op), print_template, &job),
+    stem = kernel_stem(cx, op);
+    if (is_narrow(step))
+        stem = arena_format(&cx->arena, "%s_%s", stem, dtype_rows[step->weight->dtype].name);
+    text_printf(out, "    %s(%s, %s", register_kernel(kernels, stem, print_template, &job),
                 value_pointer(cx, variant, y), value_pointer(cx, variant, op->inputs[0]));
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
         bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;

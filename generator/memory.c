@@ -182,9 +182,11 @@ static void hint_dtype(struct cx *cx, const struct plan *plan)
         diag_hint(cx, "--dtype float32 takes half of it");
 }
 
-/* Convolutions read packed weights alone. */
+/* Convolutions read packed weights alone, and what is stored in fewer bits is packed. */
 static bool does_without_pack(const struct plan *plan)
 {
+    if (plan->program->tree->storage != plan->program->tree->dtype)
+        return false;
     for (int i = 0; i < plan->variant_count; i++)
         for (int s = 0; s < plan->variants[i]->step_count; s++)
             if (plan->variants[i]->steps[s].op->code == GRAPH_OP_CONV)

@@ -2174,6 +2174,24 @@ static void check_dtypes_and_devices(struct cx *cx, const struct spec *spec)
                        spec->devices[i]);
 }
 
+/* The dtype of the packed weights of products: the model's, or a 16-bit type under float32. */
+static enum dtype variant_storage(struct cx *cx, const struct spec *spec, enum dtype dtype)
+{
+    enum dtype storage = dtype;
+
+    if (!spec->storage || (dtype_find(spec->storage, &storage) && storage == dtype))
+        return dtype;
+    if (dtype != DTYPE_FLOAT32 || (storage != DTYPE_BFLOAT16 && storage != DTYPE_FLOAT16)) {
+        diag_error(cx, spec->storage_loc, "a model that computes in %s does not pack its weights as %s",
+                   dtype_rows[dtype].name, spec->storage);
+        diag_hint(cx, "bfloat16 and float16 are for the dtype float32");
+    } else if (spec->pack == SPEC_OFF) {
+        diag_error(cx, spec->storage_loc, "with `pack: none` there are no packed weights to store as %s", spec->storage);
+        diag_hint(cx, "leave one of the two out");
+    }
+    return storage;
+}
+
 static bool begins_as(const char *name, const char *prefix)
 {
     while (*prefix && tolower((unsigned char)*name) == *prefix) {
@@ -2218,11 +2236,13 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     tree->spec = spec;
     tree->variant = variant;
     tree->name = variant > 0 ? arena_format(&cx->arena, "%s_%s", spec->model, spec->dtypes[variant]) : spec->model;
-    tree->dtype = variant_dtype(spec, variant);
+    tree->dtype = tree->storage = variant_dtype(spec, variant);
     cx->variant.loc = spec->dtype_locs[variant];
     cx->variant.text = variant > 0 ? arena_format(&cx->arena, "in the variant of dtype %s", spec->dtypes[variant]) : NULL;
     if (variant == 0)
         check_dtypes_and_devices(cx, spec);
+    if (is_computed(spec->dtypes[variant]))
+        tree->storage = variant_storage(cx, spec, tree->dtype);
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
     build.eval.partial = spec->partial;

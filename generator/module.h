@@ -106,7 +106,7 @@ struct module_tree {
     int size_count;
     struct binding *constants; /* in order; values */
     int constant_count;
-    enum dtype dtype;
+    enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */
     bool partial; /* as spec.h's; or some module or tensor is faulty */
 };
 

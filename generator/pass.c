@@ -69,6 +69,22 @@ bool value_is_static(const struct graph *graph, struct value *value)
     return root->op->code == GRAPH_OP_TENSOR && tensor_is_static(graph, root->op->tensor.tensor);
 }
 
+bool op_is_narrow(const struct graph *graph, const struct op *op)
+{
+    const struct module_tree *tree = graph->program->tree;
+    struct value *weight, *root;
+
+    if (op->code != GRAPH_OP_CONTRACT || tree->storage == tree->dtype)
+        return false;
+    weight = op->inputs[1];
+    root = value_root(weight);
+    while (root->prepared && root->op->code == GRAPH_OP_MAP && dag_is_identity(root->op->dag)) /* a copy for its order */
+        root = value_root(root->op->inputs[0]);
+    return weight->ndim == 2 && weight->dtype == tree->dtype && value_is_static(graph, weight) &&
+           root->op->code == GRAPH_OP_TENSOR && root->op->tensor.tensor->kind == MODULE_PARAMETER &&
+           !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
+}
+
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
 {
     for (int i = from + 1; i < to; i++) {

@@ -34,6 +34,10 @@ void pass_split(struct graph *graph);
 /* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
 bool value_is_static(const struct graph *graph, struct value *value);
 
+/* Whether the op is a product whose weight is packed in the narrower type that the spec's `storage` names, and so rounded:
+ * a matrix that is a parameter, perhaps through views. Weights that are computed from parameters are not. */
+bool op_is_narrow(const struct graph *graph, const struct op *op);
+
 /* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 

@@ -399,12 +399,32 @@ struct home {
 
 static struct home find_home(struct planner *planner, const struct value *value);
 
+static struct packing weight_packing(const struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    const struct graph *graph = planner->variant->graph;
+    bool product = op->code == GRAPH_OP_CONTRACT;
+
+    return (struct packing){.format = row->weight,
+                            .dtype = op_is_narrow(graph, op) ? graph->program->tree->storage : op->inputs[1]->dtype,
+                            .n_axis = product ? 1 : 0,
+                            .groups = !product && row->weight == PACKED_PANELS ? op->window.groups : 1};
+}
+
+/* The weight is wanted by rows, as the parameter has them. */
+static bool reads_parameter(const struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    const struct value *weight = op->inputs[1];
+
+    return row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR && dim_equals(weight->strides[0], 1) &&
+           !op_is_narrow(planner->variant->graph, op);
+}
+
 /* Whether another op needs the op's weight packed as this algorithm wants it. */
 static bool is_packed_already(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     struct home home = find_home(planner, op->inputs[1]);
 
-    return pack_find(planner->cx, home.group, home.root, row->weight, op->inputs[1], op->code == GRAPH_OP_CONTRACT, 1);
+    return pack_find(planner->cx, home.group, home.root, weight_packing(planner, op, row), op->inputs[1]);
 }
 
 /* A fenced variant adds no packed weights of its own where it can read the parameter: it runs only while hooks do. */
@@ -414,7 +434,7 @@ static bool adds_packed(struct planner *planner, const struct op *op, const stru
 
     if (!planner->variant->graph->fenced || !weight || row->weight == PACKED_NONE)
         return false;
-    if (row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR && dim_equals(weight->strides[0], 1))
+    if (reads_parameter(planner, op, row))
         return false;
     return !is_packed_already(planner, op, row);
 }
@@ -528,11 +548,11 @@ static struct home find_home(struct planner *planner, const struct value *value)
     return home;
 }
 
-static const struct packed *need_packed(struct planner *planner, enum packed_format format, struct value *value,
-                                        int n_axis, int groups, const char **inside)
+static const struct packed *need_packed(struct planner *planner, struct packing packing, struct value *value,
+                                        const char **inside)
 {
     struct home home = find_home(planner, value);
-    const struct packed *entry = pack_entry(planner->cx, home.group, home.root, format, value, n_axis, groups);
+    const struct packed *entry = pack_entry(planner->cx, home.group, home.root, packing, value);
 
     *inside = home.inside;
     planner->variant->uses_packed = true;
@@ -551,27 +571,24 @@ static void pack_weights(struct planner *planner, struct step *step)
 {
     struct op *op = step->op;
     const struct algorithm *algorithm = step->algorithm;
-    struct value *weight, *bias;
-    int n_axis, groups = 1;
+    struct packing packing;
+    struct value *bias;
 
     if (!algorithm || algorithm->weight == PACKED_NONE)
         return;
-    weight = op->inputs[1];
     bias = (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
-    n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0;
-    if (op->code == GRAPH_OP_CONV && algorithm->weight == PACKED_PANELS)
-        groups = op->window.groups;
-    if (!(algorithm->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
-          dim_equals(weight->strides[0], 1)))
-        step->weight = need_packed(planner, algorithm->weight, weight, n_axis, groups, &step->weight_inside);
+    packing = weight_packing(planner, op, algorithm);
+    if (!reads_parameter(planner, op, algorithm))
+        step->weight = need_packed(planner, packing, op->inputs[1], &step->weight_inside);
     if (!bias || !value_is_static(planner->variant->graph, bias)) /* what a call brings is read where it lies */
         return;
 
     int64_t n = 0, panel = 64 / dtype_rows[bias->dtype].bytes;
 
     dim_is_const(bias->dims[0], &n);
-    if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n / groups % panel != 0))
-        step->bias = need_packed(planner, PACKED_VECTOR, bias, 0, groups, &step->bias_inside);
+    packing = (struct packing){PACKED_VECTOR, bias->dtype, 0, packing.groups};
+    if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n / packing.groups % panel != 0))
+        step->bias = need_packed(planner, packing, bias, &step->bias_inside);
 }
 
 /* The base value whose memory `value` shares: through boundaries and maps that work in place. */
@@ -710,7 +727,7 @@ static void place_value(struct planner *planner, struct value *value, int step)
     }
     if (value->prepared) {
         place->kind = PLACE_PACKED;
-        place->packed = need_packed(planner, PACKED_DENSE, value, -1, 1, &place->inside);
+        place->packed = need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1}, value, &place->inside);
         return;
     }
     if (is_output(variant->graph, value, &place->index)) {
@@ -1322,6 +1339,8 @@ void plan_explain(struct text *text, const struct plan *plan)
                 continue;
             }
             text_printf(text, "%s", step->algorithm->name);
+            if (step->weight && step->weight->narrow)
+                text_printf(text, " with weights in %s", dtype_rows[step->weight->dtype].name);
             if (forced(variant->graph->cx, step->op->code))
                 text_add(text, " (asked for with --plan)");
             for (int a = 0, n = 0; a < algorithm_count; a++) {

@@ -11,7 +11,7 @@
 
 enum packed_format {
     PACKED_NONE,   /* read where it is */
-    PACKED_PANELS, /* [ceil(n / P)][k][P], zero padded; P elements are 64 bytes */
+    PACKED_PANELS, /* [ceil(n / P)][k][P], zero padded; P elements of the model's dtype are 64 bytes */
     PACKED_ROWS,   /* [n][k] */
     PACKED_COLUMNS, /* [k][n] */
     PACKED_VECTOR, /* [n], zero padded to whole panels */
@@ -35,7 +35,9 @@ struct packed {
     enum packed_format format;
     enum dtype dtype;
     int64_t n, k, count; /* count: elements with padding */
+    int panel;           /* P */
     int groups;          /* of n, each padded apart */
+    bool narrow;         /* rounded to dtype, which is the spec's `storage` */
     bool zero;           /* padding is to be cleared first */
     struct packed_part *parts;
     int part_count;

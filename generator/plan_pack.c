@@ -169,7 +169,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     }
     if (biggest)
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
-    if (!dag_is_identity(entry->dag))
+    if (!dag_is_identity(entry->dag) && !entry->narrow)
         suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
     for (int round = 0; taken; round++) {
         const char *full = round == 0 ? arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix)
@@ -191,16 +191,14 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
 
 static const char *entry_comment(struct cx *cx, const struct packed *entry, const struct value *value)
 {
-    int64_t panel = 64 / dtype_rows[entry->dtype].bytes;
-
     switch (entry->format) {
     case PACKED_PANELS:
-        return arena_format(&cx->arena, "panels [%lld][%lld][%lld]", (long long)(entry->count / entry->k / panel),
-                            (long long)entry->k, (long long)panel);
+        return arena_format(&cx->arena, "panels [%lld][%lld][%d]", (long long)(entry->count / entry->k / entry->panel),
+                            (long long)entry->k, entry->panel);
     case PACKED_WINOGRAD:
-        return arena_format(&cx->arena, "planes [36] of panels [%lld][%lld][%lld], G g G^T",
-                            (long long)(entry->count * 9 / 36 / entry->k / panel), (long long)entry->k / 9,
-                            (long long)panel);
+        return arena_format(&cx->arena, "planes [36] of panels [%lld][%lld][%d], G g G^T",
+                            (long long)(entry->count * 9 / 36 / entry->k / entry->panel), (long long)entry->k / 9,
+                            entry->panel);
     case PACKED_ROWS:
         return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
     case PACKED_COLUMNS:
@@ -212,21 +210,32 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
     }
 }
 
-static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
-                                         enum packed_format format, struct value *value, int n_axis, int groups,
-                                         bool make)
+/* y = x, rounded to a narrower type. */
+static const struct dag *narrowing(struct cx *cx, enum dtype from, enum dtype to)
 {
+    struct dag *dag = dag_new(&cx->arena, 1);
+
+    dag->result = dag_cast(&cx->arena, dag, dag_load(&cx->arena, dag, 0, from), to);
+    return dag;
+}
+
+static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
+                                         struct packing packing, struct value *value, bool make)
+{
+    const enum packed_format format = packing.format;
+    int n_axis = packing.n_axis, groups = packing.groups;
     struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
     struct value *source = value;
     struct loop loops[MAX_DIMS];
     struct text key = text_new(&cx->arena);
-    int64_t panel = 64 / dtype_rows[value->dtype].bytes;
+    int panel = 64 / dtype_rows[value->dtype].bytes;
     struct op *map = value->base->op;
     int loop_count = -1;
 
     entry->root = root;
     entry->format = format;
-    entry->dtype = value->dtype;
+    entry->dtype = packing.dtype;
+    entry->panel = panel;
     entry->k = 1;
     entry->n = n_axis >= 0 ? constant(value->dims[n_axis]) : 1;
     for (int i = 0; i < value->ndim; i++)
@@ -251,6 +260,11 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->operands[0] = value;
         entry->operand_count = 1;
     }
+    if (packing.dtype != value->dtype) {
+        assert(dag_is_identity(entry->dag) && "op_is_narrow has parameters alone");
+        entry->dag = narrowing(cx, value->dtype, packing.dtype);
+        entry->narrow = true;
+    }
     entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
     if ((format != PACKED_PANELS && format != PACKED_VECTOR) || entry->n / groups % panel == 0)
         groups = 1; /* without padding they lie one behind the other */
@@ -263,7 +277,8 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         struct value *operand = entry->operands[i];
 
         if (operand->base->prepared) { /* made before */
-            entry->operand_entries[i] = find_or_make(cx, group, root, PACKED_DENSE, operand->base, -1, 1, make);
+            entry->operand_entries[i] =
+                find_or_make(cx, group, root, (struct packing){PACKED_DENSE, operand->dtype, -1, 1}, operand->base, make);
             if (!entry->operand_entries[i])
                 return NULL;
         }
@@ -312,13 +327,13 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
 }
 
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
-                                enum packed_format format, struct value *value, int n_axis, int groups)
+                                struct packing packing, struct value *value)
 {
-    return find_or_make(cx, group, root, format, value, n_axis, groups, true);
+    return find_or_make(cx, group, root, packing, value, true);
 }
 
 const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
-                               enum packed_format format, struct value *value, int n_axis, int groups)
+                               struct packing packing, struct value *value)
 {
-    return find_or_make(cx, group, root, format, value, n_axis, groups, false);
+    return find_or_make(cx, group, root, packing, value, false);
 }

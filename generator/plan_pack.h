@@ -4,13 +4,21 @@
 
 #include "plan.h"
 
-/* The entry of `group` that holds `value` in that format; made if there is none. `n_axis` is the axis of value that
- * panels and rows run over; -1 for DENSE. `groups`: so many parts of that axis are padded apart. `root` is the instance of the group's class that the tensors belong to. */
+/* How an entry holds a value. */
+struct packing {
+    enum packed_format format;
+    enum dtype dtype; /* the value's, or a narrower one, to which it is rounded */
+    int n_axis;       /* the axis of the value that panels and rows run over; -1 for DENSE */
+    int groups;       /* so many parts of that axis are padded apart */
+};
+
+/* The entry of `group` that holds `value` so; made if there is none. `root` is the instance of the group's class that the
+ * tensors belong to. */
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
-                                enum packed_format format, struct value *value, int n_axis, int groups);
+                                struct packing packing, struct value *value);
 
 /* The same, but NULL where there is none yet. */
 const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
-                               enum packed_format format, struct value *value, int n_axis, int groups);
+                               struct packing packing, struct value *value);
 
 #endif

@@ -142,6 +142,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_TEXT] = "text",
     [SPEC_VALUE_SHAPE] = "shape",
     [SPEC_VALUE_DTYPE] = "dtype",
+    [SPEC_VALUE_STORAGE] = "model_dtype",
     [SPEC_VALUE_INIT] = "init",
     [SPEC_VALUE_EXPRESSION] = "expression",
     [SPEC_VALUE_BOOL] = "bool",

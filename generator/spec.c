@@ -645,6 +645,16 @@ static void read_state_dict(struct reader *r, const struct node *key, const stru
     r->spec->state_dict = read_toggle(r, key, node, "none");
 }
 
+static void read_storage(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "the dtype in which weights are packed, as bfloat16");
+
+    if (!text)
+        return;
+    r->spec->storage = read_dtype(r, text, node->loc, false);
+    r->spec->storage_loc = node->loc;
+}
+
 static void read_threads(struct reader *r, const struct node *key, const struct node *node)
 {
     enum { most = 1024 };
@@ -1468,6 +1478,9 @@ static const struct {
      read_pack},
     {{SPEC_IN_MODEL, "state_dict", SPEC_VALUE_TOGGLE, "none: what only saving and training need is left out", "none"},
      read_state_dict},
+    {{SPEC_IN_MODEL, "storage", SPEC_VALUE_STORAGE,
+      "the type in which the weights of products are packed, while the model computes in float32", "bfloat16"},
+     read_storage},
     {{SPEC_IN_MODEL, "threads", SPEC_VALUE_WHOLE, "how many threads a call may use", "1"}, read_threads},
     {{SPEC_IN_MODEL, "extends", SPEC_VALUE_TEXT, "the spec that this one starts from", "base.yaml"},
      NULL}, /* spec_extends.c took it */
@@ -1494,7 +1507,6 @@ static const struct {
      NULL},
     {{SPEC_IN_MODEL, "generation", SPEC_VALUE_LATER, "makes a text generator of a model of tokens", "{input: tokens}"},
      NULL},
-    {{SPEC_IN_MODEL, "storage", SPEC_VALUE_LATER, "the type in which weights are packed", "bfloat16"}, NULL},
     {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_SWITCH,
       "off: convolutions without Winograd's transform, which is faster and has some ten times the rounding error", "off"},
      read_winograd},

@@ -132,6 +132,8 @@ struct spec {
     struct loc *freeze_locs, *eval_locs;
     int freeze_count, eval_count;
     enum spec_toggle hooks, pack, state_dict, winograd;
+    const char *storage; /* dtype in which weights are packed; NULL: the model's */
+    struct loc storage_loc;
     int threads; /* default 1 */
 
     /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
@@ -190,6 +192,7 @@ enum spec_value {
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE,      /* a list of dimensions */
     SPEC_VALUE_DTYPE,
+    SPEC_VALUE_STORAGE,    /* a dtype that weights are packed in */
     SPEC_VALUE_INIT,       /* of torch.nn.init, without its tensor */
     SPEC_VALUE_EXPRESSION,
     SPEC_VALUE_BOOL,

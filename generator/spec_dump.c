@@ -268,6 +268,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
     if (spec->winograd != SPEC_DEFAULT)
         put(d, "winograd", spec->winograd == SPEC_ON ? "on" : "off");
     put_toggle(d, "state_dict", spec->state_dict);
+    if (spec->storage)
+        put(d, "storage", spec->storage);
     put_int(d, "threads", spec->threads);
     text_printf(text, json ? "{\n%s\n}\n" : "%s\n", body.data);
 }

@@ -251,11 +251,11 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             text_add(out, fill->name);
             text_add_bytes(out, word + 6, size - 6);
             i = end;
-        } else if ((size == 3 && (strncmp(word, "T_V", 3) == 0 || strncmp(word, "T_S", 3) == 0)) && text[end] == '(') {
+        } else if (size == 3 && strchr("VSW", word[2]) && text[end] == '(') {
             const char *function[1];
 
             i = split_arguments(cx, text, end, length, fill, function, 1);
-            text_printf(out, "%s%s_%s", fill->vector, word[2] == 'S' ? "s" : "", function[0]);
+            text_printf(out, "%s%s_%s", word[2] == 'W' ? fill->weights : fill->vector, word[2] == 'S' ? "s" : "", function[0]);
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
             const char *arguments[3];
 

@@ -2,7 +2,7 @@
  *
  * A template is plain C. T_NAME is the function's name, and the head of the names of its helpers (T_NAME_tile); every
  * other T_word is a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of
- * modc_simd.h; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Lines `#if`, `#elif`, `#else`,
+ * modc_simd.h, T_W(load) and T_W(load_part) those that read weights; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Lines `#if`, `#elif`, `#else`,
  * `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is for its
  * readers and is not printed. */
 #ifndef MODC_TEMPLATE_H
@@ -17,7 +17,7 @@ struct hole {
 
 struct fill {
     const char *name;   /* of the kernel */
-    const char *vector; /* "modc_f32" */
+    const char *vector, *weights; /* "modc_f32", "modc_bfloat16" */
     const struct hole *holes;
     int count;
     /* The tail of one value, or of a vector of values. */

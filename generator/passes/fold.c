@@ -2,7 +2,8 @@
  * added behind a product. The new weights are values computed from parameters, so `prepare` moves them to MODEL_pack
  * and weights stay swappable.
  *
- * Never where hooks see the values between (fenced), nor without a packed block. */
+ * Never where hooks see the values between (fenced), nor without a packed block; and no scale goes into weights that
+ * `storage` rounds, which would be other weights then. */
 #include "pass.h"
 
 #include <string.h>
@@ -132,7 +133,8 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
     bool *has_bias = op->code == GRAPH_OP_CONV ? &op->window.bias : &op->contract.bias;
 
     if (!is_binary(map, product, &prim, &factor) || !value_is_static(graph, factor) || factor->dtype != dtype ||
-        !along_axis(factor, product, axis) || !value_is_static(graph, weight) || !dims_equal(map->outputs[0], product) ||
+        (prim == PRIM_MUL && op_is_narrow(graph, op)) || !along_axis(factor, product, axis) ||
+        !value_is_static(graph, weight) || !dims_equal(map->outputs[0], product) ||
         (*has_bias && !value_is_static(graph, op->inputs[2])) ||
         pass_write_between(graph, op, graph_position(graph, op), position))
         return false;

@@ -5,7 +5,7 @@
  * few outputs at a time, summed over the lanes at the end. */
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int rows, const int outputs, const int row,
                              const int column T_ARGS)
 {
@@ -26,7 +26,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            T_vec b = T_V(load)(w + j * T_ldw + k);
+            T_vec b = T_W(load)(w + j * T_ldw + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -41,7 +41,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
             a[i] = T_V(load_part)(x + i * T_ldx + full, T_k - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const T_vec b = T_V(load_part)(w + j * T_ldw + full, T_k - full);
+            const T_vec b = T_W(load_part)(w + j * T_ldw + full, T_k - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -75,7 +75,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void T_NAME_rows(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_rows(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int rows, const int row T_ARGS)
 {
     const int tiles = T_n / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
@@ -91,7 +91,7 @@ MODC_INLINE void T_NAME_rows(T_real *restrict y, const T_real *restrict x, const
 #endif
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     const int tiles = T_m / MODC_DOT_ROWS;

@@ -7,7 +7,7 @@
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int rows, const int columns, const int sets,
                              const int row, const int column, const int share, const int turn T_ARGS)
 {
@@ -33,7 +33,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = T_V(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + (k + s) * T_P);
+                b[j] = T_W(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + (k + s) * T_P);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const T_real a = x[i * T_ldx + k + s];
@@ -47,7 +47,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     for (int k = T_k / sets * sets; k < T_k; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = T_V(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + k * T_P);
+            b[j] = T_W(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + k * T_P);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
                 sum[i * vectors + j] += x[i * T_ldx + k] * b[j];
@@ -82,7 +82,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                               const T_real *restrict bias, const int rows, const int row, const int tall,
                               const int flat T_ARGS)
 {
@@ -91,7 +91,7 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + T_LANES - 1) / T_LANES), T_k);
     const int flat_row = row + tall * (rows + 1);
 
-    if (T_n * T_k * (int)sizeof(T_real) <= 256 * 1024) {
+    if (T_n * T_k * (int)sizeof(T_stored) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
                 T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
@@ -108,7 +108,7 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
         }
     } else {
         const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = T_n * T_k * (int)sizeof(T_real) > 1024 * 1024 && part <= T_P ? part : 0;
+        const int share = T_n * T_k * (int)sizeof(T_stored) > 1024 * 1024 && part <= T_line ? part : 0;
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
@@ -126,7 +126,7 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
     }
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_fixed_m

@@ -5,7 +5,7 @@
  * multiply-add; where fewer are left K is split over several sets of accumulators. */
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int columns, const int sets,
                              const int column T_ARGS)
 {
@@ -27,7 +27,7 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * T_LANES;
 
-            sum[j] += x[k + s] * T_V(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
+            sum[j] += x[k + s] * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
         }
     }
     for (int k = T_k / sets * sets; k < T_k; k++) {
@@ -35,7 +35,7 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
         for (int j = 0; j < vectors; j++) {
             const int c = j * T_LANES;
 
-            sum[j] += x[k] * T_V(load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
+            sum[j] += x[k] * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
         }
     }
     MODC_UNROLL
@@ -64,7 +64,7 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
     }
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     enum { band = MODC_TILE_VECTORS(1) * T_LANES, bands = T_n / band, rest = T_n % band };

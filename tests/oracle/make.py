@@ -208,6 +208,7 @@ def all_cases():
     yield from extended()
     yield from in_two_types()
     yield from windows()
+    yield from narrow()
     yield from forced()
     yield from folder("language")
     yield from folder("layers")
@@ -308,6 +309,32 @@ def windows():
     yield Case("corners_hooks", corners, "--repeat 3 --pre-hooks base=scale:2.0 --hooks act=scale:3.0 --pre-hooks list=scale:0.5",
                "tests/vectors/corners_6/inputs.safetensors", own)
     yield Case("corners_train", corners, "--train", "tests/vectors/corners_6/inputs.safetensors", own)
+
+
+def narrow():
+    """`storage`: the weights of products are rounded to 16 bits, to infinity too. Weights are what the seed draws."""
+    spec, half, edges = (f"tests/specs/storage{name}.yaml" for name in ("", "_half", "_edges"))
+
+    def inputs(seed, batch):
+        return {"x": draw(seed, batch, 19), "one": draw(seed + 1, 1, 19), "image": draw(seed + 2, 3, 3, 5, 5),
+                "token": whole(seed + 3, 0, 21, 2)}
+
+    yield Case("storage_29", spec, "--seed 19", inputs(191, 29))
+    yield Case("storage_1", spec, "--seed 19", inputs(194, 1))
+    own = "tests/vectors/storage_29/inputs.safetensors"
+    yield Case("storage_fence", spec, "--seed 19 --hooks fence", own)
+    yield Case("storage_train", spec, "--seed 19 --train", own)
+    yield Case("storage_half_29", half, "--seed 19", own)
+    yield Case("storage_half_1", half, "--seed 19", "tests/vectors/storage_1/inputs.safetensors")
+    yield Case("storage_half_fence", half, "--seed 19 --hooks fence", own)
+    for plan in ("gemv_panel", "gemm_panel", "gemm_dot", "matmul_strided"):
+        expect = "tests/vectors/storage{}_29/expect.safetensors"
+        yield Case(f"storage_{plan}", spec, f"--seed 19 --plan contract={plan}", own, expect=expect.format(""))
+        yield Case(f"storage_half_{plan}", half, f"--seed 19 --plan contract={plan}", own, expect=expect.format("_half"))
+    special = [1e6, -1e6, 65519.0, 65520.0, 3e38, -3.4e38, 1e-5, 6e-8, 2e-8, -1e-41, 0.0, -0.0, 1 + 2 ** -11, 1 + 3 * 2 ** -11,
+               2049.0, 2051.0, float("inf"), -float("inf"), float("nan")]
+    yield Case("storage_edges", edges, "", {"x": torch.tensor([[1.0], [-2.0], [0.5]]), "one": torch.ones(1, 1)},
+               {"weight": torch.tensor(special)[:, None]})
 
 
 def forced():

@@ -16,6 +16,7 @@ import math
 import pathlib
 import re
 import warnings
+from unittest import mock
 
 import torch
 import yaml
@@ -24,11 +25,14 @@ from torch import nn
 DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
           "uint8", "bool", "float", "double", "half", "long", "int", "short"}
 # Keys that change how a model is emitted, never what it computes.
-NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "storage", "winograd", "threads", "backward", "update",
+NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "winograd", "threads", "backward", "update",
              "checkpoint"}
+# What `storage` rounds of a product: the parameter that stands on its right.
+PRODUCTS = [(nn.functional, "linear"), (nn.functional, "bilinear"), (torch, "matmul"), (torch, "mm"), (torch, "mv"),
+            (torch.Tensor, "matmul"), (torch.Tensor, "__matmul__"), (torch.Tensor, "mm"), (torch.Tensor, "mv")]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
-KNOWN = NO_EFFECT | {"model", "dtype", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
+KNOWN = NO_EFFECT | {"model", "dtype", "storage", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "entries", "tie", "freeze", "eval", "training"}
 
 # What the text of a spec runs in: names are looked up in the spec's own scopes. (torch imports what it needs late, and
@@ -688,6 +692,34 @@ def default_dtype(dtype):
         torch.set_default_dtype(old)
 
 
+def is_parameter(tensor):
+    """Or a view of one."""
+    base = tensor._base if tensor._base is not None else tensor
+    return isinstance(base, nn.Parameter)
+
+
+@contextlib.contextmanager
+def narrow_weights(dtype):
+    """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are."""
+    def rounding(product, name):
+        at = 2 if name == "bilinear" else 1
+
+        def call(*args, **kwargs):
+            args = list(args)
+            if "weight" in kwargs:
+                args[at:at] = [kwargs.pop("weight")]
+            if len(args) > at and is_parameter(args[at]) and (name == "bilinear" or args[at].dim() <= 2):
+                args[at] = args[at].to(dtype).to(args[at].dtype)
+            return product(*args, **kwargs)
+
+        return call
+
+    with contextlib.ExitStack() as stack:
+        for holder, name in PRODUCTS if dtype else ():
+            stack.enter_context(mock.patch.object(holder, name, rounding(getattr(holder, name), name)))
+        yield
+
+
 class Spec:
     def __init__(self, path, overrides=None, dtype=None):
         """`overrides` are values for constants and maxima of sizes, as `--set` gives them; `dtype` is `--dtype`."""
@@ -710,6 +742,8 @@ class Spec:
         dtypes = content.get("dtype", "float32")
         self.dtype = torch.float32
         self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
+        storage = content.get("storage")
+        self.storage = self.dtype_of(storage) if storage in ("bfloat16", "float16", "half") else None
         self.ties = content.get("tie", {})
         self.inputs = {}
         for name, description in content.get("inputs", {}).items():
@@ -896,7 +930,7 @@ class Spec:
         handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))
                     for path, factor in hooks]
         try:
-            with torch.no_grad(), default_dtype(self.dtype):
+            with torch.no_grad(), default_dtype(self.dtype), narrow_weights(self.storage):
                 return self.named(statements, call(*given.values()))
         finally:
             for handle in handles:

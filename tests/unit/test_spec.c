@@ -353,7 +353,7 @@ static void options_are_read(void **state)
         "modc: 1\nmodel: m\ninputs:\n  x: {shape: [4], dtype: torch.long}\n  y: (2, 3)\n"
         "  z:\n    - 2\n    - n\nsizes: {n: 2 * 8}\n"
         "dtype: [half, torch.float64]\ndevice: [cpu, cuda:0]\nhooks: none\npack: none\n"
-        "state_dict: on\nthreads: 4\nfreeze: [a.*, \"*.bias\"]\neval: b.*\n"
+        "state_dict: on\nstorage: half\nthreads: 4\nfreeze: [a.*, \"*.bias\"]\neval: b.*\n"
         "parameters:\n  w: {shape: [2, 2], requires_grad: false}\n" TAIL);
     const struct spec *spec = r->spec;
 
@@ -368,6 +368,7 @@ static void options_are_read(void **state)
     assert_int_equal(spec->hooks, SPEC_OFF);
     assert_int_equal(spec->pack, SPEC_OFF);
     assert_int_equal(spec->state_dict, SPEC_ON);
+    assert_string_equal(spec->storage, "float16");
     assert_int_equal(spec->threads, 4);
     assert_int_equal(spec->freeze_count, 2);
     assert_string_equal(spec->freeze[1], "*.bias");

@@ -9,7 +9,7 @@ function(modc_add_runtime)
     file(GLOB sources ${arg_SOURCES}/modc_*.c)
     list(FILTER sources EXCLUDE REGEX "/modc_main\\.c$") # the driver of `modc run`
     if(NOT UNIX)
-        list(FILTER sources EXCLUDE REGEX "/modc_host\\.c$") # firmware: no files, no malloc
+        list(FILTER sources EXCLUDE REGEX "/modc_(host|threads)\\.c$") # firmware: no files, no malloc, no threads
     endif()
     get_property(shared GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
     add_library(modc_runtime STATIC EXCLUDE_FROM_ALL ${sources})
@@ -17,6 +17,10 @@ function(modc_add_runtime)
     target_include_directories(modc_runtime PUBLIC $<BUILD_INTERFACE:${arg_HEADERS}>)
     target_compile_features(modc_runtime PRIVATE c_std_99)
     target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>)
+    if(UNIX)
+        find_package(Threads REQUIRED)
+        target_link_libraries(modc_runtime PUBLIC Threads::Threads)
+    endif()
     set_target_properties(modc_runtime PROPERTIES POSITION_INDEPENDENT_CODE ${shared})
 endfunction()
 

@@ -353,6 +353,17 @@ function(modc_api_tests)
     if(MODC_RUNS_TSAN)
         modc_api_test(threads_tsan threads.c ${policy} ENV "FLAGS=-g -fsanitize=thread")
     endif()
+    set(slices tests/specs/slices.yaml)
+    modc_api_test(slices slices.c ${slices} specs/digits/mlp.yaml ENV "FLAGS=-DSLICES=3")
+    modc_api_test(slices_forced slices.c "${slices} --plan split=5" specs/digits/mlp.yaml
+                  ENV "FLAGS=-DSLICES=5 -O0 -fsanitize=address,undefined")
+    if(MODC_RUNS_TSAN)
+        modc_api_test(slices_tsan slices.c "${slices} --plan split=3" specs/digits/mlp.yaml
+                      ENV "FLAGS=-DSLICES=3 -g -fsanitize=thread")
+    endif()
+    if(MODC_RUNS_TSAN AND CMOCKA_FOUND)
+        modc_api_test(pool_tsan ../unit/test_threads.c ENV "FLAGS=-g -fsanitize=thread" "LIBS=-lcmocka")
+    endif()
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
     set(edges "--weights tests/vectors/storage_edges/weights.safetensors")

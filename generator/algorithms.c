@@ -20,6 +20,28 @@ static bool is_packed_weight(const struct graph *graph, const struct op *op)
            (!bias || value_is_static(graph, bias));
 }
 
+/* ---- tiles: what a template deals out to threads, for vectors of 64 bytes ------------------------------------ */
+
+enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
+
+static int64_t tiles_of(int64_t count, int64_t tile)
+{
+    return (count + tile - 1) / tile;
+}
+
+/* Of the first `count` dimensions together: those that are constants, where they give a few tiles to each of two threads,
+ * since a call may have small sizes; else all. */
+static int64_t dealt(const struct value *y, int count)
+{
+    int64_t fixed = 1, all = 1, extent;
+
+    for (int i = 0; i < count; i++) {
+        fixed *= dim_is_const(y->dims[i], &extent) ? extent : 1;
+        all *= upper(y->dims[i]);
+    }
+    return fixed >= 4 ? fixed : all;
+}
+
 /* ---- contract --------------------------------------------------------------------------------------------- */
 
 static int64_t contract_rows(const struct op *op)
@@ -93,6 +115,30 @@ static double cost_gemm_dot(const struct op *op)
 static bool fits_strided(const struct graph *graph, const struct op *op)
 {
     return op->outputs[0]->ndim <= 4 && !op_is_narrow(graph, op); /* two batch axes */
+}
+
+static void tiles_gemm_panel(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = tiles_of(contract_rows(op), TILE_ROWS);
+    tiles[SPLIT_COLUMNS] = tiles_of(contract_columns(op), TILE_VECTORS * panel(op));
+}
+
+static void tiles_gemv_panel(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_COLUMNS] = tiles_of(contract_columns(op), 8 * panel(op));
+}
+
+static void tiles_gemm_dot(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = tiles_of(contract_rows(op), 4);
+}
+
+static void tiles_strided(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+
+    tiles[SPLIT_ROWS] = tiles_of(upper(y->dims[y->ndim - 2]), TILE_ROWS);
+    tiles[SPLIT_BATCHES] = y->ndim > 2 ? dealt(y, y->ndim - 2) : 0;
 }
 
 static double cost_strided(const struct op *op)
@@ -206,6 +252,40 @@ static double cost_winograd(const struct op *op)
     return cost;
 }
 
+static void tiles_lines(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = dealt(op->outputs[0], 2);
+}
+
+static void tiles_conv(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_lines(op, tiles);
+    tiles[SPLIT_GROUPS] = op->window.groups > 1 ? op->window.groups : 0;
+    if (op->window.groups == 1)
+        tiles[SPLIT_COLUMNS] = tiles_of(upper(op->outputs[0]->dims[3]), TILE_VECTORS * panel(op));
+}
+
+/* Rows are blocks of tiles, of which an image alone may have no more than one; columns are chunks, for each of which all
+ * inputs are transformed. */
+static void tiles_winograd(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+    struct winograd plan = winograd_of(op);
+    int64_t images = upper(y->dims[0]), all = winograd_tiles(op);
+
+    if (!dim_is_const(y->dims[0], NULL) && images > 0)
+        all /= images;
+    tiles[SPLIT_ROWS] = tiles_of(all, plan.block);
+    tiles[SPLIT_COLUMNS] = tiles_of(upper(y->dims[3]), plan.chunk);
+}
+
+static void tiles_norm(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+
+    tiles[SPLIT_ROWS] = dealt(y, y->ndim - (op->code == GRAPH_OP_NORM ? op->norm.axes : 1));
+}
+
 static bool fits_always(const struct graph *graph, const struct op *op)
 {
     (void)graph;
@@ -213,18 +293,25 @@ static bool fits_always(const struct graph *graph, const struct op *op)
     return true;
 }
 
+const char *const split_names[SPLIT_AXES] = {NULL, "rows", "columns", "groups", "batches"};
+
 const struct algorithm algorithms[] = {
-    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", fits_gemv, cost_gemv_panel, PACKED_PANELS, PACKED_VECTOR, NULL},
-    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", fits_panels, cost_gemm_panel, PACKED_PANELS, PACKED_VECTOR, NULL},
-    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", fits_dot, cost_gemm_dot, PACKED_ROWS, PACKED_NONE, NULL},
-    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, PACKED_NONE, PACKED_NONE, NULL},
-    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, PACKED_COLUMNS, PACKED_NONE, NULL},
-    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, PACKED_PANELS, PACKED_VECTOR, NULL},
-    {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, PACKED_WINOGRAD, PACKED_VECTOR,
-     scratch_winograd},
-    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, PACKED_NONE, PACKED_NONE, NULL},
-    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE, NULL},
-    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE, NULL},
-    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, PACKED_NONE, PACKED_NONE, NULL},
+    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", fits_gemv, cost_gemv_panel, tiles_gemv_panel, PACKED_PANELS,
+     PACKED_VECTOR, NULL},
+    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", fits_panels, cost_gemm_panel, tiles_gemm_panel, PACKED_PANELS,
+     PACKED_VECTOR, NULL},
+    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", fits_dot, cost_gemm_dot, tiles_gemm_dot, PACKED_ROWS, PACKED_NONE, NULL},
+    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, tiles_strided, PACKED_NONE,
+     PACKED_NONE, NULL},
+    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, tiles_lines, PACKED_COLUMNS,
+     PACKED_NONE, NULL},
+    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, tiles_conv, PACKED_PANELS, PACKED_VECTOR, NULL},
+    {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, tiles_winograd, PACKED_WINOGRAD,
+     PACKED_VECTOR, scratch_winograd},
+    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, tiles_lines, PACKED_NONE,
+     PACKED_NONE, NULL},
+    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL},
+    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL},
+    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

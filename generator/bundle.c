@@ -18,13 +18,18 @@ static bool is_driver(const char *name)
     return strcmp(name, "modc_main.c") == 0 || strcmp(name, "modc_time.h") == 0;
 }
 
+bool bundle_is_hosted(const char *name)
+{
+    return strcmp(name, "modc_host.c") == 0 || strcmp(name, "modc_threads.c") == 0;
+}
+
 /* The name of a file of the runtime without its folder; NULL: it is none of those that are asked for. */
 static const char *runtime_name(const struct embedded_file *file, bool hosted, bool driver)
 {
     const char *name = file->name + strlen(runtime_folder);
 
     if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 || (!driver && is_driver(name)) ||
-        (!hosted && strcmp(name, "modc_host.c") == 0))
+        (!hosted && bundle_is_hosted(name)))
         return NULL;
     return name;
 }
@@ -73,10 +78,11 @@ static void print_runtime(struct cx *cx, struct text *text)
     }
     text_printf(
         text,
-        ")\n    add_library(modc::runtime ALIAS modc_runtime)\n"
+        ")\n%s    add_library(modc::runtime ALIAS modc_runtime)\n"
         "    target_include_directories(modc_runtime PUBLIC %s)\n"
-        "    target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>)\nendif()\n",
-        folder_cmake);
+        "    target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>%s)\nendif()\n",
+        target_of(cx)->hosted ? "    find_package(Threads REQUIRED)\n" : "", folder_cmake,
+        target_of(cx)->hosted ? " Threads::Threads" : "");
 }
 
 const char *bundle_cmake(struct cx *cx, const struct plan *plan)

@@ -4,6 +4,9 @@
 
 #include "plan.h"
 
+/* A file of the runtime that needs an operating system. */
+bool bundle_is_hosted(const char *name);
+
 /* `files` with the files of the runtime behind them, without folders in their names; the driver (with its main) only
  * if asked for. Names that are there already are left out. */
 struct output_file *bundle_runtime(struct cx *cx, const struct output_file *files, int *count, bool driver);

@@ -344,6 +344,12 @@ static void print_wrappers(struct emit *e, struct text *out)
         text_printf(out, "/* Hooks of all modules, shared by any number of contexts; NULL: none. */\n"
                          "static inline enum modc_status %s_attach(struct %s *net, const struct modc_hook_set *set)\n"
                          "{\n    return modc_attach(&net->base, set);\n}\n\n", m, m);
+    if (e->plan->threads > 0)
+        text_printf(out, "/* Threads: what calls run on (NULL: one thread), and how many threads of it. */\n"
+                         "static inline enum modc_status %s_set_executor(struct %s *net, const struct modc_executor *executor)\n"
+                         "{\n    return modc_set_executor(&net->base, executor);\n}\n\n"
+                         "static inline enum modc_status %s_set_threads(struct %s *net, int threads)\n"
+                         "{\n    return modc_set_threads(&net->base, threads);\n}\n\n", m, m, m, m);
     text_printf(out, "static inline void %s_print(void (*write)(void *user, const char *text, size_t length), void *user)\n"
                      "{\n    modc_print(&%s_model, write, user);\n}\n\n", m, m);
 }
@@ -385,7 +391,7 @@ static void print_header(struct emit *e, struct text *out)
     print_header_modules(e, out);
     print_params(e, out);
     text_printf(out, "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
-                     "    struct modc_context base;\n};\n\n", m);
+                     "    struct modc_context base;\n%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "");
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         const struct entry *entry = &e->plan->program->entries[i];
         const struct graph *graph = entry_graph(entry);
@@ -1379,6 +1385,8 @@ static void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .unpack = %s_unpack,\n", e->m);
     if (plan_uses(e->plan, PACKED_WINOGRAD))
         text_add(out, "    .rtol = 1e-4f,\n");
+    if (e->plan->threads > 0)
+        text_printf(out, "    .threads = %d,\n    .threading = offsetof(struct %s, threading),\n", e->plan->threads, e->m);
     text_add(out, "};\n");
 }
 

@@ -94,6 +94,7 @@ const struct option_row option_rows[] = {
     {"--train", NULL, RUN, OPTION_RUN_FLAG, 0, "training mode"},
     {"--seed", "N", RUN, OPTION_RUN_WHOLE, 0, "of initial weights, dropout and random inputs; else 0"},
     {"--time", NULL, RUN, OPTION_RUN_FLAG, 0, "print how long a call takes"},
+    {"--threads", "N", RUN, OPTION_RUN_WHOLE, 0, "run on so many threads; else on those of the spec"},
     {"--repeat", "N", RUN, OPTION_RUN_WHOLE, 0, "call N times; with --time measure N times"},
     {"--sequence", NULL, RUN, OPTION_RUN_FLAG, 0, "inputs have one dimension more in front: as many calls"},
     {"--hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply a module's output by X; 'fence': no change"},
@@ -114,7 +115,7 @@ const struct option_row option_rows[] = {
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
      "for this chip, if it fits; 'modc help targets' lists them"},
     {"--isa", "LIST", ON_SPEC, OPTION_ISA, FIELD(isa), "leave out vectors but those of avx512,avx2,sse2,neon"},
-    {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot"},
+    {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot; split=3: slices for threads"},
     {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain),
      "print what was chosen for each module, and why"},
     {"--dump", "ROOM", GENERATE | CHECK, OPTION_DUMP, FIELD(dump),
@@ -127,7 +128,6 @@ const struct option_row option_rows[] = {
 
     {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
     {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
-    {"--threads", "N", RUN, OPTION_LATER, 0, NULL},
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
 };
 const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
@@ -201,6 +201,7 @@ static const char *const *plan_names(struct cx *cx, int *count)
     for (int i = 0; i < algorithm_count; i++)
         ARENA_PUSH(&cx->arena, names, *count,
                    arena_format(&cx->arena, "%s=%s", op_rows[algorithms[i].op].name, algorithms[i].name));
+    ARENA_PUSH(&cx->arena, names, *count, "split=2");
     return names;
 }
 

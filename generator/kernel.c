@@ -236,15 +236,25 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
 
 /* ---- loop nests ------------------------------------------------------------------------------------------- */
 
-static const struct size *const *entry_sizes(struct cx *cx, const struct plan *plan)
+static const struct size **entry_sizes(struct cx *cx, const struct plan *plan)
 {
     const struct module_tree *tree = plan->program->tree;
-    const struct size **sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, const struct size *);
+    const struct size **sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 2, const struct size *); /* and one of a slice */
 
     for (int i = 0; i < tree->size_count; i++)
         sizes[i] = &tree->sizes[i];
     return sizes;
 }
+
+/* A nest of which one axis is dealt out to threads: its kernel runs over `count` elements of that axis. */
+struct slicing {
+    int slices, axis;
+    int unit;                 /* slices begin at multiples of it */
+    struct size count;
+    const struct dim *extent; /* of the whole axis */
+    bool *used;               /* sizes that the whole needs */
+    const char *enough;       /* the condition under which threads pay, or NULL */
+};
 
 struct nest_job {
     const struct op *op; /* NULL: packing */
@@ -253,6 +263,7 @@ struct nest_job {
     const struct dim *step; /* GATHER, SCATTER: between neighbours along the axis */
     struct line line;       /* SCAN, SORT */
     const char *comment;
+    struct slicing *slicing; /* NULL: not split */
 };
 
 static void mark_nest(const struct nest *nest, bool *used)
@@ -264,12 +275,196 @@ static void mark_nest(const struct nest *nest, bool *used)
     }
 }
 
+/* ---- slices: what threads run ---- */
+
+static const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name)
+{
+    for (int i = 0; i < tree->size_count; i++)
+        if (strcmp(tree->sizes[i].c_name, name) == 0)
+            return size_name(cx, tree, arena_format(&cx->arena, "%s_", name));
+    return name;
+}
+
+/* What is emitted behind a kernel that is split: a struct of its arguments, a function that takes it and computes one slice,
+ * and one with the kernel's own arguments that the step calls. */
+struct split_call {
+    struct text members, parameters, arguments;
+    const char *type; /* of the last member */
+};
+
+static struct split_call split_call_new(struct cx *cx)
+{
+    return (struct split_call){text_new(&cx->arena), text_new(&cx->arena), text_new(&cx->arena), NULL};
+}
+
+static void add_argument(struct split_call *call, const char *type, const char *name)
+{
+    const char *gap = type[strlen(type) - 1] == '*' ? "" : " ";
+
+    if (call->type && strcmp(call->type, type) == 0)
+        text_printf(&call->members, ", %s%s", *gap ? "" : "*", name);
+    else
+        text_printf(&call->members, "%s    %s%s%s", call->type ? ";\n" : "", type, gap, name);
+    text_printf(&call->parameters, ", %s%s%s", type, gap, name);
+    text_printf(&call->arguments, "%s%s", call->type ? ", " : "", name);
+    call->type = type;
+}
+
+static void add_size_arguments(struct kernels *kernels, struct split_call *call, const bool *used)
+{
+    const struct module_tree *tree = kernels->plan->program->tree;
+
+    for (int i = 0; i < tree->size_count; i++)
+        if (used[i])
+            add_argument(call, "int", tree->sizes[i].c_name);
+}
+
+/* `body`: of the function that computes one slice, from its arguments c. `enough`: the condition under which other threads are
+ * asked for help, or NULL. */
+static void print_split(struct kernels *kernels, struct text *out, const char *name, const struct split_call *call, int slices,
+                        const char *enough, const char *body)
+{
+    struct cx *cx = kernels->cx;
+    const char *threading = size_name(cx, kernels->plan->program->tree, "threading");
+    const char *own = size_name(cx, kernels->plan->program->tree, "call");
+
+    text_printf(out, "\nstruct %s_call {\n%s;\n};\n\n", name, call->members.data);
+    text_printf(out, "static void %s_slice(const void *%s, int slice)\n{\n    const struct %s_call *c = %s;\n%s}\n\n", name, own,
+                name, own, body);
+    text_printf(out, "static void %s_split(const struct modc_threading *%s%s)\n{\n", name, threading, call->parameters.data);
+    text_printf(out, "    const struct %s_call %s = {%s};\n\n", name, own, call->arguments.data);
+    if (enough)
+        threading = arena_format(&cx->arena, "%s ? %s : NULL", enough, threading);
+    text_printf(out, "    modc_split(%s, %d, %s_slice, &%s);\n}\n", threading, slices, name, own);
+}
+
+/* The condition, over the sizes of a call, that a step has so many results; NULL: always. */
+static const char *enough_values(struct cx *cx, const struct value *y, struct split split)
+{
+    const struct dim *count = dim_const(&cx->arena, 1);
+    int64_t one = 1;
+
+    for (int i = 0; i < y->ndim; i++)
+        count = dim_mul(&cx->arena, count, y->dims[i]);
+    for (int i = 0; i < y->ndim; i++) {
+        int64_t constant = 1;
+
+        dim_is_const(y->dims[i], &constant);
+        one *= constant;
+    }
+    return one >= split.values ? NULL : arena_format(&cx->arena, "%s >= %lld", dim_c_text(cx, count, false), (long long)split.values);
+}
+
+/* A call of the kernel. */
+static void print_call(struct text *out, const char *name, int slices, const char *arguments)
+{
+    text_printf(out, "    %s%s(%s%s);\n", name, slices > 1 ? "_split" : "", slices > 1 ? "&net->threading, " : "", arguments);
+}
+
+/* Deals an axis out that is not reduced: the outermost one that has a tile for each slice whatever the sizes are, else that
+ * with the most. Tiles of a contiguous axis are whole cache lines. Does nothing where there is none. */
+static void slice_nest(struct kernels *kernels, struct nest_job *job, const struct value *target, struct split split)
+{
+    struct cx *cx = kernels->cx;
+    const struct module_tree *tree = kernels->plan->program->tree;
+    struct slicing *slicing;
+    int64_t most = 0;
+    int axis = -1, unit = 1;
+
+    for (int i = 0; i < job->nest.ndim; i++) {
+        int line = dim_equals(job->nest.operands[0].strides[i], 1) ? 64 : 1;
+        int64_t tiles = (dim_upper(job->nest.dims[i]) + line - 1) / line;
+        bool fixed = dim_is_const(job->nest.dims[i], NULL) && tiles >= split.slices;
+
+        if (job->nest.reduced[i] || (!fixed && tiles <= most))
+            continue;
+        most = tiles;
+        axis = i;
+        unit = line;
+        if (fixed)
+            break;
+    }
+    if (split.slices < 2 || axis < 0)
+        return;
+    slicing = ARENA_NEW(&cx->arena, struct slicing);
+    slicing->slices = split.slices;
+    slicing->axis = axis;
+    slicing->unit = unit;
+    slicing->extent = job->nest.dims[axis];
+    slicing->count.name = slicing->count.c_name = size_name(cx, tree, "count");
+    slicing->count.index = tree->size_count;
+    slicing->count.max = (most + split.slices - 1) / split.slices * unit;
+    slicing->used = ARENA_ARRAY(&cx->arena, tree->size_count + 2, bool);
+    for (int i = 0; i < target->ndim; i++)
+        dim_mark_sizes(target->dims[i], slicing->used);
+    slicing->enough = enough_values(cx, target, split);
+    mark_nest(&job->nest, slicing->used);
+    dag_mark_sizes(job->dag, slicing->used);
+    if (job->tail)
+        dag_mark_sizes(job->tail, slicing->used);
+    job->nest.dims[axis] = dim_size(&cx->arena, &slicing->count);
+    job->comment = arena_format(&cx->arena, "%s; a slice: %s of %s", job->comment, slicing->count.c_name,
+                                dim_text(&cx->arena, slicing->extent));
+    job->slicing = slicing;
+}
+
+static void print_nest_split(struct kernels *kernels, struct text *out, const char *name, const struct nest_job *job)
+{
+    struct cx *cx = kernels->cx;
+    const struct slicing *own = job->slicing;
+    const struct module_tree *tree = kernels->plan->program->tree;
+    const char *extent = dim_c_text(cx, own->extent, true), *count = own->count.c_name;
+    struct split_call call = split_call_new(cx);
+    struct text body = text_new(&cx->arena), arguments = text_new(&cx->arena);
+    bool *used = ARENA_ARRAY(&cx->arena, tree->size_count + 2, bool);
+
+    for (int i = 0; i < job->nest.operand_count; i++) {
+        const char *operand = size_name(cx, tree, i ? arena_format(&cx->arena, "x%d", i - 1) : "y");
+        const struct dim *stride = job->nest.operands[i].strides[own->axis];
+
+        add_argument(&call, arena_format(&cx->arena, "%s%s *", i ? "const " : "", dtype_rows[job->nest.operands[i].dtype].c),
+                     operand);
+        text_printf(&arguments, "%sc->%s", i ? ", " : "", operand);
+        if (dim_equals(stride, 1))
+            text_add(&arguments, " + from");
+        else if (!dim_equals(stride, 0))
+            text_printf(&arguments, " + from * %s", dim_c_text(cx, stride, true));
+    }
+    add_size_arguments(kernels, &call, own->used);
+    mark_nest(&job->nest, used);
+    dag_mark_sizes(job->dag, used);
+    if (job->tail)
+        dag_mark_sizes(job->tail, used);
+    for (int i = 0; i < tree->size_count; i++) {
+        const char *size = tree->sizes[i].c_name;
+
+        if (own->used[i])
+            text_printf(&body, "    const int %s = c->%s;\n", size, size);
+        if (used[i])
+            text_printf(&arguments, ", %s", size);
+    }
+    if (own->unit > 1) {
+        const char *units = arena_format(&cx->arena, "(%s + %d) / %d", extent, own->unit - 1, own->unit);
+
+        text_printf(&body, "    const int from = modc_share(%s, slice, %d) * %d;\n", units, own->slices, own->unit);
+        text_printf(&body, "    const int %s = modc_min(modc_share(%s, slice + 1, %d) * %d, %s) - from;\n\n", count, units,
+                    own->slices, own->unit, extent);
+    } else {
+        text_printf(&body, "    const int from = modc_share(%s, slice, %d);\n", extent, own->slices);
+        text_printf(&body, "    const int %s = modc_share(%s, slice + 1, %d) - from;\n\n", count, extent, own->slices);
+    }
+    text_printf(&body, "    %s(%s, %s);\n", name, arguments.data, count);
+    print_split(kernels, out, name, &call, own->slices, own->enough, body.data);
+}
+
 static void print_nest(struct kernels *kernels, struct text *out, const char *name, const void *data)
 {
     const struct nest_job *job = data;
-    const struct size *const *sizes = entry_sizes(kernels->cx, kernels->plan);
+    const struct size **sizes = entry_sizes(kernels->cx, kernels->plan);
     int count = kernels->plan->program->tree->size_count;
 
+    if (job->slicing)
+        sizes[count++] = &job->slicing->count;
     if (job->op && job->op->code == GRAPH_OP_REDUCE)
         emit_reduce_kernel(kernels->cx, out, name, job->comment, job->nest, job->op->reduce.kind, job->dag, job->tail, sizes,
                            count);
@@ -285,6 +480,8 @@ static void print_nest(struct kernels *kernels, struct text *out, const char *na
         emit_random_kernel(kernels->cx, out, name, job->comment, job->nest, job->tail, sizes, count);
     else
         emit_map_kernel(kernels->cx, out, name, job->comment, job->nest, job->dag, sizes, count);
+    if (job->slicing)
+        print_nest_split(kernels, out, name, job);
 }
 
 static void add_sizes(struct kernels *kernels, struct text *call, const bool *used)
@@ -323,7 +520,7 @@ static const char *dag_text(struct cx *cx, const struct dag *dag)
 }
 
 /* A map of `inputs` into `target`. */
-static void call_map(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op,
+static void call_map(struct kernels *kernels, struct text *out, const struct variant *variant, struct split split,
                      const char *stem, const struct value *target, const char *target_pointer, const struct dag *dag,
                      struct value *const *inputs, int count)
 {
@@ -331,7 +528,9 @@ static void call_map(struct kernels *kernels, struct text *out, const struct var
     struct nest_job job = {.dag = dag};
     bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
 
-    (void)op;
+    struct text arguments = text_new(&cx->arena);
+    const char *name;
+
     job.nest.ndim = target->ndim;
     memcpy(job.nest.dims, target->dims, sizeof job.nest.dims);
     job.nest.operand_count = count + 1;
@@ -345,11 +544,13 @@ static void call_map(struct kernels *kernels, struct text *out, const struct var
     nest_normalise(&cx->arena, &job.nest);
     mark_nest(&job.nest, used);
     dag_mark_sizes(dag, used);
-    text_printf(out, "    %s(%s", register_kernel(kernels, stem, print_nest, &job), target_pointer);
+    slice_nest(kernels, &job, target, split);
+    name = register_kernel(kernels, stem, print_nest, &job);
+    text_add(&arguments, target_pointer);
     for (int i = 0; i < count; i++)
-        text_printf(out, ", %s", value_pointer(cx, variant, inputs[i]));
-    add_sizes(kernels, out, used);
-    text_add(out, ");\n");
+        text_printf(&arguments, ", %s", value_pointer(cx, variant, inputs[i]));
+    add_sizes(kernels, &arguments, used);
+    print_call(out, name, job.slicing ? split.slices : 1, arguments.data);
 }
 
 static void call_concat(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
@@ -366,7 +567,7 @@ static void call_concat(struct kernels *kernels, struct text *out, const struct 
         part.offset = dim_mul(&cx->arena, at, y->strides[op->concat.axis]);
         text_add(&stem, "copy");
         name_dims(cx, &stem, part.ndim, part.dims);
-        call_map(kernels, out, variant, op, stem.data, &part, value_pointer(cx, variant, &part),
+        call_map(kernels, out, variant, (struct split){.slices = 1}, stem.data, &part, value_pointer(cx, variant, &part),
                  dag_identity(&cx->arena, y->dtype), &op->inputs[i], 1);
         at = dim_add(&cx->arena, at, part.dims[op->concat.axis]);
     }
@@ -445,7 +646,7 @@ static void call_scatter(struct kernels *kernels, struct text *out, const struct
 
     text_add(&stem, "copy");
     name_dims(cx, &stem, y->ndim, y->dims);
-    call_map(kernels, out, variant, op, stem.data, y, value_pointer(cx, variant, y), dag_identity(&cx->arena, y->dtype),
+    call_map(kernels, out, variant, (struct split){.slices = 1}, stem.data, y, value_pointer(cx, variant, y), dag_identity(&cx->arena, y->dtype),
              op->inputs, 1);
     job.nest = indexed_nest(cx, y, source, index, op->scatter.along ? index : source, op->scatter.axis, op->scatter.along);
     nest_normalise(&cx->arena, &job.nest);
@@ -493,13 +694,16 @@ static void call_line(struct kernels *kernels, struct text *out, const struct va
     text_add(out, ");\n");
 }
 
-static void call_reduce(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
+static void call_reduce(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op,
+                        struct split split)
 {
     struct cx *cx = kernels->cx;
     struct value *y = op->outputs[0], whole = {0};
     struct nest_job job = {.op = op, .tail = op->tail};
     bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
     const struct value *x = op->inputs[0];
+    struct text arguments = text_new(&cx->arena);
+    const char *name;
     int axis = 0;
 
     job.dag = op->head ? op->head : dag_identity(&cx->arena, x->dtype);
@@ -550,11 +754,13 @@ static void call_reduce(struct kernels *kernels, struct text *out, const struct 
     dag_mark_sizes(job.dag, used);
     if (op->tail)
         dag_mark_sizes(op->tail, used);
-    text_printf(out, "    %s(%s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job), value_pointer(cx, variant, y));
+    slice_nest(kernels, &job, y, split);
+    name = register_kernel(kernels, kernel_stem(cx, op), print_nest, &job);
+    text_add(&arguments, value_pointer(cx, variant, y));
     for (int j = 0; j < op->input_count; j++)
-        text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[j]));
-    add_sizes(kernels, out, used);
-    text_add(out, ");\n");
+        text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[j]));
+    add_sizes(kernels, &arguments, used);
+    print_call(out, name, job.slicing ? split.slices : 1, arguments.data);
 }
 
 static void call_random(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
@@ -685,6 +891,10 @@ struct template_job {
     enum dtype dtype, lanes;
     bool shared_tail; /* printed as a function, since parts of it are used twice */
     const char *tail_args, *tail_pass; /* the sizes that it takes */
+    struct split split;
+    bool weighed; /* takes a weight, of this type, and a bias */
+    const char *stored;
+    bool scratch; /* and memory to work in */
 };
 
 static void hole(struct template_job *job, const char *name, const char *text)
@@ -797,6 +1007,35 @@ static void print_tail(struct template_job *job, struct text *out, bool vector)
     text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
 }
 
+static void print_template_split(struct kernels *kernels, struct text *out, const struct template_job *job)
+{
+    struct cx *cx = kernels->cx;
+    const struct module_tree *tree = kernels->plan->program->tree;
+    const char *in = arena_format(&cx->arena, "const %s *", job->real);
+    struct split_call call = split_call_new(cx);
+    struct text body = text_new(&cx->arena);
+
+    add_argument(&call, arena_format(&cx->arena, "%s *", job->real), "y");
+    add_argument(&call, in, "x");
+    if (job->weighed) {
+        add_argument(&call, arena_format(&cx->arena, "const %s *", job->stored), "w");
+        add_argument(&call, in, "bias");
+    }
+    if (job->scratch)
+        add_argument(&call, arena_format(&cx->arena, "%s *", job->real), "v");
+    for (int i = 0; i < job->extra_count; i++)
+        add_argument(&call, in, arena_format(&cx->arena, "e%d", i));
+    add_size_arguments(kernels, &call, job->used);
+    text_printf(&body, "\n    %s(c->y, c->x%s%s", job->name, job->weighed ? ", c->w, c->bias" : "", job->scratch ? ", c->v" : "");
+    for (int i = 0; i < job->extra_count; i++)
+        text_printf(&body, ", c->e%d", i);
+    for (int i = 0; i < tree->size_count; i++)
+        if (job->used[i])
+            text_printf(&body, ", c->%s", tree->sizes[i].c_name);
+    text_add(&body, ", slice);\n");
+    print_split(kernels, out, job->name, &call, job->split.slices, enough_values(cx, job->op->outputs[0], job->split), body.data);
+}
+
 static void print_template(struct kernels *kernels, struct text *out, const char *name, const void *data)
 {
     struct template_job job = *(const struct template_job *)data;
@@ -829,6 +1068,10 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     }
     job.tail_args = tail_args.data;
     job.tail_pass = tail_pass.data;
+    if (job.split.slices > 1) {
+        text_add(&args, ", const int slice");
+        text_add(&pass, ", slice");
+    }
     hole(&job, "T_ARGS", args.data);
     hole(&job, "T_PASS", pass.data);
     fill.holes = job.holes;
@@ -846,6 +1089,8 @@ static void print_template(struct kernels *kernels, struct text *out, const char
         kernel = body.data;
     text_add_bytes(out, body.data, (size_t)(kernel - body.data));
     text_printf(out, "/* %s */\n%s", job.comment, kernel);
+    if (job.split.slices > 1)
+        print_template_split(kernels, out, &job);
 }
 
 static const struct dim *product(struct cx *cx, const struct value *value, int first, int last)
@@ -1030,6 +1275,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     const struct value *y = op->outputs[0];
     const char *stem;
     struct template_job job = {.cx = cx, .op = op, .template = step->algorithm->template, .tail = op->tail};
+    struct text arguments = text_new(&cx->arena);
     bool single = y->dtype == DTYPE_FLOAT32, simple = true;
 
     job.used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
@@ -1054,7 +1300,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     }
     job.weights = is_narrow(step) ? dtype_rows[step->weight->dtype].c : job.vector;
     hole(&job, "T_real", job.real);
-    hole(&job, "T_stored", is_narrow(step) ? job.weights : job.real);
+    job.stored = is_narrow(step) ? job.weights : job.real;
+    hole(&job, "T_stored", job.stored);
     hole_int(&job, "T_line", 64 / dtype_rows[is_narrow(step) ? step->weight->dtype : y->dtype].bytes);
     hole(&job, "T_vec", job.vector);
     hole(&job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
@@ -1071,34 +1318,44 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         holes_norm(&job);
     else
         holes_window(&job, step);
+    job.split = step->split;
+    job.weighed = op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM;
+    job.scratch = step->scratch_offset >= 0;
+    hole_int(&job, "T_slices", job.split.slices);
+    for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
+        hole_int(&job, arena_format(&cx->arena, "T_by_%s", split_names[axis]), (int)job.split.axis == axis);
     if (op->tail)
         job.comment = arena_format(&cx->arena, "%s;\n * then %s", job.comment, dag_text(cx, op->tail));
+    if (job.split.slices > 1)
+        job.comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job.comment, job.split.slices,
+                                   split_names[job.split.axis]);
 
     stem = kernel_stem(cx, op);
     if (is_narrow(step))
         stem = arena_format(&cx->arena, "%s_%s", stem, dtype_rows[step->weight->dtype].name);
-    text_printf(out, "    %s(%s, %s", register_kernel(kernels, stem, print_template, &job),
-                value_pointer(cx, variant, y), value_pointer(cx, variant, op->inputs[0]));
+    text_printf(&arguments, "%s, %s", value_pointer(cx, variant, y), value_pointer(cx, variant, op->inputs[0]));
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
         bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
 
-        text_printf(out, ", %s", step->weight ? arena_format(&cx->arena, "k->%s%s", step->weight_inside, step->weight->name)
-                                              : value_pointer(cx, variant, op->inputs[1]));
-        text_printf(out, ", %s", !bias ? "NULL"
-                                 : step->bias ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
-                                              : value_pointer(cx, variant, op->inputs[2]));
+        text_printf(&arguments, ", %s", step->weight
+                                            ? arena_format(&cx->arena, "k->%s%s", step->weight_inside, step->weight->name)
+                                            : value_pointer(cx, variant, op->inputs[1]));
+        text_printf(&arguments, ", %s", !bias ? "NULL"
+                                        : step->bias
+                                            ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
+                                            : value_pointer(cx, variant, op->inputs[2]));
         if (step->scratch_offset >= 0)
-            text_printf(out, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
+            text_printf(&arguments, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
     } else if (op->code == GRAPH_OP_NORM) {
         int next = 1;
 
-        text_printf(out, ", %s", op->norm.weight ? value_pointer(cx, variant, op->inputs[next++]) : "NULL");
-        text_printf(out, ", %s", op->norm.bias ? value_pointer(cx, variant, op->inputs[next]) : "NULL");
+        text_printf(&arguments, ", %s", op->norm.weight ? value_pointer(cx, variant, op->inputs[next++]) : "NULL");
+        text_printf(&arguments, ", %s", op->norm.bias ? value_pointer(cx, variant, op->inputs[next]) : "NULL");
     }
     for (int i = op->tail_first; op->tail && i < op->input_count; i++)
-        text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
-    add_sizes(kernels, out, job.used);
-    text_add(out, ");\n");
+        text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
+    add_sizes(kernels, &arguments, job.used);
+    print_call(out, register_kernel(kernels, stem, print_template, &job), job.split.slices, arguments.data);
 }
 
 const char *kernel_step(struct kernels *kernels, const struct variant *variant, const struct step *step)
@@ -1109,11 +1366,11 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
 
     switch (op->code) {
     case GRAPH_OP_MAP:
-        call_map(kernels, &out, variant, op, kernel_stem(cx, op), op->outputs[0], value_pointer(cx, variant, op->outputs[0]),
+        call_map(kernels, &out, variant, step->split, kernel_stem(cx, op), op->outputs[0], value_pointer(cx, variant, op->outputs[0]),
                  op->dag, op->inputs, op->input_count);
         break;
     case GRAPH_OP_WRITE:
-        call_map(kernels, &out, variant, op, kernel_stem(cx, op), op->inputs[1], value_pointer(cx, variant, op->inputs[1]),
+        call_map(kernels, &out, variant, step->split, kernel_stem(cx, op), op->inputs[1], value_pointer(cx, variant, op->inputs[1]),
                  op->dag, op->inputs + 2, op->input_count - 2);
         break;
     case GRAPH_OP_CONCAT:
@@ -1132,7 +1389,7 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
         call_line(kernels, &out, variant, op, op->sort.axis, op->sort.descending ? "descending order" : "order");
         break;
     case GRAPH_OP_REDUCE:
-        call_reduce(kernels, &out, variant, op);
+        call_reduce(kernels, &out, variant, op, step->split);
         break;
     case GRAPH_OP_RANDOM:
         call_random(kernels, &out, variant, op);

@@ -108,7 +108,7 @@ static int compile(struct measure *m, const struct output_file *files, int count
         const char *name = files[i].path;
         struct unit *unit = &m->units[m->unit_count];
 
-        if (!text_ends_with(name, ".c") || (!target_of(m->cx)->hosted && strcmp(name, "modc_host.c") == 0))
+        if (!text_ends_with(name, ".c") || (!target_of(m->cx)->hosted && bundle_is_hosted(name)))
             continue;
         *unit = (struct unit){.name = name,
                               .object_path = arena_format(arena, "%s/%s.o", m->folder, name),
@@ -122,7 +122,7 @@ static int compile(struct measure *m, const struct output_file *files, int count
         return *interrupted ? EXIT_COMPILER : EXIT_DONE;
     return compiler_fault(
         m->cx, &list[failed],
-        strcmp(m->units[failed].name, "modc_host.c") == 0
+        bundle_is_hosted(m->units[failed].name)
             ? "for firmware, which has no files and no malloc, say --target NAME or --target hosted=no"
             : NULL);
 }

@@ -116,6 +116,21 @@ static const char *joined(struct reader *r, const char *const *names, int count)
     return text.data;
 }
 
+/* --plan split=3 */
+static bool take_split(struct reader *r, const char *value)
+{
+    enum { most = 64 };
+    char *end;
+    long slices = strtol(value, &end, 10);
+
+    if (value[strspn(value, "0123456789")] || !*value || slices < 1 || slices > most) {
+        diag_error(r->cx, nowhere, "--plan: split is a number of slices from 1 to %d, not '%s'", most, value);
+        return wrong(r);
+    }
+    r->options->split = (int)slices;
+    return true;
+}
+
 static bool take_plan(struct reader *r, const char *value)
 {
     const char *equals = strchr(value, '=');
@@ -127,6 +142,8 @@ static bool take_plan(struct reader *r, const char *value)
     if (!equals || equals == value || !equals[1])
         return bad_value(r, "--plan", value, "write it as OP=ALGORITHM: --plan contract=gemm_dot");
     op = arena_copy(&r->cx->arena, value, (size_t)(equals - value));
+    if (strcmp(op, "split") == 0)
+        return take_split(r, equals + 1);
     names = algorithm_names(r, NULL, &count);
     if (!is_among(op, names, count)) {
         diag_error(r->cx, nowhere, "--plan: no op '%s' has algorithms to choose from", op);

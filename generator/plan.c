@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cost.h"
 #include "options.h"
 #include "pass.h"
 #include "plan_pack.h"
@@ -472,6 +473,30 @@ static const struct algorithm *choose(struct planner *planner, const struct op *
     return best;
 }
 
+/* ---- threads ---- */
+
+/* How the step is dealt out. A loop nest has tiles of some cache lines. */
+static struct split split_step(struct planner *planner, const struct step *step)
+{
+    const struct op *op = step->op;
+    const struct value *y = op->code == GRAPH_OP_WRITE ? op->inputs[1] : op->output_count > 0 ? op->outputs[0] : NULL;
+    int64_t tiles[SPLIT_AXES] = {0};
+    int always = planner->cx->options ? planner->cx->options->split : 0;
+    int threads = always > 0 ? always : planner->plan->program->tree->spec->threads;
+    struct split split = {.slices = 1};
+
+    if (threads < 2)
+        return split;
+    if (step->algorithm)
+        step->algorithm->tiles(op, tiles);
+    else if (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_REDUCE)
+        tiles[SPLIT_ROWS] = value_bytes(y) / 256 + (always > 0 && y->ndim > 0);
+    split = cost_split(op, step->algorithm, tiles, threads, always > 0);
+    if (split.slices > 1)
+        planner->plan->threads = threads;
+    return split;
+}
+
 /* Whether it takes one of the rows of algorithms.c to compute the op, of which some row fits whatever is built. */
 static bool needs_algorithm(enum op_code code)
 {
@@ -823,7 +848,9 @@ static int64_t scratch_bytes(const struct plan *plan, const struct step *step)
 {
     if (step->op->code == GRAPH_OP_CALL)
         return step->op->invoke.count > 1 ? plan_aligned(plan, value_bytes(step->op->outputs[0])) : 0;
-    return step->algorithm && step->algorithm->scratch ? plan_aligned(plan, step->algorithm->scratch(step->op)) : 0;
+    return step->algorithm && step->algorithm->scratch
+               ? plan_aligned(plan, step->algorithm->scratch(step->op) * step->split.slices)
+               : 0;
 }
 
 static void add_interval(struct planner *planner, const char *what, int64_t bytes, int first, int last)
@@ -895,6 +922,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         step->algorithm = choose(&planner, op);
         fine = step->algorithm || !needs_algorithm(op->code);
         assert(fine);
+        step->split = split_step(&planner, step);
         pack_weights(&planner, step);
         for (int j = 0; j < op->input_count; j++) { /* constants and prepared values that are read as they are */
             struct value *base = op->inputs[j]->base;
@@ -1217,6 +1245,8 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
         text_json_string(text, step->op->label ? step->op->label : "");
         text_printf(text, ", \"algorithm\": \"%s\", \"module\": ", step->algorithm ? step->algorithm->name : "");
         text_json_string(text, step->op->call ? step->op->call->module->path : "");
+        if (step->split.slices > 1)
+            text_printf(text, ", \"split\": \"%s\", \"slices\": %d", split_names[step->split.axis], step->split.slices);
         text_printf(text, ", \"outputs\": [");
         for (int j = 0; j < step->op->output_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->id);
@@ -1262,6 +1292,8 @@ static void dump_variant(struct text *text, const struct variant *variant)
             text_printf(text, " weight %s", step->weight->name);
         if (step->bias)
             text_printf(text, " bias %s", step->bias->name);
+        if (step->split.slices > 1)
+            text_printf(text, " in %d slices by %s", step->split.slices, split_names[step->split.axis]);
         text_add(text, " ->");
         for (int j = 0; j < step->op->output_count; j++) {
             const struct place *place = &variant->places[step->op->outputs[j]->id];
@@ -1321,6 +1353,19 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
         text_add(text, "]}\n");
 }
 
+static void explain_split(struct text *text, const struct variant *variant, const struct step *step)
+{
+    const struct options *options = variant->graph->cx->options;
+
+    if (step->split.slices < 2)
+        return;
+    text_printf(text, "; in %d slices by %s", step->split.slices, split_names[step->split.axis]);
+    if (options && options->split > 0)
+        text_add(text, " (asked for with --plan)");
+    else
+        text_printf(text, ", for some %.3g us on one core", cost_of(step->op, step->algorithm).seconds * 1e6);
+}
+
 void plan_explain(struct text *text, const struct plan *plan)
 {
     for (int i = 0; i < plan->variant_count; i++) {
@@ -1333,9 +1378,11 @@ void plan_explain(struct text *text, const struct plan *plan)
 
             text_printf(text, "  %s%s%s: ", path, path[0] ? " " : "", step->op->label);
             if (!step->algorithm) {
-                text_printf(text, "%s\n", step->op->code == GRAPH_OP_CALL    ? "the region's function"
-                                          : step->op->code == GRAPH_OP_FENCE ? "hooks"
-                                                                             : "a loop nest");
+                text_printf(text, "%s", step->op->code == GRAPH_OP_CALL    ? "the region's function"
+                                        : step->op->code == GRAPH_OP_FENCE ? "hooks"
+                                                                           : "a loop nest");
+                explain_split(text, variant, step);
+                text_add(text, "\n");
                 continue;
             }
             text_printf(text, "%s", step->algorithm->name);
@@ -1352,6 +1399,7 @@ void plan_explain(struct text *text, const struct plan *plan)
                 else
                     text_printf(text, "%s does not fit", algorithms[a].name);
             }
+            explain_split(text, variant, step);
             text_add(text, "\n");
         }
     }

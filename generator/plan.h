@@ -94,11 +94,23 @@ struct place {
 
 struct algorithm;
 
+/* Along which loop a step is split for threads, never along what is summed. Of a convolution or a pool the rows are the
+ * lines of all images; of a loop nest they are its outermost loop. */
+enum split_axis { SPLIT_NONE, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_GROUPS, SPLIT_BATCHES, SPLIT_AXES };
+extern const char *const split_names[SPLIT_AXES]; /* "rows"; NULL for none */
+
+struct split {
+    enum split_axis axis;
+    int slices;     /* 1: it is one call */
+    int64_t values; /* results from which on threads pay, where sizes decide how many there are; 0: always */
+};
+
 struct step {
     struct op *op;
     const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
     const struct packed *weight, *bias; /* NULL: read where they are */
     const char *weight_inside, *bias_inside;
+    struct split split;
     int64_t region_offset;  /* CALL: where the region's workspace starts; -1: none */
     int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
 };
@@ -137,8 +149,10 @@ struct algorithm {
     const char *template;
     bool (*fits)(const struct graph *graph, const struct op *op);
     double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
+    /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split. */
+    void (*tiles)(const struct op *op, int64_t tiles[SPLIT_AXES]);
     enum packed_format weight, bias;
-    int64_t (*scratch)(const struct op *op); /* bytes of workspace that it works in; NULL: none */
+    int64_t (*scratch)(const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
 };
 
 extern const struct algorithm algorithms[];
@@ -168,6 +182,7 @@ struct plan {
     int64_t state_bytes, *state_offsets; /* by index of tree->states */
     int64_t param_bytes, *param_offsets; /* by index of tree->keys */
     uint64_t schema;
+    int threads; /* the most that a step is split for; 0: none is split */
 };
 
 /* NULL after an error that was said (something is too large). */

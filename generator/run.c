@@ -228,6 +228,7 @@ static int compile(struct run *run)
     for (int i = 0; i < count; i++)
         process_word(run->cx, link, left.objects[i]);
     process_word(run->cx, link, "-lm");
+    process_word(run->cx, link, "-pthread");
 
     left.count = count;
     arena_guard(&guard);

@@ -60,6 +60,24 @@ static bool name_model(struct cx *cx, struct spec *spec, const char *name)
     return true;
 }
 
+/* False: the command line is at fault. */
+static bool check_threads(struct cx *cx, const struct spec *spec)
+{
+    const struct target *target = target_of(cx);
+
+    if (target->hosted)
+        return true;
+    if (cx->options->split > 1) {
+        diag_error(cx, nowhere, "--plan split: --target %s has no operating system, and so no threads", target->name);
+        return false;
+    }
+    if (spec->threads > 1) {
+        diag_error(cx, spec->threads_loc, "--target %s has no operating system, and so no threads", target->name);
+        diag_hint(cx, "leave `threads` out, or put it into a spec for the host that extends this one");
+    }
+    return true;
+}
+
 bool settings_apply(struct cx *cx, struct spec *spec)
 {
     const struct options *options = cx->options;
@@ -76,7 +94,7 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         fine &= name_model(cx, spec, options->model);
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
         spec->hooks = SPEC_OFF;
-    return fine;
+    return fine && check_threads(cx, spec);
 }
 
 bool settings_at_fault(const struct cx *cx)

@@ -664,6 +664,7 @@ static void read_threads(struct reader *r, const struct node *key, const struct 
 
     struct expr *expr = expr_parse(r->cx, node->source, node->offset, node->length);
 
+    r->spec->threads_loc = node->loc;
     if (expr->kind == EXPR_INT && expr->integer >= 1 && expr->integer <= most)
         r->spec->threads = (int)expr->integer;
     else if (expr->kind != EXPR_BAD)

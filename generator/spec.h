@@ -135,6 +135,7 @@ struct spec {
     const char *storage; /* dtype in which weights are packed; NULL: the model's */
     struct loc storage_loc;
     int threads; /* default 1 */
+    struct loc threads_loc;
 
     /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
     bool partial;

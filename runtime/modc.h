@@ -200,6 +200,8 @@ struct modc_model {
     /* How far a result may lie from PyTorch's, relative to the largest one, where an algorithm gives up some of the
      * 1e-5 of float32 (Winograd); 0: as the dtype says. */
     float rtol;
+    int threads;      /* the spec's `threads`, where steps are split; 0: none is */
+    size_t threading; /* offset of struct modc_threading in struct MODEL, where there is one */
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */
@@ -599,6 +601,48 @@ bool modc_converts(enum modc_dtype to, enum modc_dtype from);
 /* out and in do not overlap; neither needs to be aligned. MODC_ARGUMENT: modc_converts is false. */
 enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *in, enum modc_dtype in_dtype,
                               size_t count);
+
+/* ---- threads: modc_threads.c, hosted builds of models with `threads: N` ---------------------------------- */
+
+/* Computes slice number `slice` of a step of the model, whose operands are in `call`. Slices write to memory of their own
+ * and may run in any order, each in any thread, once. */
+typedef void modc_slice(const void *call, int slice);
+
+/* What runs slices at the same time: a pool of the runtime, or the caller's own. */
+struct modc_executor {
+    void *self;  /* for the caller's use */
+    int threads; /* how many it has, that of the call included */
+    /* Runs function(call, i) for each i from 0 to slices - 1, on at most `threads` threads (2 or more), and returns when
+     * all have ended. Several contexts may call it at the same time. */
+    void (*run)(void *self, int threads, int slices, modc_slice *function, const void *call);
+};
+
+/* In struct MODEL, behind its context; modc_init clears it: no executor. */
+struct modc_threading {
+    const struct modc_executor *executor; /* NULL: the thread of the call runs everything */
+    int threads;                          /* the most that a call may use; 0: as many as there are */
+};
+
+/* What calls of this context run on, until another one is set; NULL: one thread. The executor belongs to the caller and
+ * may serve any number of contexts. Results are the same bits with every executor. MODC_POINTER, MODC_UNSUPPORTED (no step
+ * of the model is split: the spec has no `threads`, or its steps are too small). */
+enum modc_status modc_set_executor(struct modc_context *net, const struct modc_executor *executor);
+
+/* At most so many threads in each call of this context, from now on. MODC_POINTER, MODC_ARGUMENT (less than 1),
+ * MODC_UNSUPPORTED as above. */
+enum modc_status modc_set_threads(struct modc_context *net, int threads);
+
+/* For emitted code: one step. NULL: on the thread of the call. */
+void modc_split(const struct modc_threading *threading, int slices, modc_slice *function, const void *call);
+
+/* A pool of `threads` threads, that of the call included, 1 to MODC_POOL_THREADS. Its threads wait in a loop for some 50 us
+ * after a call and then sleep, with all signals blocked. A context that finds the pool busy, in a call of another thread,
+ * runs all slices itself, and so does the child of a fork. MODC_ARGUMENT, MODC_MEMORY (no memory, or no more threads),
+ * MODC_UNSUPPORTED (a compiler without GNU atomics). */
+enum { MODC_POOL_THREADS = 32 };
+enum modc_status modc_pool_create(int threads, struct modc_executor **pool);
+/* When no context uses it any more. Only of modc_pool_create; NULL is allowed. */
+void modc_pool_destroy(struct modc_executor *pool);
 
 /* ---- hosted builds: modc_host.c ------------------------------------------------------------------------ */
 

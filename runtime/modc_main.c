@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef MODC_MODEL
 #error "compile with -DMODC_MODEL=NAME_model"
@@ -37,6 +38,7 @@ struct options {
     uint64_t seed;
     double rtol, atol; /* negative: not given */
     long repeat;       /* 0: not given */
+    int threads;       /* 0: not given */
     struct hook_option hooks[MAX_HOOKS];
     int hook_count;
 };
@@ -60,6 +62,7 @@ struct run {
     struct options options;
     struct modc_params *params;
     struct modc_context *net;
+    struct modc_executor *pool; /* or NULL */
     struct scale scales[MAX_HOOKS];
     struct buffer *buffers;
     int steps;                                  /* --sequence: calls in a row; otherwise 1 */
@@ -121,6 +124,7 @@ static const char usage[] =
     "  --sequence        inputs have one dimension more in front: as many calls, whose outputs are stacked\n"
     "  --repeat N        calls N times (with --time: measures N times)\n"
     "  --time            prints how long a call takes\n"
+    "  --threads N       runs on N threads (else: those of the spec, as far as there are processors)\n"
     "  --rtol X --atol X tolerances, relative to the largest expected value and absolute\n"
     "  --hooks MODULE=scale:X, --pre-hooks MODULE=scale:X\n"
     "                    multiplies a module's first output, or input, by X\n"
@@ -177,6 +181,11 @@ static bool set_option(struct options *o, const char *name, const char *value)
         o->repeat = (long)number;
         return true;
     }
+    if (strcmp(name, "--threads") == 0 && parse_whole(value, &number) && number > 0 &&
+        number <= MODC_POOL_THREADS) {
+        o->threads = (int)number;
+        return true;
+    }
     return false;
 }
 
@@ -184,7 +193,8 @@ static int parse_options(struct options *o, int count, char **arguments)
 {
     static const char *const with_value[] = {"--weights", "--inputs", "--outputs", "--state",
                                              "--expect",  "--entry",  "--hooks",   "--pre-hooks",
-                                             "--seed",    "--rtol",   "--atol",    "--repeat"};
+                                             "--seed",    "--rtol",   "--atol",    "--repeat",
+                                             "--threads"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -930,6 +940,35 @@ static int measure(struct run *run)
     return status == 0 ? EXIT_OK : call_failed(run, (enum modc_status)status);
 }
 
+/* ---- threads ------------------------------------------------------------------------------------------- */
+
+static int start_threads(struct run *run)
+{
+    int threads = run->options.threads;
+    enum modc_status status;
+    long processors = 1;
+
+#if defined _SC_NPROCESSORS_ONLN
+    processors = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    if (run->model->threads == 0) {
+        if (threads > 1)
+            fprintf(stderr, "modc: note: no step of %s is split, so that it runs on one thread\n", run->model->name);
+        return EXIT_OK;
+    }
+    if (threads == 0) {
+        threads = run->model->threads < MODC_POOL_THREADS ? run->model->threads : MODC_POOL_THREADS;
+        if (processors >= 1 && processors < threads)
+            threads = (int)processors;
+    }
+    status = modc_pool_create(threads, &run->pool);
+    if (status == MODC_OK)
+        status = modc_set_executor(run->net, run->pool);
+    if (status != MODC_OK)
+        return fail(EXIT_BUG, run->model->name, "%d threads: %s", threads, modc_status_text(status));
+    return EXIT_OK;
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static int find_entry(struct run *run)
@@ -969,6 +1008,8 @@ static int run_all(struct run *run)
     if (status == EXIT_OK)
         status = prepare_context(run);
     if (status == EXIT_OK)
+        status = start_threads(run);
+    if (status == EXIT_OK)
         status = call_all(run);
     if (status == EXIT_OK && run->options.outputs != NULL)
         status = write_outputs(run);
@@ -997,6 +1038,7 @@ static void free_all(struct run *run)
     free(run->in);
     free(run->out);
     modc_destroy(run->net);
+    modc_pool_destroy(run->pool);
     modc_params_destroy(run->params);
 }
 

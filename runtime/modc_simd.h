@@ -259,6 +259,12 @@ MODC_INLINE int modc_max(int a, int b)
     return a > b ? a : b;
 }
 
+/* Where slice number `slice` begins, of units that are dealt out to so many slices; the next one begins where it ends. */
+MODC_INLINE int modc_share(int units, int slice, int slices)
+{
+    return (int)((int64_t)units * slice / slices);
+}
+
 /* ---- casts that are defined everywhere: NaN and what does not fit become the least integer, as x86 does - */
 
 MODC_INLINE int64_t modc_f32_to_i64(float a)

@@ -102,8 +102,12 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 #else
     const int inside = modc_floordiv(T_w - 1 + T_pw - (T_kw - 1) * T_dw, T_sw) + 1;
 #endif
+#if T_by_rows
+    const int from = modc_share(T_n * T_oh, slice, T_slices);
+    const int to = modc_share(T_n * T_oh, slice + 1, T_slices);
+#endif
 
-    for (int line = 0; line < T_n * T_oh; line++) {
+    for (int line = T_BY(rows, from, 0); line < T_BY(rows, to, T_n * T_oh); line++) {
         const T_real *const xn = x + line / T_oh * (T_h * T_w * T_c);
         const int y0 = line % T_oh * T_sh - T_ph;
 

@@ -5,7 +5,8 @@
  * below 0 it crops. Fits: w is packed, kernel and channels are constants; T_n, T_h, T_w, T_oh, T_ow may be
  * sizes. Neighbouring pixels of a line are the rows of a register tile (Georganas et al., "Anatomy of high-performance
  * deep learning convolutions", 2018). Nothing is padded: the tiles at the ends of a line leave out the rows of a tap
- * that lie outside, which is known while compiling, and lines outside are skipped. */
+ * that lie outside, which is known while compiling, and lines outside are skipped. Split by rows (lines of all images), by
+ * columns (bands of channels), or by groups. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
@@ -161,25 +162,40 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         full = T_oc / band * band,
         small = panel * panels * T_groups * (int)sizeof(T_real) <= 256 * 1024
     };
+#if T_by_rows
+    const int from = modc_share(T_n * T_oh, slice, T_slices);
+    const int to = modc_share(T_n * T_oh, slice + 1, T_slices);
+    const int image = from < to ? from / T_oh : 0, images = from < to ? (to - 1) / T_oh + 1 : 0;
+#elif T_by_columns
+    const int from = modc_share((T_oc + band - 1) / band, slice, T_slices) * band;
+    const int to = modc_share((T_oc + band - 1) / band, slice + 1, T_slices) * band;
+#elif T_by_groups
+    const int from = modc_share(T_groups, slice, T_slices), to = modc_share(T_groups, slice + 1, T_slices);
+#endif
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
-    for (int outer = 0; outer < (small ? T_n : 1); outer++) {
-        for (int g = 0; g < T_groups; g++) {
+    for (int outer = T_BY(rows, image, 0);
+         outer < (small ? T_BY(rows, images, T_n) : T_BY(rows, image + 1, 1)); outer++) {
+        for (int g = T_BY(groups, from, 0); g < T_BY(groups, to, T_groups); g++) {
             const T_real *const wg = w + g * panels * panel, *const bg = bias + g * (panels * T_P);
 
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : T_n); n++) {
+            for (int c = T_BY(columns, from, 0); c < T_BY(columns, modc_min(to, full), full); c += band) {
+                for (int n = outer; n < (small ? outer + 1 : T_BY(rows, images, T_n)); n++) {
                     const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
 
-                    for (int oh = 0; oh < T_oh; oh++)
+                    for (int oh = T_BY(rows, modc_max(from - n * T_oh, 0), 0);
+                         oh < T_BY(rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
                         T_NAME_line(y, xn, wg + c / T_P * panel + c % T_P, bg + c, band, n * T_oh + oh,
                                     oh * T_sh - T_ph, g * T_oc + c T_PASS);
                 }
             }
-            for (int n = outer; T_oc > full && n < (small ? outer + 1 : T_n); n++) {
+            for (int n = outer; T_BY(columns, T_oc > full && to > full, T_oc > full) &&
+                                n < (small ? outer + 1 : T_BY(rows, images, T_n));
+                 n++) {
                 const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
 
-                for (int oh = 0; oh < T_oh; oh++)
+                for (int oh = T_BY(rows, modc_max(from - n * T_oh, 0), 0);
+                     oh < T_BY(rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
                     T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, bg + full, T_oc - full,
                                 n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
             }

@@ -6,7 +6,9 @@
  * planes of panels [T_oc / T_P][T_c][T_P]. Tiles are taken T_block at a time, over lines and images: B^T d B of them
  * goes to the planes of v; then, T_chunk channels of y at a time, 36 matrix products fill m, and A^T m A, bias and tail
  * make y. Zero padding T_ph, T_pw; below 0 it crops. v has room for 36 planes of v, 36 of m and one tile of x. Fits:
- * w is packed, stride, dilation and groups are 1, T_c and T_oc multiples of T_P; T_n, T_h, T_w may be sizes. */
+ * w is packed, stride, dilation and groups are 1, T_c and T_oc multiples of T_P; T_n, T_h, T_w may be sizes. Split by rows
+ * (blocks of tiles) or by columns (chunks of channels, for each of which B^T d B is computed again); a slice has a v of its
+ * own behind that of the one before. */
 
 /* B^T d B of one tile, whose lines are `pitch` apart, into the planes of v. */
 MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int pitch)
@@ -184,10 +186,22 @@ MODC_INLINE void T_NAME_output(T_real *restrict y, const T_real *restrict m, con
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v T_ARGS)
 {
+#if T_slices > 1
+    v += slice * (36 * (T_block * T_c + T_P) + 36 * (T_block * T_chunk + T_P) + 36 * T_c);
+
+#endif
     T_real *const m = v + 36 * (T_block * T_c + T_P), *const halo = m + 36 * (T_block * T_chunk + T_P);
     const int down = (T_oh + 3) / 4, across = (T_ow + 3) / 4, tiles = T_n * down * across;
+#if T_by_rows
+    const int all = (tiles + T_block - 1) / T_block, from = modc_share(all, slice, T_slices) * T_block;
+    const int to = modc_min(modc_share(all, slice + 1, T_slices) * T_block, tiles);
+#elif T_by_columns
+    enum { all = (T_oc + T_chunk - 1) / T_chunk };
+    const int from = modc_share(all, slice, T_slices) * T_chunk;
+    const int to = modc_min(modc_share(all, slice + 1, T_slices) * T_chunk, T_oc);
+#endif
 
-    for (int first = 0; first < tiles; first += T_block) {
+    for (int first = T_BY(rows, from, 0); first < T_BY(rows, to, tiles); first += T_block) {
         const int count = tiles - first < T_block ? tiles - first : T_block;
 
         for (int t = 0; t < count; t++) {
@@ -204,7 +218,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         for (int i = 0; count < T_block && i < 36; i++) /* the products take whole blocks */
             memset(v + i * (T_block * T_c + T_P) + count * T_c, 0, (T_block - count) * T_c * sizeof *v);
 #endif
-        for (int c = 0; c < T_oc; c += T_chunk) {
+        for (int c = T_BY(columns, from, 0); c < T_BY(columns, to, T_oc); c += T_chunk) {
             const int columns = T_oc - c < T_chunk ? T_oc - c : T_chunk;
 
             if (T_oc % T_chunk > 0 && columns < T_chunk)

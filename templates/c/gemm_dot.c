@@ -95,9 +95,13 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
                                const T_real *restrict bias T_ARGS)
 {
     const int tiles = T_m / MODC_DOT_ROWS;
+#if T_by_rows
+    const int all = (T_m + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
+    const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
+#endif
 
-    for (int t = 0; t < tiles; t++)
+    for (int t = T_BY(rows, from, 0); t < T_BY(rows, modc_min(to, tiles), tiles); t++)
         T_NAME_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS T_PASS);
-    for (int row = tiles * MODC_DOT_ROWS; row < T_m; row++)
+    for (int row = tiles * MODC_DOT_ROWS; T_BY(rows, to > tiles && row < T_m, row < T_m); row++)
         T_NAME_rows(y, x, w, bias, 1, row T_PASS);
 }

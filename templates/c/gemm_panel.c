@@ -3,7 +3,8 @@
  * Rows of x are T_ldx apart, rows of y T_ldy. w lies in panels [ceil(T_n / T_P)][T_k][T_P], zero padded; bias too is
  * padded to whole panels. Fits: w is packed, T_n and T_k are constants, T_k > 0; T_m may be a size. Register tiles of
  * rows x columns over all of K (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008),
- * which read as many neighbouring panels as the registers of the target hold. */
+ * which read as many neighbouring panels as the registers of the target hold. Split by columns a slice has whole bands, by
+ * rows whole tiles. */
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
@@ -90,19 +91,28 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), T_k);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + T_LANES - 1) / T_LANES), T_k);
     const int flat_row = row + tall * (rows + 1);
+#if T_by_rows
+    /* tall tiles that do not divide go to the last slices, flat ones to the first */
+    const int tall_from = modc_share(tall, slice, T_slices), tall_to = modc_share(tall, slice + 1, T_slices);
+    const int flat_from = modc_share(flat, T_slices - 1 - slice, T_slices);
+    const int flat_to = modc_share(flat, T_slices - slice, T_slices);
+#elif T_by_columns
+    const int all = bands + (rest > 0);
+    const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
+#endif
 
     if (T_n * T_k * (int)sizeof(T_stored) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
+        for (int t = T_BY(rows, tall_from, 0); t < T_BY(rows, tall_to, tall); t++) {
+            for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++)
                 T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
-            if (rest > 0)
+            if (T_BY(columns, rest > 0 && to > bands, rest > 0))
                 T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
                             0 T_PASS);
         }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
+        for (int t = T_BY(rows, flat_from, 0); t < T_BY(rows, flat_to, flat); t++) {
+            for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++)
                 T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
-            if (rest > 0)
+            if (T_BY(columns, rest > 0 && to > bands, rest > 0))
                 T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
                             0 T_PASS);
         }
@@ -110,18 +120,20 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
         const int part = (band + tall + flat - 1) / (tall + flat);
         const int share = T_n * T_k * (int)sizeof(T_stored) > 1024 * 1024 && part <= T_line ? part : 0;
 
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
+        for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++) {
+            for (int t = T_BY(rows, tall_from, 0); t < T_BY(rows, tall_to, tall); t++)
                 T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
                             t T_PASS);
-            for (int t = 0; t < flat; t++)
+            for (int t = T_BY(rows, flat_from, 0); t < T_BY(rows, flat_to, flat); t++)
                 T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
                             tall + t T_PASS);
         }
-        for (int t = 0; rest > 0 && t < tall; t++)
+        for (int t = T_BY(rows, tall_from, 0);
+             T_BY(columns, rest > 0 && to > bands, rest > 0) && t < T_BY(rows, tall_to, tall); t++)
             T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
                         0 T_PASS);
-        for (int t = 0; rest > 0 && t < flat; t++)
+        for (int t = T_BY(rows, flat_from, 0);
+             T_BY(columns, rest > 0 && to > bands, rest > 0) && t < T_BY(rows, flat_to, flat); t++)
             T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
     }
 }

@@ -6,8 +6,11 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
                                const T_real *restrict bias T_ARGS)
 {
     const int four = T_k / (4 * T_LANES) * (4 * T_LANES), full = T_k / T_LANES * T_LANES;
+#if T_by_rows
+    const int from = modc_share(T_m, slice, T_slices), to = modc_share(T_m, slice + 1, T_slices);
+#endif
 
-    for (int r = 0; r < T_m; r++) {
+    for (int r = T_BY(rows, from, 0); r < T_BY(rows, to, T_m); r++) {
         const T_real *const row = x + r * T_ldx;
         T_vec part[4] = {T_V(set)(0), T_V(set)(0), T_V(set)(0), T_V(set)(0)}, middle;
         T_real sum, mean, scale;

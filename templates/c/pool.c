@@ -6,7 +6,12 @@
  * T_oh, T_ow alone. Fits: always; all but the window may be sizes; T_c = 1 serves (n * c, h, w). */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
-    for (int line = 0; line < T_n * T_oh; line++) {
+#if T_by_rows
+    const int from = modc_share(T_n * T_oh, slice, T_slices);
+    const int to = modc_share(T_n * T_oh, slice + 1, T_slices);
+
+#endif
+    for (int line = T_BY(rows, from, 0); line < T_BY(rows, to, T_n * T_oh); line++) {
         const T_real *const xn = x + line / T_oh * (T_h * T_w * T_c);
         const int top = line % T_oh * T_sh - T_ph;
         const int kh0 = top < 0 ? (T_dh - 1 - top) / T_dh : 0; /* taps kh0 ... kh1 - 1 lie inside */

@@ -38,7 +38,9 @@ def reaches(modc, spec, options):
     steps = [step for variant in json.loads(done.stdout)["variants"] for step in variant["steps"]]
     for option, value in zip(settings, settings[1:]):
         op, _, algorithm = value.partition("=")
-        if option == "--plan" and not any(step["op"] == op and step["algorithm"] == algorithm for step in steps):
+        if option == "--plan" and not any(
+                step.get("slices") == int(algorithm) if op == "split" else step["op"] == op and step["algorithm"] == algorithm
+                for step in steps):
             return f"{option} {value} reaches no step of {spec}"
     return None
 

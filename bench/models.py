@@ -71,6 +71,8 @@ class Model:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.spec_file, self.weights_file, self.onnx_file = (
             self.folder / f"{name}.{ending}" for ending in ("yaml", "safetensors", "onnx"))
+        storage = re.search(r"^storage: (\w+)$", text, re.MULTILINE)
+        self.storage = getattr(torch, storage.group(1)) if storage else None
         self.made_from = hashlib.sha256(f"{torch.__version__} {onnx.__version__} {entry}\n{text}".encode()).hexdigest()
         self.spec_file.write_text(text)
         self.build(text)
@@ -93,6 +95,9 @@ class Model:
             weights = safetensors_io.load(self.weights_file)
         else:
             weights = make.weights(zlib.crc32(self.name.encode()), self.spec_file)
+            if self.storage:  # so that everyone has the same numbers
+                weights = {key: tensor.to(self.storage).to(tensor.dtype) if tensor.is_floating_point() else tensor
+                           for key, tensor in weights.items()}
             safetensors_io.save(self.weights_file, weights)
             self.keep(self.weights_file)
         self.spec.load(root, weights)
@@ -133,11 +138,11 @@ class Model:
             program.save(str(self.onnx_file), external_data=True)
 
     def traffic(self):
-        """Bytes that any implementation in float32 reads or writes at least: weights (of embeddings, a row alone), inputs,
-        outputs."""
+        """Bytes that any implementation reads or writes at least: weights, as narrow as the spec stores them (of embeddings,
+        a row alone), inputs, outputs."""
         graph = onnx.load(self.onnx_file, load_external_data=False).graph
         used = {name for node in graph.node if node.op_type != "Gather" for name in node.input}
-        each = {onnx.TensorProto.FLOAT: 4, onnx.TensorProto.INT64: 8, onnx.TensorProto.BOOL: 1}
+        each = {onnx.TensorProto.FLOAT: self.storage.itemsize if self.storage else 4, onnx.TensorProto.INT64: 8, onnx.TensorProto.BOOL: 1}
         weights = sum(each[tensor.data_type] * int(numpy.prod(tensor.dims, dtype=numpy.int64))
                       for tensor in graph.initializer if tensor.name in used)
         return weights + sum(array.nbytes for array in (*self.inputs, *self.expected))

@@ -45,6 +45,7 @@ struct graph {
     struct value **slots;  /* newest version of every tensor that was read or written, by first use */
     struct module_tensor **slot_tensors;
     int slot_count;
+    bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
     /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
     struct op **pack_ops;
     int pack_count;

@@ -272,8 +272,121 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     op->inputs[1] = edit_reshape(graph, at, weight, 2, rows);
 }
 
+/* ---- borders of regions ----------------------------------------------------------------------------------- */
+
+/* Does a convolution or pool read the value, directly or behind maps? */
+static bool feeds_window(const struct graph *graph, const struct value *value, int first)
+{
+    for (int i = first; i < graph->op_count; i++) {
+        const struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count; j++) {
+            if (op->inputs[j] != value)
+                continue;
+            if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL) && j == 0 && !op->window.channels_last)
+                return true;
+            if (op->code == GRAPH_OP_CALL && op->invoke.region->graph->inputs_last[j])
+                return true;
+            if (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]) &&
+                feeds_window(graph, op->outputs[0], i + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Inputs of a region that convolutions read come channels-last: its callers bring them so. */
+static void inputs_last(struct graph *graph)
+{
+    for (int i = 0; i < graph->input_count; i++) {
+        struct value *input = graph->inputs[i], *first;
+        const struct dim *dims[MAX_DIMS];
+        int perm[MAX_DIMS], at = 0;
+
+        if (input->ndim != 4 || !feeds_window(graph, input, 0))
+            continue;
+        while (graph->ops[at++] != input->op)
+            ;
+        graph->inputs_last[i] = input->image = true;
+        to_last(input->ndim, perm);
+        for (int d = 0; d < input->ndim; d++)
+            dims[d] = input->dims[perm[d]];
+        to_first(input->ndim, perm);
+        memcpy(input->dims, dims, (size_t)input->ndim * sizeof *dims);
+        first = edit_permute(graph, &at, input, perm);
+        for (int k = at; k < graph->op_count; k++)
+            for (int j = 0; j < graph->ops[k]->input_count; j++)
+                if (graph->ops[k]->inputs[j] == input)
+                    graph->ops[k]->inputs[j] = first;
+        for (int k = 0; k < graph->output_count; k++)
+            if (graph->outputs[k] == input)
+                graph->outputs[k] = first;
+    }
+}
+
+/* Outputs of a region that are views of channels-last values are those values: its callers view them. */
+static void outputs_last(struct graph *graph)
+{
+    for (int i = 0; i < graph->output_count; i++) {
+        struct value *output = graph->outputs[i];
+
+        graph->outputs_last[i] = output->ndim == 4 && is_channels_first_view(output);
+        if (graph->outputs_last[i])
+            graph->outputs[i] = output->op->inputs[0];
+    }
+}
+
+/* A call of a region whose borders are channels-last. */
+static void call_last(struct graph *graph, int *at, struct op *op)
+{
+    const struct graph *region = op->invoke.region->graph;
+    struct op *copy = edit_op(graph, op);
+
+    for (int i = 0; i < op->input_count; i++)
+        if (region->inputs_last[i])
+            copy->inputs[i] = put_last(graph, at, op->inputs[i]);
+    for (int i = 0; i < op->output_count; i++) {
+        const struct value *old = op->outputs[i];
+        const struct dim *dims[MAX_DIMS];
+        int perm[MAX_DIMS];
+
+        to_last(old->ndim, perm);
+        for (int d = 0; d < old->ndim; d++)
+            dims[d] = old->dims[region->outputs_last[i] ? perm[d] : d];
+        graph_value(graph, copy, old->dtype, old->ndim, dims);
+        copy->outputs[i]->name = old->name;
+        copy->outputs[i]->image = region->outputs_last[i];
+    }
+    graph_insert(graph, (*at)++, copy);
+    for (int i = 0; i < op->output_count; i++) {
+        struct value *own = copy->outputs[i];
+        int perm[MAX_DIMS];
+
+        to_first(own->ndim, perm);
+        graph_replace(graph, op->outputs[i], region->outputs_last[i] ? edit_permute(graph, at, own, perm) : own);
+    }
+    graph_remove(graph, (*at)--);
+}
+
+static bool any(const bool *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i])
+            return true;
+    return false;
+}
+
 void pass_layout(struct graph *graph)
 {
+    if (graph->inputs_last) /* a caller's pass was here */
+        return;
+    graph->inputs_last = ARENA_ARRAY(&graph->cx->arena, graph->input_count + 1, bool);
+    graph->outputs_last = ARENA_ARRAY(&graph->cx->arena, graph->output_count + 1, bool);
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CALL)
+            pass_layout(graph->ops[i]->invoke.region->graph);
+    if (graph->region)
+        inputs_last(graph);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
 
@@ -298,8 +411,15 @@ void pass_layout(struct graph *graph)
         case GRAPH_OP_CONTRACT:
             flatten_last(graph, &i, op);
             break;
+        case GRAPH_OP_CALL:
+            if (any(op->invoke.region->graph->inputs_last, op->input_count) ||
+                any(op->invoke.region->graph->outputs_last, op->output_count))
+                call_last(graph, &i, op);
+            break;
         default:
             break;
         }
     }
+    if (graph->region)
+        outputs_last(graph);
 }

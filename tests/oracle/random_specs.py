@@ -698,7 +698,7 @@ class Draw:
         a = call.operands[0]
         text = call.text + ("[-1]" if isinstance(call.scalar, tuple) else "")
         text = f"{a.name} if {text} else -{a.name}" if isinstance(call.scalar, bool) else f"{a.name} * ({text})"
-        self.wanted.append(self.say(text, a.dims, "float", [a]).name)
+        self.wanted.append(self.say(text, a.dims, "float", [a], view=isinstance(call.scalar, bool)).name)
 
     def say_results(self, call):
         """Names for a row's results, whose dims are known by trying."""

@@ -445,7 +445,8 @@ function("max min", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
 function("var std", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True, since={"correction": "2.0"})
 function("var_mean std_mean", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True,
          since={"correction": "2.0"})
-function("aminmax", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
+function("aminmax", input=T("*", "num", "grid"), dim=DIM, keepdim=True,
+         check=lambda d: d.refuse(d.rank() == 0 and not is_here("2.0")))  # which kept a dimension of none
 function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, -math.inf, 0], dim=DIMS, keepdim=True,
          dtype=FLOAT_DTYPE)
 function("linalg.norm", A=T("* a:2-4"), input=T("* a:2-4"), ord=[1, math.inf], dim=DIM, keepdim=True, dtype=FLOAT_DTYPE)

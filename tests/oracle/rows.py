@@ -25,7 +25,10 @@ import modc_run
 import spec_torch
 
 INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
-GIVEN = 0.7  # how often an argument with a default is given
+GIVEN = 0.75  # how often an argument with a default is given
+# What cannot be given beside an argument.
+RIVALS = {"size": ["scale_factor", "recompute_scale_factor"], "scale_factor": ["size"], "recompute_scale_factor": ["size"],
+          "correction": ["unbiased"], "unbiased": ["correction"]}
 
 # dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`, `C*G`;
 # kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
@@ -135,7 +138,8 @@ def windows(n, low, high):
 
 def groups(d):
     """Divides the channels of the first tensor."""
-    return d.pick([g for g in range(1, d.number("C") + 1) if d.number("C") % g == 0])
+    found = [g for g in range(1, d.number("C") + 1) if d.number("C") % g == 0]
+    return d.pick(found[1:] if len(found) > 1 and d.chance(0.6) else found)
 
 
 def multiple_of_groups(d):
@@ -610,8 +614,9 @@ def draws_of(catalogue):
 
 
 def due(line, row, number):
-    """The argument that a turn has to give: each in turn, and none."""
-    names = [*optional(line, row), None]
+    """The argument that a turn has to give: each in turn; with one, or none, every second turn none."""
+    names = optional(line, row)
+    names = names if len(names) > 1 else [*names, None]
     return names[number % len(names)]
 
 
@@ -856,7 +861,8 @@ class Call:
                 continue
             if f"{self.line.name}.{name}" in NOT_DRAWN or not is_here(since):
                 continue
-            if argument["default"] is not None and name != self.due and not self.chance(GIVEN):
+            if argument["default"] is not None and name != self.due and (
+                    name in RIVALS.get(self.due, ()) or not self.chance(GIVEN)):
                 continue
             drawers[name] = wanted
             if isinstance(wanted, (T, Several, Each)):

@@ -632,6 +632,9 @@ class Draw:
         return 4 if self.sizes else 1
 
     def sizes_at(self, probe):
+        """Of a (size, value) that is the one size, and the others are at their maxima."""
+        if isinstance(probe, tuple):
+            return {name: probe[1] if name == probe[0] else values[0] for name, values in self.probes.items()}
         return {name: values[probe] for name, values in self.probes.items()}
 
     def shape_at(self, dims, probe):

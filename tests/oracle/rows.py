@@ -153,6 +153,11 @@ def some_inside(d):
     d.whole = True
 
 
+def no_empty(d):
+    """Statistics of nothing: docs/departures.md has them."""
+    d.refuse(0 in d.shape())
+
+
 def shape_of(count):
     def draw(d):
         return tuple(d.random.randrange(1, 5) for _ in range(d.pick(count)))
@@ -230,9 +235,9 @@ for n in (1, 2, 3):
     layer(f"LazyBatchNorm{n}d", T(shape_), **stats, bias=False, since={"bias": "2.15"}, train=True)
     instance = T({1: "n? C L:2-7", 2: "n? C H:2-5 w", 3: "n? C D:2-4 h w"}[n])
     layer(f"InstanceNorm{n}d", instance, num_features=C, eps=EPS, momentum=[0.5, 0.25], affine=True,
-          track_running_stats=True, bias=False, since={"bias": "2.15"}, train=True)
+          track_running_stats=True, bias=False, since={"bias": "2.15"}, train=True, check=no_empty)
     layer(f"LazyInstanceNorm{n}d", instance, eps=EPS, momentum=[0.5, 0.25], affine=False, track_running_stats=False,
-          bias=False, since={"bias": "2.15"}, train=True)
+          bias=False, since={"bias": "2.15"}, train=True, check=no_empty)
 
 layer("SyncBatchNorm", T("n:3-5 C h? w?"), num_features=C, eps=EPS, momentum=[0.5, 0.25, None], affine=False,
       track_running_stats=False, bias=False, since={"bias": "2.15"}, train=True)
@@ -973,13 +978,7 @@ class Call:
         with spec_torch.default_dtype(dtype), torch.no_grad():
             if self.module:
                 module = spec_torch.ConstructorNames(NoSpec, {}).evaluate(self.module).eval()
-            for probe in range(self.spec.probe_count()):
-                try:
-                    result = self.run_at(probe, module)
-                except FAULTS:
-                    if probe == 0:
-                        raise
-                    continue  # too small for it
+            for probe, result in self.at_probes(module):
                 worked += 1
                 if not isinstance(result, (torch.Tensor, tuple, list)) or isinstance(result, torch.Size):
                     self.scalar = result
@@ -1002,6 +1001,25 @@ class Call:
             raise Refused("only at the maxima")
         if any(len(set(map(len, shapes.values()))) > 1 for _, shapes in self.results or ()):
             raise Refused("as many dimensions as the sizes say")
+
+    def at_probes(self, module):
+        """(probe, result), where the sizes are not too small for it. What is the same at the maxima and where all are 1 is
+        so everywhere; else each size in turn is the least that works."""
+        failed = False
+        for probe in range(self.spec.probe_count()):
+            try:
+                yield probe, self.run_at(probe, module)
+            except FAULTS:
+                if probe == 0:
+                    raise
+                failed = True
+        for name, most in self.spec.sizes.items() if failed else ():
+            for value in range(1, most):
+                try:
+                    yield (name, value), self.run_at((name, value), module)
+                    break
+                except FAULTS:
+                    continue
 
     def run_at(self, probe, module):
         names = Names(self.spec.sizes_at(probe))

@@ -211,10 +211,13 @@ class Draw:
         name = self.pick(SIZES[name])
         self.sizes[name] = most
         self.names.add(name)
-        self.probes[name] = [most, 1, 2, 1]  # other values than those of other sizes, by which they are told apart
-        for _ in range(20 if most > 3 else 0):  # the last are all 1: what is the same there as at the maxima is constant
-            self.probes[name] = [most, *self.random.sample(range(1, most), 2), 1]
-            if all(own[1:] != self.probes[name][1:] for key, own in self.probes.items() if key != name):
+        # Other values than those of other sizes, by which they are told apart; the last is so large that what is the same
+        # there as at the maximum is constant.
+        beyond = 2 * most + 7 + len(self.probes)
+        self.probes[name] = [most, 1, 2, beyond]
+        for _ in range(20 if most > 3 else 0):
+            self.probes[name] = [most, *self.random.sample(range(1, most), 2), beyond]
+            if all(own[1:3] != self.probes[name][1:3] for key, own in self.probes.items() if key != name):
                 break
         return Dim(1, (name,))
 
@@ -628,13 +631,12 @@ class Draw:
             return self.size(self.pick([word for word in SIZES if not self.names & set(SIZES[word])] or ["more"]), most)
         return Dim(1, (self.pick(old),)) if old else Dim(self.random.randint(1, most))
 
+    BEYOND = 3  # the probe at larger sizes than there are, of numbers that mean nothing
+
     def probe_count(self):
         return 4 if self.sizes else 1
 
     def sizes_at(self, probe):
-        """Of a (size, value) that is the one size, and the others are at their maxima."""
-        if isinstance(probe, tuple):
-            return {name: probe[1] if name == probe[0] else values[0] for name, values in self.probes.items()}
         return {name: values[probe] for name, values in self.probes.items()}
 
     def shape_at(self, dims, probe):
@@ -644,6 +646,8 @@ class Draw:
 
     def numbers_at(self, value, probe):
         shape = self.shape_at(value.dims, probe)
+        if probe == self.BEYOND:
+            return torch.zeros(shape, dtype=getattr(torch, self.dtype_text(value.kind)))
         extent = value.extent and self.shape_at([value.extent], probe)[0]
         return rows.numbers(random.Random(f"{value.name} {probe}"), value.kind, value.values or "normal", shape,
                             getattr(torch, self.dtype_text(value.kind)), extent)
@@ -765,8 +769,7 @@ class Draw:
             return self.dropout_module(), dims
         if way == 9 and n > 2:
             self.use_class("Residual(dim, expand=2)")
-            return self.pick([f"Residual({self.number(n)})", f"Residual({n}, expand=3)", f"3 x Residual({n})",
-                              f"2 x Residual({n})"]), dims
+            return self.pick([f"Residual({self.number(n)})", f"Residual({n}, expand=3)", self.repeated(n)]), dims
         if way == 10:
             self.use_class("Gate(dim, out, wide=True)")
             if self.chance(0.4):
@@ -780,6 +783,13 @@ class Draw:
             return f"Stack({n}, {self.pick([1, 2, 4])})", dims
         self.use_class("Affine(dim)")
         return self.pick([f"Affine({n})", f"2 x Affine({n})", f"Affine({n}) for i in range(2)"]), dims
+
+    def repeated(self, n):
+        """Several of a class that has weights to pack."""
+        own, text = self.pick([("Residual(dim, expand=2)", f"Residual({n})"), ("Head(dim, out)", f"Head({n}, {n})"),
+                               ("Gate(dim, out, wide=True)", f"Gate({n}, {n})")][0 if n > 2 else 1:])
+        self.use_class(own)
+        return f"{self.pick([2, 3, 4])} x {text}"
 
     def image_layer(self, dims):
         """The same for (N, C, H, W)."""
@@ -860,6 +870,8 @@ class Draw:
                             f"self.{name}.act({name}.part({a.name}))", dims, "float", [a], view=True)
         else:
             text, dims = layer(a.dims)
+            if layer == self.layer and self.chance(0.15):
+                text, dims = self.repeated(a.dims[-1].const), a.dims
             self.modules[name] = [" " + text]
             if text.startswith("Gate") and self.chance(0.3):
                 more = f", more={a.name}[..., :1]"

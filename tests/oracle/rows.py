@@ -978,7 +978,13 @@ class Call:
         with spec_torch.default_dtype(dtype), torch.no_grad():
             if self.module:
                 module = spec_torch.ConstructorNames(NoSpec, {}).evaluate(self.module).eval()
-            for probe, result in self.at_probes(module):
+            for probe in range(self.spec.probe_count()):
+                try:
+                    result = self.run_at(probe, module)
+                except FAULTS:
+                    if probe in (0, self.spec.BEYOND):
+                        raise
+                    continue  # too small for it
                 worked += 1
                 if not isinstance(result, (torch.Tensor, tuple, list)) or isinstance(result, torch.Size):
                     self.scalar = result
@@ -987,7 +993,7 @@ class Call:
                 parts = [result] if self.one else list(result)
                 if not parts or any(not isinstance(part, torch.Tensor) for part in parts):
                     raise Refused("no tensors")
-                for part in parts:
+                for part in parts if probe != self.spec.BEYOND else ():
                     self.check_values(part)
                     self.refuse(self.whole and 0 in part.shape and 0 not in self.shape())
                 kinds = [self.spec.kind_of_dtype(part.dtype) for part in parts]
@@ -997,29 +1003,10 @@ class Call:
                     raise Refused("as many results as the sizes say")
                 for part, (_, shapes) in zip(parts, self.results):
                     shapes[probe] = tuple(part.shape)
-        if worked < min(2, self.spec.probe_count()):
+        if worked < min(3, self.spec.probe_count()):
             raise Refused("only at the maxima")
         if any(len(set(map(len, shapes.values()))) > 1 for _, shapes in self.results or ()):
             raise Refused("as many dimensions as the sizes say")
-
-    def at_probes(self, module):
-        """(probe, result), where the sizes are not too small for it. What is the same at the maxima and where all are 1 is
-        so everywhere; else each size in turn is the least that works."""
-        failed = False
-        for probe in range(self.spec.probe_count()):
-            try:
-                yield probe, self.run_at(probe, module)
-            except FAULTS:
-                if probe == 0:
-                    raise
-                failed = True
-        for name, most in self.spec.sizes.items() if failed else ():
-            for value in range(1, most):
-                try:
-                    yield (name, value), self.run_at((name, value), module)
-                    break
-                except FAULTS:
-                    continue
 
     def run_at(self, probe, module):
         names = Names(self.spec.sizes_at(probe))

@@ -95,8 +95,8 @@ struct cost cost_of(const struct op *op, const struct algorithm *algorithm)
 {
     struct cost cost = {.macs = op_macs(op), .compute = compute_seconds(op, algorithm)};
 
-    for (int i = 0; i < op->input_count; i++)
-        cost.bytes += value_bytes(op->inputs[i]);
+    for (int i = 0; i < op->input_count; i++) /* of a table, the rows that are looked up */
+        cost.bytes += op->code == GRAPH_OP_GATHER && i == 0 ? value_bytes(op->outputs[0]) : value_bytes(op->inputs[i]);
     for (int i = 0; i < op->output_count; i++)
         cost.bytes += value_bytes(op->outputs[i]);
     cost.reads = read_seconds(cost.bytes);

@@ -1326,6 +1326,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         hole_int(&job, arena_format(&cx->arena, "T_by_%s", split_names[axis]), (int)job.split.axis == axis);
     if (op->tail)
         job.comment = arena_format(&cx->arena, "%s;\n * then %s", job.comment, dag_text(cx, op->tail));
+    job.comment = arena_format(&cx->arena, "%s.\n * %c%s", job.comment, toupper((unsigned char)*step->algorithm->how),
+                               step->algorithm->how + 1);
     if (job.split.slices > 1)
         job.comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job.comment, job.split.slices,
                                    split_names[job.split.axis]);

@@ -378,8 +378,7 @@ static bool is_step(const struct op *op)
            op->code != GRAPH_OP_VIEW;
 }
 
-/* An algorithm forced by --plan 'contract=gemm_dot', or NULL. */
-static const char *forced(const struct cx *cx, enum op_code code)
+const char *plan_forced(const struct cx *cx, enum op_code code)
 {
     const struct options *options = cx->options;
     size_t length = strlen(op_rows[code].name);
@@ -450,7 +449,7 @@ static bool is_worth_packing(struct planner *planner, const struct op *op, const
 
 static const struct algorithm *choose(struct planner *planner, const struct op *op)
 {
-    const char *wish = forced(planner->cx, op->code);
+    const char *wish = plan_forced(planner->cx, op->code);
     const struct algorithm *best = NULL;
     bool best_adds = false;
 
@@ -1351,56 +1350,4 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
     }
     if (json)
         text_add(text, "]}\n");
-}
-
-static void explain_split(struct text *text, const struct variant *variant, const struct step *step)
-{
-    const struct options *options = variant->graph->cx->options;
-
-    if (step->split.slices < 2)
-        return;
-    text_printf(text, "; in %d slices by %s", step->split.slices, split_names[step->split.axis]);
-    if (options && options->split > 0)
-        text_add(text, " (asked for with --plan)");
-    else
-        text_printf(text, ", for some %.3g us on one core", cost_of(step->op, step->algorithm).seconds * 1e6);
-}
-
-void plan_explain(struct text *text, const struct plan *plan)
-{
-    for (int i = 0; i < plan->variant_count; i++) {
-        const struct variant *variant = plan->variants[i];
-
-        text_printf(text, "%s\n", variant->function);
-        for (int s = 0; s < variant->step_count; s++) {
-            const struct step *step = &variant->steps[s];
-            const char *path = step->op->call ? step->op->call->module->path : "";
-
-            text_printf(text, "  %s%s%s: ", path, path[0] ? " " : "", step->op->label);
-            if (!step->algorithm) {
-                text_printf(text, "%s", step->op->code == GRAPH_OP_CALL    ? "the region's function"
-                                        : step->op->code == GRAPH_OP_FENCE ? "hooks"
-                                                                           : "a loop nest");
-                explain_split(text, variant, step);
-                text_add(text, "\n");
-                continue;
-            }
-            text_printf(text, "%s", step->algorithm->name);
-            if (step->weight && step->weight->narrow)
-                text_printf(text, " with weights in %s", dtype_rows[step->weight->dtype].name);
-            if (forced(variant->graph->cx, step->op->code))
-                text_add(text, " (asked for with --plan)");
-            for (int a = 0, n = 0; a < algorithm_count; a++) {
-                if (algorithms[a].op != step->op->code)
-                    continue;
-                text_add(text, n++ ? ", " : "; ");
-                if (algorithms[a].fits(variant->graph, step->op))
-                    text_printf(text, "%s costs %.0f", algorithms[a].name, algorithms[a].cost(step->op));
-                else
-                    text_printf(text, "%s does not fit", algorithms[a].name);
-            }
-            explain_split(text, variant, step);
-            text_add(text, "\n");
-        }
-    }
 }

@@ -153,6 +153,7 @@ struct algorithm {
     void (*tiles)(const struct op *op, int64_t tiles[SPLIT_AXES]);
     enum packed_format weight, bias;
     int64_t (*scratch)(const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
+    const char *how; /* for the comment of a kernel: how it goes about it, and why so */
 };
 
 extern const struct algorithm algorithms[];
@@ -188,7 +189,12 @@ struct plan {
 /* NULL after an error that was said (something is too large). */
 struct plan *plan_make(struct cx *cx, struct program *program);
 void plan_dump(struct text *text, const struct plan *plan, bool json);
-void plan_explain(struct text *text, const struct plan *plan); /* --explain */
+
+/* --explain: how each step is computed, why, and what that is thought to take; explain.c. */
+void plan_explain(struct text *text, const struct plan *plan);
+
+/* The algorithm of --plan 'contract=gemm_dot', or NULL. */
+const char *plan_forced(const struct cx *cx, enum op_code code);
 
 /* Rounded up to whole plan->align. */
 int64_t plan_aligned(const struct plan *plan, int64_t bytes);

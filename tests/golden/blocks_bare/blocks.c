@@ -34,7 +34,8 @@ typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BY
 MODC_KERNELS_BEGIN
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension;
- * then x0 + x1 */
+ * then x0 + x1.
+ * A row at a time: its mean, then its variance, then the result */
 static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float *restrict x,
                                                  const float *restrict w, const float *restrict bias,
                                                  const float *restrict e0, int tokens)
@@ -217,7 +218,8 @@ MODC_INLINE void linear_tokensx64_to_128_gelu_strip(float *restrict y, const flo
 }
 
 /* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_tokensx64_to_128_gelu(float *restrict y, const float *restrict x,
                                                      const float *restrict w, const float *restrict bias,
                                                      int tokens)
@@ -370,7 +372,8 @@ MODC_INLINE void linear_tokensx128_to_64_add_strip(float *restrict y, const floa
 }
 
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then x1 + x0 */
+ * then x1 + x0.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_tokensx128_to_64_add(float *restrict y, const float *restrict x,
                                                     const float *restrict w, const float *restrict bias,
                                                     const float *restrict e0, int tokens)
@@ -404,7 +407,8 @@ static MODC_KERNEL void linear_tokensx128_to_64_add(float *restrict y, const flo
 #endif
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
+ * A row at a time: its mean, then its variance, then the result */
 static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int tokens)
@@ -548,7 +552,8 @@ MODC_INLINE void linear_tokensx64_to_8_rows(float *restrict y, const float *rest
         linear_tokensx64_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, tokens);
 }
 
-/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
+/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_tokensx64_to_8(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int tokens)

@@ -151,7 +151,8 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(float *restrict y, const fl
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3_relu(float *restrict y, const float *restrict x,
                                                        const float *restrict w, const float *restrict bias,
                                                        int batch)
@@ -192,7 +193,8 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3_relu(float *restrict y, const 
     }
 }
 
-/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
+ * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const float *restrict x,
                                                        int batch)
 {
@@ -413,7 +415,8 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_output(float *restrict y, const
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144 */
 static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y, const float *restrict x,
                                                         const float *restrict w, const float *restrict bias,
                                                         float *restrict v, int batch)
@@ -453,7 +456,8 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y, const
     }
 }
 
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
+ * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(float *restrict y, const float *restrict x,
                                                        int batch)
 {
@@ -579,7 +583,8 @@ MODC_INLINE void linear_batchx128_to_10_rows(float *restrict y, const float *res
         linear_batchx128_to_10_tile(y, x, w, bias, rows, 10 - full, row, full, batch);
 }
 
-/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
+/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_batchx128_to_10(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias,
                                                int batch)
@@ -719,7 +724,8 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const float *
                                        batch);
 }
 
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, const float *restrict x,
                                                   const float *restrict w, const float *restrict bias,
                                                   int batch)
@@ -960,7 +966,8 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(float *restrict y, const float 
                                         batch);
 }
 
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch)

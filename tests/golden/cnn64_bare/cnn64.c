@@ -147,7 +147,8 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(double *restrict y, const d
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3_relu(double *restrict y, const double *restrict x,
                                                        const double *restrict w,
                                                        const double *restrict bias, int batch)
@@ -188,7 +189,8 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3_relu(double *restrict y, const
     }
 }
 
-/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
+ * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(double *restrict y, const double *restrict x,
                                                        int batch)
 {
@@ -360,7 +362,8 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(double *restrict y, const 
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(double *restrict y, const double *restrict x,
                                                         const double *restrict w,
                                                         const double *restrict bias, int batch)
@@ -401,7 +404,8 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(double *restrict y, cons
     }
 }
 
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
+ * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(double *restrict y, const double *restrict x,
                                                        int batch)
 {
@@ -527,7 +531,8 @@ MODC_INLINE void linear_batchx128_to_10_rows(double *restrict y, const double *r
         linear_batchx128_to_10_tile(y, x, w, bias, rows, 10 - full, row, full, batch);
 }
 
-/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
+/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_batchx128_to_10(double *restrict y, const double *restrict x,
                                                const double *restrict w, const double *restrict bias,
                                                int batch)
@@ -661,7 +666,8 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(double *restrict y, const double
                                        batch);
 }
 
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(double *restrict y, const double *restrict x,
                                                   const double *restrict w, const double *restrict bias,
                                                   int batch)
@@ -935,7 +941,8 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(double *restrict y, const doubl
                                         batch);
 }
 
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(double *restrict y, const double *restrict x,
                                                    const double *restrict w, const double *restrict bias,
                                                    int batch)

@@ -27,7 +27,8 @@ typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY
 
 MODC_KERNELS_BEGIN
 
-/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
+ * A row at a time: its mean, then its variance, then the result */
 static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restrict x,
                                            const float *restrict w, const float *restrict bias, int batch)
 {
@@ -209,7 +210,8 @@ MODC_INLINE void linear_batchx8_to_16_gelu_strip(float *restrict y, const float 
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx8_to_16_gelu(float *restrict y, const float *restrict x,
                                                   const float *restrict w, const float *restrict bias,
                                                   int batch)
@@ -360,7 +362,8 @@ MODC_INLINE void linear_batchx16_to_8_add_strip(float *restrict y, const float *
 }
 
 /* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
- * then x1 + x0 */
+ * then x1 + x0.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx16_to_8_add(float *restrict y, const float *restrict x,
                                                  const float *restrict w, const float *restrict bias,
                                                  const float *restrict e0, int batch)
@@ -514,7 +517,8 @@ MODC_INLINE void linear_batchx8_to_16_leaky_relu_strip(float *restrict y, const 
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
+ * then where(x0 > 0.0, x0, x0 * 0.10000000149011612).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx8_to_16_leaky_relu(float *restrict y, const float *restrict x,
                                                         const float *restrict w, const float *restrict bias,
                                                         int batch)
@@ -628,7 +632,8 @@ MODC_INLINE void linear_batchx16_to_5_rows(float *restrict y, const float *restr
         linear_batchx16_to_5_tile(y, x, w, bias, rows, 5 - full, row, full, batch);
 }
 
-/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
+/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_batchx16_to_5(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
@@ -753,7 +758,8 @@ MODC_INLINE void matmul_batchx5_to_5_strip(float *restrict y, const float *restr
     }
 }
 
-/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
+/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *restrict x,
                                             const float *restrict w, const float *restrict bias, int batch)
 {
@@ -785,7 +791,8 @@ static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *rest
 #endif
 }
 
-/* y (batch, 5) = softmax(x) along the last dimension */
+/* y (batch, 5) = softmax(x) along the last dimension.
+ * A row at a time: its maximum, then exponentials and their sum, then the result */
 static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict x, int batch)
 {
     for (int r = 0; r < batch; r++) {

@@ -148,7 +148,8 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const flo
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const float *restrict x,
                                                       const float *restrict w, const float *restrict bias)
 {
@@ -187,7 +188,8 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const f
     }
 }
 
-/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last */
+/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last.
+ * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void max_pool2d_8x8x6_to_4x4x6_k2(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 4; line++) {
@@ -308,7 +310,8 @@ MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(float *restrict y, const f
 }
 
 /* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
+ * By line, tile of pixels and vector of channels, all taps at once */
 static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const float *restrict x,
                                                       const float *restrict w, const float *restrict bias)
 {
@@ -346,7 +349,8 @@ static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const f
     }
 }
 
-/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last */
+/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last.
+ * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void avg_pool2d_4x4x6_to_2x2x6_k2(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 2; line++) {
@@ -404,7 +408,8 @@ static MODC_KERNEL void copy_1x6x2x2(float *y, const float *x0)
     }
 }
 
-/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
+ * A row at a time: its mean, then its variance, then the result */
 static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict x, const float *restrict w,
                                         const float *restrict bias)
 {
@@ -513,7 +518,8 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
 }
 
 /* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
- * then tanh(x0) */
+ * then tanh(x0).
+ * One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once */
 static MODC_KERNEL void linear_1x24_to_16_tanh(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias)
 {
@@ -605,7 +611,8 @@ MODC_INLINE void linear_1x16_to_3_rows(float *restrict y, const float *restrict 
         linear_1x16_to_3_tile(y, x, w, bias, rows, 3 - full, row, full);
 }
 
-/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
+/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_1x16_to_3(float *restrict y, const float *restrict x,
                                          const float *restrict w, const float *restrict bias)
 {
@@ -617,7 +624,8 @@ static MODC_KERNEL void linear_1x16_to_3(float *restrict y, const float *restric
         linear_1x16_to_3_rows(y, x, w, bias, 1, row);
 }
 
-/* y (1, 3) = softmax(x) along the last dimension */
+/* y (1, 3) = softmax(x) along the last dimension.
+ * A row at a time: its maximum, then exponentials and their sum, then the result */
 static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
 {
     for (int r = 0; r < 1; r++) {
@@ -777,7 +785,8 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const float *r
         conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows, channel);
 }
 
-/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last */
+/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, const float *restrict x,
                                                  const float *restrict w, const float *restrict bias)
 {

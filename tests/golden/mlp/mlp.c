@@ -136,7 +136,8 @@ MODC_INLINE void linear_batchx64_to_32_relu_strip(float *restrict y, const float
 }
 
 /* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx64_to_32_relu(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch)
@@ -283,7 +284,8 @@ MODC_INLINE void linear_batchx32_to_10_strip(float *restrict y, const float *res
     }
 }
 
-/* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
+/* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx32_to_10(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch)
@@ -436,7 +438,8 @@ MODC_INLINE void linear_batchx64_to_32_strip(float *restrict y, const float *res
     }
 }
 
-/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
+/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx64_to_32(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch)

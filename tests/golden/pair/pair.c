@@ -136,7 +136,8 @@ MODC_INLINE void linear_batchx256_to_512_relu_strip(float *restrict y, const flo
 }
 
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0);
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers;
  * one of 2 slices, by columns */
 static MODC_KERNEL void linear_batchx256_to_512_relu(float *restrict y, const float *restrict x,
                                                      const float *restrict w, const float *restrict bias,
@@ -274,7 +275,8 @@ MODC_INLINE void linear_batchx512_to_8_rows(float *restrict y, const float *rest
         linear_batchx512_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, batch, slice);
 }
 
-/* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias;
+/* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies;
  * one of 2 slices, by rows */
 static MODC_KERNEL void linear_batchx512_to_8(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,

@@ -130,7 +130,8 @@ MODC_INLINE void linear_batchx4_to_64_tanh_strip(float *restrict y, const float 
 }
 
 /* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
- * then tanh(x0) */
+ * then tanh(x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx4_to_64_tanh(float *restrict y, const float *restrict x,
                                                   const float *restrict w, const float *restrict bias,
                                                   int batch)
@@ -278,7 +279,8 @@ MODC_INLINE void linear_batchx64_to_64_tanh_strip(float *restrict y, const float
 }
 
 /* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
- * then tanh(x0) */
+ * then tanh(x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx64_to_64_tanh(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch)
@@ -391,7 +393,8 @@ MODC_INLINE void linear_batchx64_to_2_rows(float *restrict y, const float *restr
         linear_batchx64_to_2_tile(y, x, w, bias, rows, 2 - full, row, full, batch);
 }
 
-/* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias */
+/* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_batchx64_to_2(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
@@ -484,7 +487,8 @@ MODC_INLINE void linear_batchx64_to_1_rows(float *restrict y, const float *restr
         linear_batchx64_to_1_tile(y, x, w, bias, rows, 1 - full, row, full, batch);
 }
 
-/* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias */
+/* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_batchx64_to_1(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
@@ -616,7 +620,8 @@ MODC_INLINE void linear_batchx4_to_64_strip(float *restrict y, const float *rest
     }
 }
 
-/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx4_to_64(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
@@ -775,7 +780,8 @@ MODC_INLINE void linear_batchx64_to_64_strip(float *restrict y, const float *res
     }
 }
 
-/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx64_to_64(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch)

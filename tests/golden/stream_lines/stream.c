@@ -90,7 +90,8 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
 }
 
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
- * then tanh(x0) */
+ * then tanh(x0).
+ * One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once */
 static MODC_KERNEL void linear_1x40_to_16_tanh(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias)
 {
@@ -182,7 +183,8 @@ MODC_INLINE void linear_1x16_to_2_rows(float *restrict y, const float *restrict 
         linear_1x16_to_2_tile(y, x, w, bias, rows, 2 - full, row, full);
 }
 
-/* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias */
+/* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_1x16_to_2(float *restrict y, const float *restrict x,
                                          const float *restrict w, const float *restrict bias)
 {
@@ -258,7 +260,8 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
     }
 }
 
-/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias.
+ * One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once */
 static MODC_KERNEL void linear_1x40_to_16(float *restrict y, const float *restrict x,
                                           const float *restrict w, const float *restrict bias)
 {

@@ -100,7 +100,8 @@ MODC_INLINE void matmul_8xbatch_tokens_to_8_strip(float *restrict y, const float
     }
 }
 
-/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
+/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
 static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch, int tokens)
@@ -213,7 +214,8 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_strip(float *restrict y, 
 }
 
 /* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
- * then x0 * 0.5 */
+ * then x0 * 0.5.
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
 static MODC_KERNEL void matmul_batchx2xtokensx4_to_tokens_mul(float *restrict y, const float *restrict x,
                                                               const float *restrict w,
                                                               const float *restrict bias, int batch,
@@ -306,7 +308,8 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_strip(float *restrict y, cons
     }
 }
 
-/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
+/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
 static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(float *restrict y, const float *restrict x,
                                                           const float *restrict w,
                                                           const float *restrict bias, int batch,

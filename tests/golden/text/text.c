@@ -51,7 +51,8 @@ static MODC_KERNEL void add_batchxlengthx32(float *y, const float *x0, const flo
     }
 }
 
-/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
+ * A row at a time: its mean, then its variance, then the result */
 static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch, int length)
@@ -264,7 +265,8 @@ MODC_INLINE void linear_batchx32_to_64_relu_strip(float *restrict y, const float
 }
 
 /* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx32_to_64_relu(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch)
@@ -377,7 +379,8 @@ MODC_INLINE void linear_batchx64_to_4_rows(float *restrict y, const float *restr
         linear_batchx64_to_4_tile(y, x, w, bias, rows, 4 - full, row, full, batch);
 }
 
-/* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
+/* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
 static MODC_KERNEL void linear_batchx64_to_4(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
@@ -561,7 +564,8 @@ MODC_INLINE void linear_batchx32_to_64_strip(float *restrict y, const float *res
     }
 }
 
-/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx32_to_64(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch)

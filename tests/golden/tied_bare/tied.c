@@ -129,7 +129,8 @@ MODC_INLINE void matmul_batchx6_to_6_tanh_strip(float *restrict y, const float *
 }
 
 /* y (batch, 6) = x (batch, 6) . weight (6, 6)^T;
- * then tanh(x0) */
+ * then tanh(x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void matmul_batchx6_to_6_tanh(float *restrict y, const float *restrict x,
                                                  const float *restrict w, const float *restrict bias,
                                                  int batch)
@@ -274,7 +275,8 @@ MODC_INLINE void linear_batchx6_to_6_strip(float *restrict y, const float *restr
     }
 }
 
-/* y (batch, 6) = x (batch, 6) . weight (6, 6)^T + bias */
+/* y (batch, 6) = x (batch, 6) . weight (6, 6)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
 static MODC_KERNEL void linear_batchx6_to_6(float *restrict y, const float *restrict x,
                                             const float *restrict w, const float *restrict bias, int batch)
 {

@@ -1246,6 +1246,8 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
         text_json_string(text, step->op->call ? step->op->call->module->path : "");
         if (step->split.slices > 1)
             text_printf(text, ", \"split\": \"%s\", \"slices\": %d", split_names[step->split.axis], step->split.slices);
+        if (step->op->code != GRAPH_OP_CALL && scratch_bytes(plan, step) > 0)
+            text_printf(text, ", \"scratch\": %lld", (long long)scratch_bytes(plan, step));
         text_printf(text, ", \"outputs\": [");
         for (int j = 0; j < step->op->output_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->id);

@@ -81,7 +81,7 @@ def check_values(variant):
 
 
 def check_other(variant, workspaces):
-    """Buffers that hold no value: what a region works in, the second buffer of a loop, shadows of slots."""
+    """Buffers that hold no value: what a region or an algorithm works in, the second buffer of a loop, shadows of slots."""
     left = [own for own in variant["buffers"] if not own["values"]]
 
     def take(name, step, size):
@@ -98,6 +98,8 @@ def check_other(variant, workspaces):
                 yield f"step {at}: {step['calls']} has no {size} bytes to work in"
             if step["count"] > 1 and not take("second buffer", at, 1):
                 yield f"step {at}: the loop over {step['calls']} has no second buffer"
+        if "scratch" in step and not take("scratch", at, step["scratch"]):
+            yield f"step {at}: {step['algorithm']} has no {step['scratch']} bytes of scratch"
     for own in left:
         if (own["first"], own["last"]) != (0, len(variant["steps"]) - 1):
             yield f"{own['name']} holds nothing"

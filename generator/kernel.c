@@ -1169,6 +1169,7 @@ static void holes_contract(struct template_job *job, const struct step *step)
     hole_dim(job, "T_ldx", row_stride(cx, x));
     hole_dim(job, "T_ldy", n);
     hole_dim(job, "T_ldw", step->weight ? k : w->strides[1]);
+    hole_int(job, "T_streams", step->weight && step->weight->count * dtype_rows[step->weight->dtype].bytes > 1024 * 1024);
     job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
                                 shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n),
                                 dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "",

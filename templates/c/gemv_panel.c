@@ -2,7 +2,8 @@
  *
  * w lies in panels [ceil(T_n / T_P)][T_k][T_P], zero padded; bias too is padded to whole panels. Fits: w is packed,
  * one row, T_n and T_k are constants, T_k > 0. Eight vectors of neighbouring panels at a time hide the latency of the
- * multiply-add; where fewer are left K is split over several sets of accumulators. Split by columns: whole such bands. */
+ * multiply-add; where fewer are left, or a single panel is read at a time, K is split over several sets of accumulators.
+ * Split by columns: whole such bands. */
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
 MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
@@ -67,14 +68,24 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
-    enum { band = MODC_TILE_VECTORS(1) * T_LANES, bands = T_n / band, rest = T_n % band };
+#if T_streams
+    /* More than L2 holds: panel after panel, which is one stream through memory; K is split over the accumulators. */
+    enum {
+        band = MODC_LANES > 1 ? T_P : MODC_TILE_VECTORS(1),
+        sets = MODC_TILE_VECTORS(1) * T_LANES / band,
+        bands = T_n / band,
+        rest = T_n % band
+    };
+#else
+    enum { band = MODC_TILE_VECTORS(1) * T_LANES, sets = 1, bands = T_n / band, rest = T_n % band };
+#endif
 #if T_by_columns
     const int all = bands + (rest > 0);
     const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
 #endif
 
     for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++)
-        T_NAME_band(y, x, w, bias, band, 1, n * band T_PASS);
+        T_NAME_band(y, x, w, bias, band, sets, n * band T_PASS);
     if (T_BY(columns, rest > 0 && to > bands, rest > 0))
         T_NAME_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + T_LANES - 1) / T_LANES, T_k),
                     bands * band T_PASS);

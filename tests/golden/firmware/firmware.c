@@ -523,10 +523,10 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
 static MODC_KERNEL void linear_1x24_to_16_tanh(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias)
 {
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, bands = 16 / band, rest = 16 % band };
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1, bands = 16 / band, rest = 16 % band };
 
     for (int n = 0; n < bands; n++)
-        linear_1x24_to_16_tanh_band(y, x, w, bias, band, 1, n * band);
+        linear_1x24_to_16_tanh_band(y, x, w, bias, band, sets, n * band);
     if (rest > 0)
         linear_1x24_to_16_tanh_band(y, x, w, bias, rest,
                                     MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 24),

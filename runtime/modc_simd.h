@@ -1812,6 +1812,11 @@ MODC_INLINE MODC_T modc_bfloat16_load(const modc_bfloat16 *p)
     const pair w = {(int64_t)v, 0};
 
     return (MODC_T)__builtin_ia32_punpcklwd128(zero, (words)w);
+#elif MODC_LANES == 4 && defined __aarch64__
+    MODC_T result;
+
+    __asm__("shll %0.4s, %1.4h, #16" : "=w"(result) : "w"(v));
+    return result;
 #else
     return MODC_F(of_bits)(modc_u16_widen(v) << 16);
 #endif

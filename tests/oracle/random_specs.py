@@ -183,6 +183,9 @@ class Draw:
         self.wanted = []  # names of rows' results: something has to return them
         self.bare = set()  # functions that are called without `torch.` or `F.`
         self.drawn = []
+        own = random.Random(f"{seed}.{attempt}.storage")
+        narrow = self.dtype == "float32" and own.random() < 0.1
+        self.storage = own.choice(["bfloat16", "float16"]) if narrow else None
 
     # ---- small draws
 
@@ -1033,6 +1036,8 @@ class Draw:
         lines = ["modc: 1", "model: drawn"]
         if self.dtype != "float32" or self.chance(0.2):
             lines.append(f"dtype: {self.dtype}")
+        if self.storage:
+            lines.append(f"storage: {self.storage}")
         if self.constants:
             lines.append("constants: {" + ", ".join(f"{k}: {v}" for k, v in self.constants.items()) + "}")
         if self.sizes:

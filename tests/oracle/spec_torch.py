@@ -27,9 +27,10 @@ DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128"
 # Keys that change how a model is emitted, never what it computes.
 NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "winograd", "threads", "backward", "update",
              "checkpoint"}
-# What `storage` rounds of a product: the parameter that stands on its right.
-PRODUCTS = [(nn.functional, "linear"), (nn.functional, "bilinear"), (torch, "matmul"), (torch, "mm"), (torch, "mv"),
-            (torch.Tensor, "matmul"), (torch.Tensor, "__matmul__"), (torch.Tensor, "mm"), (torch.Tensor, "mv")]
+# What `storage` rounds of a product: the parameter that stands on its right, here as which argument.
+PRODUCTS = [(nn.functional, "linear", 1), (nn.functional, "bilinear", 2), (torch.Tensor, "__matmul__", 1)]
+PRODUCTS += [(holder, name, at) for holder in (torch, torch.Tensor)
+             for name, at in (("matmul", 1), ("mm", 1), ("mv", 1), ("dot", 1), ("vdot", 1), ("addmm", 2), ("addmv", 2))]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
 KNOWN = NO_EFFECT | {"model", "dtype", "storage", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
@@ -701,22 +702,22 @@ def is_parameter(tensor):
 @contextlib.contextmanager
 def narrow_weights(dtype):
     """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are."""
-    def rounding(product, name):
-        at = 2 if name == "bilinear" else 1
+    def rounding(product, name, at):
+        names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
+                 "vdot": "other"}
 
         def call(*args, **kwargs):
             args = list(args)
-            if "weight" in kwargs:
-                args[at:at] = [kwargs.pop("weight")]
-            if len(args) > at and is_parameter(args[at]) and (name == "bilinear" or args[at].dim() <= 2):
-                args[at] = args[at].to(dtype).to(args[at].dtype)
+            where, key = (args, at) if len(args) > at else (kwargs, names.get(name, "mat2"))
+            if is_parameter(where[key]) and (name == "bilinear" or where[key].dim() <= 2):
+                where[key] = where[key].to(dtype).to(where[key].dtype)
             return product(*args, **kwargs)
 
         return call
 
     with contextlib.ExitStack() as stack:
-        for holder, name in PRODUCTS if dtype else ():
-            stack.enter_context(mock.patch.object(holder, name, rounding(getattr(holder, name), name)))
+        for holder, name, at in PRODUCTS if dtype else ():
+            stack.enter_context(mock.patch.object(holder, name, rounding(getattr(holder, name), name, at)))
         yield
 
 

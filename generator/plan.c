@@ -208,7 +208,7 @@ static bool place_repaired(struct cx *cx, struct interval *list, int count, int6
     int64_t peak = place_in_order(list, count, order, sorted);
     uint64_t random = 88172645463325252u;
 
-    for (int round = 0; round < 50 + 20000000 / (count * count); round++) {
+    for (int round = 0; round < 50 + 40000000 / (count * count); round++) {
         int high = 0, before = 0, candidates = 0;
         int64_t found;
 
@@ -227,7 +227,7 @@ static bool place_repaired(struct cx *cx, struct interval *list, int count, int6
         found = place_in_order(list, count, next, sorted);
         if (found <= bound)
             return true;
-        if (found <= peak || (random >> 40) % 16 == 0) {
+        if (found <= peak || (random >> 40) % 64 == 0) {
             memcpy(order, next, (size_t)count * sizeof *next);
             peak = found;
         } else {

@@ -1188,7 +1188,8 @@ static void holes_window(struct template_job *job, const struct step *step)
     hole_extent(job, "T_h", x->dims[1]);
     hole_extent(job, "T_w", x->dims[2]);
     hole_extent(job, "T_oh", y->dims[1]);
-    hole_extent(job, "T_ow", y->dims[2]);
+    hole_dim(job, "T_ow", y->dims[2]);
+    hole_int(job, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(job, "T_c", conv && !by_channel ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
     hole_extent(job, "T_oc", conv ? dim_floordiv(&cx->arena, y->dims[3], groups) : y->dims[3]);
     if (conv && step->algorithm->weight == PACKED_NONE) {

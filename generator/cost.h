@@ -11,7 +11,7 @@
 #define COST_MACS 80e9           /* multiply-adds a second of a register tile, float32 */
 #define COST_VALUES 16e9         /* values a second that pass through a vector loop with a few operations */
 #define COST_FUNCTIONS 4e9       /* values of exp, tanh, erf and the like a second */
-#define COST_TURNED 1e-9         /* seconds more for each value where rows are read across, as a transposing copy does */
+#define COST_TURNED 1e-10        /* seconds more for each value where rows are read across, as a transposing copy does */
 #define COST_CACHE 60e9          /* bytes a second, where all that the step touches fits COST_CACHE_BYTES */
 #define COST_MEMORY 20e9         /* bytes a second otherwise */
 #define COST_CACHE_BYTES 1048576.0

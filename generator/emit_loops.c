@@ -858,6 +858,36 @@ static void map_copy(struct kernel *k)
     close_blocks(k, last);
 }
 
+/* The axis along which the one operand of a copy is contiguous, where the copy is a transposition of at least a vector
+ * each way, or -1. */
+static int turned_axis(struct kernel *k, const struct dag *dag)
+{
+    enum { LEAST = 8 };
+    int last = k->nest.ndim - 1;
+
+    if (last < 1 || !dag_is_identity(dag) || !stride_is(k, 0, last, 1) || stride_is(k, 1, last, 1) ||
+        stride_is(k, 1, last, 0) || k->nest.operands[0].dtype != DTYPE_FLOAT32 ||
+        k->nest.operands[1].dtype != DTYPE_FLOAT32 || axis_upper(k, last) < LEAST)
+        return -1;
+    for (int axis = 0; axis < last; axis++)
+        if (stride_is(k, 1, axis, 1) && axis_upper(k, axis) >= LEAST)
+            return axis;
+    return -1;
+}
+
+static void map_turned(struct kernel *k, int turned)
+{
+    int last = k->nest.ndim - 1;
+
+    for (int axis = 0; axis < last; axis++)
+        if (axis != turned)
+            open_loop(k, axis);
+    statement(k, "modc_f32_transpose(%s, %s, %s, %s, %s, %s);", address(k, 0), dim_c(k, k->nest.operands[0].strides[turned]),
+              address(k, 1), dim_c(k, k->nest.operands[1].strides[last]), dim_c(k, k->nest.dims[turned]),
+              dim_c(k, k->nest.dims[last]));
+    close_blocks(k, last - 1);
+}
+
 static void map_scalars(struct kernel *k, const struct value_source *source)
 {
     for (int axis = 0; axis < k->nest.ndim; axis++)
@@ -879,6 +909,8 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
 
     if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
         map_copy(&k);
+    else if (turned_axis(&k, dag) >= 0)
+        map_turned(&k, turned_axis(&k, dag));
     else if (operands_vectorise(&k, dag, 1, k.nest.operand_count - 1) && stride_is(&k, 0, last, 1))
         map_rows(&k, &source);
     else

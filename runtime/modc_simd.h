@@ -856,6 +856,16 @@ MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
     memcpy(sums, v, 4 * sizeof *v);
 }
 
+#if MODC_SIMD_PASS != 1
+/* Transposes: y (rows, columns), its rows ldy apart, from x (columns, rows), its rows ldx apart. */
+MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            y[i * ldy + j] = x[j * ldx + i];
+}
+#endif
+
 MODC_INLINE float MODC_F(hmax)(MODC_T a)
 {
     return a;
@@ -1358,13 +1368,111 @@ MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
 #undef MODC_HIGH
 #undef MODC_FIRST
 #undef MODC_SECOND
+
+/* Blocks of two vectors side by side change places, off the diagonal. */
+#if MODC_LANES == 16
+#define MODC_UP1(a, b)                                                                                       \
+    __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
+#define MODC_DOWN1(a, b)                                                                                     \
+    __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
+#define MODC_UP2(a, b) __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define MODC_DOWN2(a, b)                                                                                     \
+    __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define MODC_UP4(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
+#define MODC_DOWN4(a, b)                                                                                     \
+    __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
+#define MODC_UP8(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+#define MODC_DOWN8(a, b)                                                                                     \
+    __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+#elif MODC_LANES == 8
+#define MODC_UP1(a, b) __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define MODC_DOWN1(a, b) __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define MODC_UP2(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define MODC_DOWN2(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define MODC_UP4(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define MODC_DOWN4(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 #else
+#define MODC_UP1(a, b) __builtin_shufflevector(a, b, 0, 4, 2, 6)
+#define MODC_DOWN1(a, b) __builtin_shufflevector(a, b, 1, 5, 3, 7)
+#define MODC_UP2(a, b) __builtin_shufflevector(a, b, 0, 1, 4, 5)
+#define MODC_DOWN2(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
+#endif
+
+#define MODC_TURN_STEP(size, up, down)                                                                       \
+    MODC_UNROLL                                                                                              \
+    for (int i = 0; i < MODC_LANES; i++) {                                                                   \
+        if (i / size % 2 == 0) {                                                                             \
+            const MODC_T above = v[i], below = v[i + size];                                                  \
+                                                                                                             \
+            v[i] = up(above, below);                                                                         \
+            v[i + size] = down(above, below);                                                                \
+        }                                                                                                    \
+    }
+
+/* A square of values: rows become columns. */
+MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx)
+{
+    MODC_T v[MODC_LANES];
+
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES; i++)
+        v[i] = MODC_F(load)(x + i * ldx);
+    MODC_TURN_STEP(1, MODC_UP1, MODC_DOWN1)
+    MODC_TURN_STEP(2, MODC_UP2, MODC_DOWN2)
+#if MODC_LANES > 4
+    MODC_TURN_STEP(4, MODC_UP4, MODC_DOWN4)
+#endif
+#if MODC_LANES > 8
+    MODC_TURN_STEP(8, MODC_UP8, MODC_DOWN8)
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < MODC_LANES; i++)
+        MODC_F(store)(y + i * ldy, v[i]);
+}
+#undef MODC_TURN_STEP
+#undef MODC_UP1
+#undef MODC_UP2
+#undef MODC_UP4
+#undef MODC_UP8
+#undef MODC_DOWN1
+#undef MODC_DOWN2
+#undef MODC_DOWN4
+#undef MODC_DOWN8
+#else
+MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx)
+{
+    for (int i = 0; i < MODC_LANES; i++)
+        for (int j = 0; j < MODC_LANES; j++)
+            y[i * ldy + j] = x[j * ldx + i];
+}
+
 MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
 {
     for (int i = 0; i < 4; i++)
         sums[i] = MODC_F(sum)(v[i]);
 }
 #endif
+
+/* Transposes: y (rows, columns), its rows ldy apart, from x (columns, rows), its rows ldx apart. The last tiles of a row or
+ * column overlap those before. */
+MODC_OUTLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+{
+    if (rows < MODC_LANES || columns < MODC_LANES) {
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++)
+                y[i * ldy + j] = x[j * ldx + i];
+        return;
+    }
+    for (int r = 0; r < rows; r += MODC_LANES) {
+        const int i = r + MODC_LANES <= rows ? r : rows - MODC_LANES;
+
+        for (int c = 0; c < columns; c += MODC_LANES) {
+            const int j = c + MODC_LANES <= columns ? c : columns - MODC_LANES;
+
+            MODC_F(transpose_tile)(y + i * ldy + j, ldy, x + j * ldx + i, ldx);
+        }
+    }
+}
 
 MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
 {

@@ -652,6 +652,64 @@ static void test_narrow(void **state)
     }
 }
 
+static void test_transpose(void **state)
+{
+    enum { MOST = 37, PITCH = MOST + 2 };
+    static float x[MOST * PITCH], y[MOST * PITCH];
+
+    (void)state;
+    for (int i = 0; i < MOST * PITCH; i++)
+        x[i] = (float)i;
+    for (int rows = 0; rows <= MOST; rows++) {
+        for (int columns = 0; columns <= MOST; columns++) {
+            for (int i = 0; i < MOST * PITCH; i++)
+                y[i] = -1.0f;
+            modc_f32_transpose(y, columns + 1, x, PITCH, rows, columns);
+            for (int i = 0; i < MOST * PITCH; i++) {
+                const int r = i / (columns + 1), c = i % (columns + 1);
+
+                if (y[i] != (r < rows && c < columns ? x[c * PITCH + r] : -1.0f))
+                    fail_msg("%d x %d: [%d, %d] is %g", rows, columns, r, c, (double)y[i]);
+            }
+        }
+    }
+}
+
+/* Conv 3 x 3 of 6 x 6 values, valid: 4 x 4 sums, by the definition and by the transforms. */
+static void test_winograd(void **state)
+{
+    float w[36], taps[9];
+    modc_f32 d[36], m[36];
+    double expected[16] = {0};
+
+    (void)state;
+    for (int i = 0; i < 9; i++)
+        taps[i] = w[27 + i] = (float)((i * 7 + 3) % 11 - 5) / 4;
+    for (int i = 0; i < 36; i++)
+        d[i] = modc_f32_set((float)((i * 5 + 1) % 13 - 6));
+    for (int o = 0; o < 16; o++)
+        for (int t = 0; t < 9; t++)
+            expected[o] += (double)taps[t] * ((((o / 4 + t / 3) * 6 + o % 4 + t % 3) * 5 + 1) % 13 - 6);
+    modc_winograd_weights(w, 1);
+    for (int i = 0; i < 6; i++)
+        modc_f32_winograd_input(d + 6 * i, 1);
+    for (int i = 0; i < 6; i++)
+        modc_f32_winograd_input(d + i, 6);
+    for (int i = 0; i < 36; i++)
+        m[i] = w[i] * d[i];
+    for (int i = 0; i < 6; i++)
+        modc_f32_winograd_output(m + i, 6);
+    for (int i = 0; i < 4; i++)
+        modc_f32_winograd_output(m + 6 * i, 1);
+    for (int o = 0; o < 16; o++) {
+        float lanes[MODC_LANES];
+
+        modc_f32_store(lanes, m[o / 4 * 6 + o % 4]);
+        for (int l = 0; l < MODC_LANES; l++)
+            assert_true(fabs((double)lanes[l] - expected[o]) < 1e-4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -667,6 +725,8 @@ int main(void)
         cmocka_unit_test(test_fmod),
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_winograd),
     };
 
     print_message("MODC_LANES %d\n", MODC_LANES);

@@ -768,12 +768,8 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, const float
 /* y (batch, 16, 8, 8) = x0 */
 static MODC_KERNEL void copy_batchx16x8x8(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 16; j++) {
-            for (int k = 0; k < 64; k++)
-                y[i * 1024 + j * 64 + k] = x0[i * 1024 + j + k * 16];
-        }
-    }
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
 }
 
 /* y (batch, 16, 8, 8) = x1 * x2 + x0 */
@@ -815,34 +811,22 @@ static MODC_KERNEL void relu_batchx16x8x8(float *y, const float *x0, int batch)
 /* y (batch, 8, 8, 16) = x0 */
 static MODC_KERNEL void copy_batchx8x8x16(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 64; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 1024 + j * 16 + k] = x0[i * 1024 + j + k * 64];
-        }
-    }
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 /* y (batch, 16, 4, 4) = x0 */
 static MODC_KERNEL void copy_batchx16x4x4(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 16; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 256 + j * 16 + k] = x0[i * 256 + j + k * 16];
-        }
-    }
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 256, 16, x0 + i * 256, 16, 16, 16);
 }
 
 /* y (batch, 4, 4, 16) = x0 */
 static MODC_KERNEL void copy_batchx4x4x16(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 16; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 256 + j * 16 + k] = x0[i * 256 + j + k * 16];
-        }
-    }
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 256, 16, x0 + i * 256, 16, 16, 16);
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -1010,12 +994,8 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(float *restrict y, const floa
 /* y (batch, 32, 4, 4) = x0 */
 static MODC_KERNEL void copy_batchx32x4x4(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 32; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 512 + j * 16 + k] = x0[i * 512 + j + k * 32];
-        }
-    }
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
 }
 
 /* y (batch, 32, 4, 4) = x1 * x2 + x0 */
@@ -1057,12 +1037,8 @@ static MODC_KERNEL void relu_batchx32x4x4(float *y, const float *x0, int batch)
 /* y (batch, 4, 4, 32) = x0 */
 static MODC_KERNEL void copy_batchx4x4x32(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 16; j++) {
-            for (int k = 0; k < 32; k++)
-                y[i * 512 + j * 32 + k] = x0[i * 512 + j + k * 16];
-        }
-    }
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 512, 32, x0 + i * 512, 16, 16, 32);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1492,10 +1468,7 @@ static MODC_KERNEL void pack_rows_10x128(float *y, const float *x0)
 /* y in panels [1][9][16] = x0 */
 static MODC_KERNEL void pack_panels_16x9(float *y, const float *x0)
 {
-    for (int i = 0; i < 9; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 9];
-    }
+    modc_f32_transpose(y, 16, x0, 9, 9, 16);
 }
 
 /* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
@@ -1526,12 +1499,8 @@ static MODC_KERNEL void pack_dense_1x16_folded_a5a8(float *y, const float *x0, c
 static MODC_KERNEL void pack_panels_32x144(float *y, const float *x0)
 {
     for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 9; j++) {
-            for (int k = 0; k < 16; k++) {
-                for (int l = 0; l < 16; l++)
-                    y[i * 2304 + j * 256 + k * 16 + l] = x0[i * 2304 + j + k * 9 + l * 144];
-            }
-        }
+        for (int j = 0; j < 16; j++)
+            modc_f32_transpose(y + i * 2304 + j * 16, 256, x0 + i * 2304 + j * 9, 144, 9, 16);
     }
 }
 

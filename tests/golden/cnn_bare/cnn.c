@@ -1238,22 +1238,15 @@ static MODC_KERNEL void pack_rows_10x128(float *y, const float *x0)
 /* y in panels [1][9][16] = x0 */
 static MODC_KERNEL void pack_panels_16x9(float *y, const float *x0)
 {
-    for (int i = 0; i < 9; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 9];
-    }
+    modc_f32_transpose(y, 16, x0, 9, 9, 16);
 }
 
 /* y in panels [2][144][16] = x0 */
 static MODC_KERNEL void pack_panels_32x144(float *y, const float *x0)
 {
     for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 9; j++) {
-            for (int k = 0; k < 16; k++) {
-                for (int l = 0; l < 16; l++)
-                    y[i * 2304 + j * 256 + k * 16 + l] = x0[i * 2304 + j + k * 9 + l * 144];
-            }
-        }
+        for (int j = 0; j < 16; j++)
+            modc_f32_transpose(y + i * 2304 + j * 16, 256, x0 + i * 2304 + j * 9, 144, 9, 16);
     }
 }
 

@@ -837,19 +837,13 @@ static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict
 /* y in panels [1][8][16] = x0 */
 static MODC_KERNEL void pack_panels_16x8(float *y, const float *x0)
 {
-    for (int i = 0; i < 8; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 8];
-    }
+    modc_f32_transpose(y, 16, x0, 8, 8, 16);
 }
 
 /* y in panels [1][16][16] = x0 */
 static MODC_KERNEL void pack_panels_8x16(float *y, const float *x0)
 {
-    for (int i = 0; i < 16; i++) {
-        for (int j = 0; j < 8; j++)
-            y[i * 16 + j] = x0[i + j * 16];
-    }
+    modc_f32_transpose(y, 16, x0, 16, 16, 8);
 }
 
 /* y in [8], zero padded = x0 */

@@ -930,10 +930,7 @@ static MODC_KERNEL void pack_columns_6x9(float *y, const float *x0)
 /* y in panels [1][24][16] = x0 */
 static MODC_KERNEL void pack_panels_16x24(float *y, const float *x0)
 {
-    for (int i = 0; i < 24; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 24];
-    }
+    modc_f32_transpose(y, 16, x0, 24, 24, 16);
 }
 
 /* y in panels [1][9][16] = x0 */

@@ -499,21 +499,14 @@ static MODC_KERNEL void copy_batchx10(float *y, const float *x0, int batch)
 /* y in panels [2][64][16] = x0 */
 static MODC_KERNEL void pack_panels_32x64(float *y, const float *x0)
 {
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 64; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 1024 + j * 16 + k] = x0[i * 1024 + j + k * 64];
-        }
-    }
+    for (int i = 0; i < 2; i++)
+        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 /* y in panels [1][32][16] = x0 */
 static MODC_KERNEL void pack_panels_10x32(float *y, const float *x0)
 {
-    for (int i = 0; i < 32; i++) {
-        for (int j = 0; j < 10; j++)
-            y[i * 16 + j] = x0[i + j * 32];
-    }
+    modc_f32_transpose(y, 16, x0, 32, 32, 10);
 }
 
 /* y in [10], zero padded = x0 */

@@ -374,12 +374,8 @@ static void sum_batchx512_over_0_split(const struct modc_threading *threading, f
 /* y in panels [32][256][16] = x0 */
 static MODC_KERNEL void pack_panels_512x256(float *y, const float *x0)
 {
-    for (int i = 0; i < 32; i++) {
-        for (int j = 0; j < 256; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 4096 + j * 16 + k] = x0[i * 4096 + j + k * 256];
-        }
-    }
+    for (int i = 0; i < 32; i++)
+        modc_f32_transpose(y + i * 4096, 16, x0 + i * 4096, 256, 256, 16);
 }
 
 MODC_KERNELS_END

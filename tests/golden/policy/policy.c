@@ -840,12 +840,8 @@ static MODC_KERNEL void pack_panels_64x4(float *y, const float *x0)
 /* y in panels [4][64][16] = x0 */
 static MODC_KERNEL void pack_panels_64x64(float *y, const float *x0)
 {
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 64; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 1024 + j * 16 + k] = x0[i * 1024 + j + k * 64];
-        }
-    }
+    for (int i = 0; i < 4; i++)
+        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 MODC_KERNELS_END

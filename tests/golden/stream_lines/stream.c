@@ -290,10 +290,7 @@ static MODC_KERNEL void copy_2(float *y, const float *x0)
 /* y in panels [1][40][16] = x0 */
 static MODC_KERNEL void pack_panels_16x40(float *y, const float *x0)
 {
-    for (int i = 0; i < 40; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 40];
-    }
+    modc_f32_transpose(y, 16, x0, 40, 40, 16);
 }
 
 MODC_KERNELS_END

@@ -631,12 +631,8 @@ static MODC_KERNEL void copy_batchx1(float *y, const float *x0, int batch)
 /* y in panels [4][32][16] = x0 */
 static MODC_KERNEL void pack_panels_64x32(float *y, const float *x0)
 {
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 32; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 512 + j * 16 + k] = x0[i * 512 + j + k * 32];
-        }
-    }
+    for (int i = 0; i < 4; i++)
+        modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
 }
 
 MODC_KERNELS_END

@@ -56,24 +56,21 @@ class Machine:
     again, whatever holds them."""
 
     def __init__(self):
-        caches = cache_sizes()
-        l1, l2, l3 = caches[1], caches[2], caches[3]
+        l1, l2, l3 = (cache_sizes()[level] for level in (1, 2, 3))
         # A part of each level that what lies above it does not hold.
         self.bytes = {"L1": l1 // 2, "L2": l2 // 2, "L3": max(l3 // 4, 2 * l2), "DRAM": 4 * l3}
         self.flush_bytes = max(2 * l3, 64 << 20)
-        self.hold(max(self.bytes["DRAM"], self.flush_bytes))
-        self.rounds = []
+        self.block, self.rounds = None, []
 
     def hold(self, size):
-        """A block of that size, whose pages are there and whose start is aligned to a line."""
-        self.block = numpy.ones(size + 64, dtype=numpy.uint8)
-        self.start = self.block.ctypes.data + -self.block.ctypes.data % 64
+        """The address of a block of at least that size, whose pages are there, aligned to a line."""
+        if self.block is None or size + 64 > self.block.size:
+            self.block = numpy.ones(size + 64, dtype=numpy.uint8)
+        return ctypes.c_void_p(self.block.ctypes.data + -self.block.ctypes.data % 64)
 
     def bandwidth(self, size):
         size = max(size // 1024, 1) * 1024
-        if size + 64 > self.block.size:
-            self.hold(size)
-        return C.bench_bandwidth(ctypes.c_void_p(self.start), ctypes.c_size_t(size), 1 if size > self.flush_bytes else 3)
+        return C.bench_bandwidth(self.hold(size), ctypes.c_size_t(size), 1 if size > self.flush_bytes else 3)
 
     def measure(self, traffic, levels=True):
         found = {"FMA": C.bench_peak()}
@@ -84,7 +81,7 @@ class Machine:
         return found
 
     def flush(self):
-        C.bench_flush(ctypes.c_void_p(self.start), ctypes.c_size_t(self.flush_bytes))
+        C.bench_flush(self.hold(self.flush_bytes), ctypes.c_size_t(self.flush_bytes))
 
     @staticmethod
     def limit(found, macs, traffic):
@@ -131,8 +128,9 @@ class InC:
 
     def time_cold(self, machine, count):
         times = Times()
-        return self.finish(C.bench_time_cold(self.function, self.user, ctypes.c_long(count), ctypes.c_void_p(machine.start),
-                                             ctypes.c_size_t(machine.flush_bytes), ctypes.byref(times)), times)
+        return self.finish(C.bench_time_cold(self.function, self.user, ctypes.c_long(count),
+                                             machine.hold(machine.flush_bytes), ctypes.c_size_t(machine.flush_bytes),
+                                             ctypes.byref(times)), times)
 
 
 class InPython:
@@ -239,9 +237,9 @@ def pin(core):
 
 
 def rounds(peers, machine, traffic, count, seconds, cold=0, levels=True):
-    """{peer: Series}, and what the machine was measured at in each round (`traffic`, `levels`: see there). The order turns by one each round, so that no
+    """{name of a peer: Series}, and what the machine was measured at in each round (`traffic`, `levels`: see there). The order turns by one each round, so that no
     peer always follows the same one. Who takes over 0.1 s and 20 times as long as the fastest is in a few rounds alone."""
-    series, slow = {peer: Series() for peer in peers}, set()
+    series, slow = {peer.name: Series() for peer in peers}, set()
     found = []
     gc.collect()
     gc.disable()
@@ -249,15 +247,16 @@ def rounds(peers, machine, traffic, count, seconds, cold=0, levels=True):
         found.append(machine.measure(traffic, levels))
         if turn == FEW:
             fastest = min(each.min for each in series.values())
-            slow = {peer for peer, each in series.items() if each.min > max(0.1, 20 * fastest)}
+            slow = {name for name, each in series.items() if each.min > max(0.1, 20 * fastest)}
         shift = turn % len(peers)
         for peer in peers[shift:] + peers[:shift]:
-            if peer in slow:
+            if peer.name in slow:
                 continue
             times = peer.time(seconds)
-            series[peer].mins.append(times.min)
-            series[peer].medians.append(times.median)
+            own = series[peer.name]
+            own.mins.append(times.min)
+            own.medians.append(times.median)
             if cold:
-                series[peer].cold.append(peer.time_cold(machine, cold if times.min < 0.1 else 1).median)
+                own.cold.append(peer.time_cold(machine, cold if times.min < 0.1 else 1).median)
     gc.enable()
     return series, found

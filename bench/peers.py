@@ -58,9 +58,9 @@ def pointers(arrays):
 class Modc(clock.InC):
     """The model as modc emits it, in a shared library with the runtime and peer_modc.c."""
 
-    def __init__(self, modc, options=(), compiler="cc", flags=MODC_FLAGS, name="modc"):
-        self.name, self.modc, self.options, self.compiler, self.flags = name, modc, list(options), compiler, flags
-        self.version = run([*shlex.split(modc), "--version"], "modc").split()[-1]
+    def __init__(self, name, modc, options, compiler, flags):
+        self.name, self.modc, self.options, self.compiler, self.flags = name, modc, options, compiler, flags
+        self.version = "modc " + run([*shlex.split(modc), "--version"], "modc").split()[-1]
 
     def runtime(self):
         """What every model is linked with, compiled once for each compiler and set of flags."""
@@ -109,11 +109,11 @@ class Ort(clock.InC):
 
     def __init__(self):
         (self.library,) = (pathlib.Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
-        self.version = onnxruntime.__version__
+        self.version = f"ONNX Runtime {onnxruntime.__version__}"
         clock.C.peer_ort_version.restype = ctypes.c_char_p
         found = clock.C.peer_ort_version(str(self.library).encode())
-        if found != self.version.encode():
-            raise Missing(f"its library says that it is {found}")
+        if found != onnxruntime.__version__.encode():
+            raise Missing(f"the library of ONNX Runtime says that it is {found}")
 
     def open(self, model):
         graph = onnx.load(model.onnx_file, load_external_data=False).graph
@@ -144,7 +144,7 @@ class Ort(clock.InC):
 class Eager(clock.InPython):
     """PyTorch itself, as somebody calls a module."""
     name = "PyTorch eager"
-    version = torch.__version__
+    version = f"PyTorch {torch.__version__}"
 
     def open(self, model):
         self.set_call(functools.partial(model.module, *model.tensors))
@@ -153,7 +153,7 @@ class Eager(clock.InPython):
 class Compiled(clock.InPython):
     """torch.compile with frozen weights, called from Python."""
     name = "torch.compile"
-    version = torch.__version__
+    version = f"PyTorch {torch.__version__}"
 
     def open(self, model):
         compiled = torch.compile(model.exported().module(check_guards=False))
@@ -165,7 +165,7 @@ class Compiled(clock.InPython):
 class Aoti(clock.InC):
     """AOTInductor with frozen weights, called from C++."""
     name = "AOTInductor"
-    version = torch.__version__
+    version = f"PyTorch {torch.__version__}"
 
     def __init__(self):
         logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it looks for CUDA
@@ -215,7 +215,7 @@ class Emx(clock.InC):
         self.compiler = compiler
         self.flags = ["-O3", "-march=native"] + ["-ffast-math"] * fast
         self.name = f"plain loops, {compiler}" + ", fast" * fast
-        self.version = importlib.metadata.version("emx-onnx-cgen")
+        self.version = f"emx-onnx-cgen {importlib.metadata.version('emx-onnx-cgen')}"
         if shutil.which(compiler) is None:
             raise Missing(f"there is no {compiler}")
 
@@ -242,7 +242,7 @@ class Emx(clock.InC):
         self.set_call(code.call, ctypes.addressof(self.held))
 
 
-# In the order in which they are reported; modc is first.
+# In the order in which they are reported.
 PEERS = {
     "ort": [Ort],
     "emx": [functools.partial(Emx, compiler, fast) for compiler in ("gcc", "clang") for fast in (False, True)],
@@ -255,7 +255,7 @@ PEERS = {
 # ---- what bench/run and bench/sweep share -------------------------------------------------------------------------
 
 def add_options(parser, default, seconds):
-    parser.add_argument("--modc", default=str(ROOT / "build" / "modc"), help="the compiler")
+    parser.add_argument("--modc", action="append", help="the compiler; one that is given behind the first is a peer of it")
     parser.add_argument("--option", action="append", default=[], help="of modc generate: --option=--plan=contract=gemm_dot")
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="what compiles modc's C")
     parser.add_argument("--flags", default=MODC_FLAGS, help=f"its flags; else {MODC_FLAGS}")
@@ -276,7 +276,8 @@ def made_for(args):
     asked = [key for key in args.peers.split(",") if key]
     if set(asked) - set(PEERS):
         sys.exit(f"no peer {', '.join(sorted(set(asked) - set(PEERS)))}; there are {', '.join(PEERS)}")
-    made = [Modc(args.modc, args.option, args.cc, args.flags)]
+    made = [Modc("modc" if i == 0 else f"modc {i + 1}", modc, args.option, args.cc, args.flags)
+            for i, modc in enumerate(args.modc or [str(ROOT / "build" / "modc")])]
     for maker in (maker for key in asked for maker in PEERS[key]):
         try:
             made.append(maker())

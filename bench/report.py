@@ -19,18 +19,19 @@ def short(seconds):
     return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
 
 
-def print_check(name, good, reasons):
-    print(f"{name}: the same numbers from {', '.join(peer.name for peer in good)}")
+def print_check(title, good, reasons):
+    print(f"{title}: the same numbers from {', '.join(peer.name for peer in good)}")
     print_reasons(reasons)
 
 
 def print_reasons(reasons):
-    for peer, reason in reasons.items():
-        print(f"  {peer} is left out: {reason}", flush=True)
+    for name, reason in reasons.items():
+        print(f"  {name} is left out: {reason}", flush=True)
 
 
 class Result:
-    """The rounds of one model. The first peer is modc."""
+    """The rounds of one model: `series` by the peers' names, of which the first is modc. `targets` are the ratios to reach,
+    by name or for the "best" of those that are not modc."""
 
     def __init__(self, title, targets, series, found, traffic, macs, reasons):
         self.title, self.targets, self.series, self.reasons, self.macs = title, targets, series, reasons, macs
@@ -38,52 +39,47 @@ class Result:
         limits = [clock.Machine.limit(each, macs, traffic) for each in found]
         self.limit = statistics.median(seconds for seconds, _ in limits)
         self.binds = limits[0][1]
-        self.share = {peer: statistics.median(limit / taken for (limit, _), taken in zip(limits, rounds.medians))
-                      for peer, rounds in series.items()}
+        self.share = {name: statistics.median(limit / taken for (limit, _), taken in zip(limits, rounds.medians))
+                      for name, rounds in series.items()}
+        self.best = min((name for name in self.others if not name.startswith("modc")),
+                        key=lambda name: series[name].median, default=None)
 
-    def ratios(self, peer):
-        return self.series[peer].ratios_to(self.series[self.own])
+    def ratios(self, name):
+        return self.series[name].ratios_to(self.series[self.own])
 
-    def ratio(self, peer):
-        return statistics.median(self.ratios(peer))
+    def ratio(self, name):
+        return statistics.median(self.ratios(name))
 
-    @property
-    def best(self):
-        return min(self.others, key=lambda peer: self.series[peer].median, default=None)
-
-    def wanted(self, peer):
-        """The ratio to reach, or None."""
-        return self.targets.get(peer.name) or (self.targets.get("best") if peer is self.best else None)
-
-    def wanted_text(self, peer):
-        return f"{self.wanted(peer):g}" if self.wanted(peer) else ""
+    def wanted(self, name):
+        """The ratio to reach as text; empty if there is none."""
+        found = self.targets.get(name) or (self.targets.get("best") if name == self.best else None)
+        return f"{found:g}" if found else ""
 
     def print(self):
         print(f"\n{self.title}: {self.macs * 1e-6:.3g} million multiply-adds, limit {short(self.limit)} ({self.binds})")
         print(f"  {'':24}{'min':>9}{'median':>9}{'spread':>8}{'ratio':>7}{'wanted':>8}{'of limit':>10}{'cold':>9}{'ratio':>7}")
-        for peer, rounds in self.series.items():
-            other = peer is not self.own
-            ratio = f"{self.ratio(peer):.2f}" if other else ""
+        for name, rounds in self.series.items():
+            other = name != self.own
+            ratio = f"{self.ratio(name):.2f}" if other else ""
             cold = short(statistics.median(rounds.cold)) if rounds.cold else ""
             cold_ratio = f"{rounds.cold_ratio_to(self.series[self.own]):.2f}" if other and rounds.cold else ""
-            print(f"  {peer.name:24}{short(rounds.min):>9}{short(rounds.median):>9}{rounds.spread:>7.0%} {ratio:>7}"
-                  f"{self.wanted_text(peer):>8}{self.share[peer]:>10.0%}{cold:>9}{cold_ratio:>7}")
+            print(f"  {name:24}{short(rounds.min):>9}{short(rounds.median):>9}{rounds.spread:>7.0%} {ratio:>7}"
+                  f"{self.wanted(name):>8}{self.share[name]:>10.0%}{cold:>9}{cold_ratio:>7}")
         print_reasons(self.reasons)
 
 
 class Setting:
     """What a table of results has to say beside its figures."""
 
-    def __init__(self, made, machine):
-        self.date = datetime.date.today().isoformat()
+    def __init__(self, made, machine, args):
+        self.date, self.rounds = datetime.date.today().isoformat(), args.rounds
         self.cpu = clock.name_of_cpu()
+        self.clock = "CPU time" if args.cpu_time else "wall time"
         self.machine = machine.text()
-        versions = {"PyTorch" if "orch" in peer.name or peer.name == "AOTInductor" else
-                    "emx-onnx-cgen" if peer.name.startswith("plain loops") else peer.name: peer.version for peer in made}
-        self.versions = ", ".join(f"{name} {version}" for name, version in versions.items())
+        self.versions = ", ".join(dict.fromkeys(peer.version for peer in made))
 
     def lines(self):
-        return [f"{self.date}, {self.cpu}, one core", self.machine, self.versions]
+        return [f"{self.date}, {self.cpu}, one core, {self.clock}, {self.rounds} rounds", self.machine, self.versions]
 
 
 def print_summary(results, setting):
@@ -92,11 +88,11 @@ def print_summary(results, setting):
     for result in results:
         if result.best:
             print(f"  {result.title:26}{short(result.series[result.own].median):>9}"
-                  f"{short(result.series[result.best].median):>11}  {result.best.name:24}{result.ratio(result.best):>6.2f}"
-                  f"{result.wanted_text(result.best):>8}")
+                  f"{short(result.series[result.best].median):>11}  {result.best:24}{result.ratio(result.best):>6.2f}"
+                  f"{result.wanted(result.best):>8}")
 
 
-def write_csv(path, results, setting, rounds):
+def write_csv(path, results, setting):
     """A line for each peer of each result; times in seconds."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -105,16 +101,16 @@ def write_csv(path, results, setting, rounds):
         writer.writerow(["model", "peer", "rounds", "min", "median", "spread", "ratio", "ratio low", "ratio high", "wanted",
                          "million multiply-adds", "limit", "limited by", "share of limit", "cold", "cold ratio"])
         for result in results:
-            for peer, series in result.series.items():
-                low, high = clock.inner(result.ratios(peer))
+            for name, series in result.series.items():
+                low, high = clock.inner(result.ratios(name))
                 cold = [f"{statistics.median(series.cold):.4g}",
                         f"{series.cold_ratio_to(result.series[result.own]):.3f}"] if series.cold else ["", ""]
-                writer.writerow([result.title, peer.name, rounds, f"{series.min:.4g}", f"{series.median:.4g}",
-                                 f"{series.spread:.3f}", f"{result.ratio(peer):.3f}", f"{low:.3f}", f"{high:.3f}",
-                                 result.wanted_text(peer), f"{result.macs * 1e-6:.4g}", f"{result.limit:.4g}", result.binds,
-                                 f"{result.share[peer]:.3f}", *cold])
-            for peer, reason in result.reasons.items():
-                writer.writerow([result.title, peer, "", f"left out: {reason}"])
+                writer.writerow([result.title, name, len(series.mins), f"{series.min:.4g}", f"{series.median:.4g}",
+                                 f"{series.spread:.3f}", f"{result.ratio(name):.3f}", f"{low:.3f}", f"{high:.3f}",
+                                 result.wanted(name), f"{result.macs * 1e-6:.4g}", f"{result.limit:.4g}", result.binds,
+                                 f"{result.share[name]:.3f}", *cold])
+            for name, reason in result.reasons.items():
+                writer.writerow([result.title, name, "", f"left out: {reason}"])
 
 
 def plot(path, results, setting):
@@ -128,11 +124,11 @@ def plot(path, results, setting):
     seen = {}
     for row, result in enumerate(results):
         axes.axhline(row, color="0.92", zorder=0)
-        for peer in result.others:
-            low, high = clock.inner(result.ratios(peer))
-            colour = COLOURS.get(peer.name, "black")
+        for name in result.others:
+            low, high = clock.inner(result.ratios(name))
+            colour = COLOURS.get(name, "black")
             axes.plot([low, high], [row, row], color=colour, linewidth=2, solid_capstyle="butt")
-            seen[peer.name], = axes.plot(result.ratio(peer), row, "o", color=colour, markersize=7, linestyle="none")
+            seen[name], = axes.plot(result.ratio(name), row, "o", color=colour, markersize=7, linestyle="none")
         if result.targets.get("best"):
             seen["to be reached by the best"], = axes.plot(result.targets["best"], row, "|", color="black", markersize=13,
                                                            markeredgewidth=1.5, linestyle="none")

@@ -547,28 +547,42 @@ static const struct value *any_tensor(const struct value *value)
     return NULL;
 }
 
-static struct home find_home(struct planner *planner, const struct value *value)
+/* Whether `module` of an instance is what `first` is of the group's representative. */
+static bool same_place(const struct home *home, const struct module *first, const struct module *module)
 {
-    struct pack_group *own = planner->variant->group;
-    struct home home = {own, planner->variant->graph->root, ""};
+    return strcmp(relative_path(home->group->root, first->path), relative_path(home->root, module->path)) == 0;
+}
+
+/* From a home to the instance of a class inside it that has the value; false: there is none. */
+static bool enter_home(struct planner *planner, struct home *home, const struct value *value)
+{
     const struct value *tensor = any_tensor(value);
 
-    for (const struct module *module = tensor ? tensor->op->tensor.tensor->owner : NULL;
-         module && module != planner->variant->graph->root; module = module->parent) {
-        for (int i = 0; module->signature && i < own->child_count; i++) {
-            const struct pack_child *child = &own->children[i];
+    for (const struct module *module = tensor ? tensor->op->tensor.tensor->owner : NULL; module && module != home->root;
+         module = module->parent) {
+        for (int i = 0; module->signature && i < home->group->child_count; i++) {
+            const struct pack_child *child = &home->group->children[i];
             bool array = child->count > 0;
 
             if (strcmp(child->group->root->signature, module->signature) != 0 || !all_below(value, module) ||
-                (array ? child->first->parent != module->parent : child->first != module))
+                !(array ? same_place(home, child->first->parent, module->parent) : same_place(home, child->first, module)))
                 continue;
-            home.group = child->group;
-            home.root = module;
-            home.inside = array ? arena_format(&planner->cx->arena, "%s[%s].", child->member, module->name)
-                                : arena_format(&planner->cx->arena, "%s.", child->member);
-            return home;
+            home->inside = array ? arena_format(&planner->cx->arena, "%s%s[%s].", home->inside, child->member, module->name)
+                                 : arena_format(&planner->cx->arena, "%s%s.", home->inside, child->member);
+            home->group = child->group;
+            home->root = module;
+            return true;
         }
     }
+    return false;
+}
+
+static struct home find_home(struct planner *planner, const struct value *value)
+{
+    struct home home = {planner->variant->group, planner->variant->graph->root, ""};
+
+    while (enter_home(planner, &home, value))
+        ;
     return home;
 }
 

@@ -342,7 +342,8 @@ def forced():
     def again(name, spec, plan, options="", weights=True):
         folder = f"tests/vectors/{name}"
         held = weights if isinstance(weights, str) else f"{folder}/weights.safetensors" if weights else None
-        return Case(f"{name}_{plan.partition('=')[2]}", spec, f"{options} --plan {plan}", f"{folder}/inputs.safetensors",
+        suffix = plan.replace("=", "") if plan.startswith("split=") else plan.partition("=")[2]
+        return Case(f"{name}_{suffix}", spec, f"{options} --plan {plan}", f"{folder}/inputs.safetensors",
                     held, f"{folder}/expect.safetensors")
 
     policy, trained = "specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors"
@@ -368,6 +369,12 @@ def forced():
     yield again("winograd_1", winograd, "conv=conv_winograd", "", "tests/vectors/winograd_2/weights.safetensors")
     yield again("pool_3", "tests/specs/pool.yaml", "pool=pool")
     yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
+    for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):
+        yield again(name, f"tests/specs/{name.partition('_')[0]}.yaml", "split=3")
+    yield again("blocks16_7", "tests/specs/blocks.yaml", "split=3", small, own)
+    yield again("tensors_3x7", "tests/specs/tensors.yaml", "split=2", "", False)
+    yield again("storage_29", "tests/specs/storage.yaml", "split=2", "--seed 19", False)
+    yield again("mlp_1", mlp, "split=5", "", "specs/digits/weights_mlp.safetensors")
 
 
 def folder(name):

@@ -1264,6 +1264,9 @@ def plan_runs(draw, root, generator, catalogue):
         runs.append(("plan", [text for plan in plans for text in ("--plan", plan)], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
+    apart = random.Random(str(generator.getstate()[1][:8]))  # so that what is drawn stays what it was
+    if apart.random() < 0.2:
+        runs.append(("split", ["--plan", f"split={apart.choice([2, 2, 3, 5])}"], None, draw.sizes, 1))
     return runs
 
 

@@ -199,6 +199,40 @@ static void test_no_threads(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+#if defined __SSE__
+/* Slices wait for each other, so that each has a thread of its own. */
+static void read_mode(const void *call, int slice)
+{
+    unsigned *modes = (unsigned *)(uintptr_t)call;
+
+    __atomic_add_fetch(&modes[3], 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&modes[3], __ATOMIC_SEQ_CST) < 3)
+        wait_ms(0);
+    modes[slice] = __builtin_ia32_stmxcsr() & 0xffc0;
+}
+
+/* Workers flush denormal numbers where the caller does, and no longer than that. */
+static void test_float_mode(void **state)
+{
+    const unsigned before = __builtin_ia32_stmxcsr();
+    struct modc_executor *pool;
+
+    (void)state;
+    assert_int_equal(modc_pool_create(3, &pool), MODC_OK);
+    for (int i = 0; i < 4; i++) {
+        const unsigned mode = i % 2 ? before : before | 0x8040;
+        unsigned modes[4] = {0};
+
+        __builtin_ia32_ldmxcsr(mode);
+        pool->run(pool->self, 3, 3, read_mode, modes);
+        __builtin_ia32_ldmxcsr(before);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(modes[k], mode & 0xffc0);
+    }
+    modc_pool_destroy(pool);
+}
+#endif
+
 /* Without an executor, or with few threads, the caller runs all slices in order. */
 static void test_split(void **state)
 {
@@ -218,6 +252,9 @@ int main(void)
         cmocka_unit_test(test_arguments), cmocka_unit_test(test_slices), cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_callers),   cmocka_unit_test(test_fork),   cmocka_unit_test(test_no_threads),
         cmocka_unit_test(test_split),
+#if defined __SSE__
+        cmocka_unit_test(test_float_mode),
+#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -540,17 +540,12 @@ static void print_pack_functions(struct emit *e, struct text *out)
     for (int g = 1; g <= e->plan->group_count; g++) {
         const struct pack_group *group = e->plan->groups[g % e->plan->group_count];
 
+        struct text body = text_new(&e->cx->arena);
+
         if (group->bytes == 0)
             continue;
-        if (group->name[0])
-            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k)\n{\n", group->name, group_params(e, group),
-                        packed_struct(e, group));
-        else
-            text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n"
-                             "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n"
-                             "    struct %s *k = params->packed;\n\n", e->m, e->m, e->m, packed_struct(e, group));
         for (int i = 0; i < group->entry_count; i++)
-            text_add(out, kernel_pack(&e->kernels, group->entries[i]));
+            text_add(&body, kernel_pack(&e->kernels, group->entries[i]));
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
 
@@ -559,13 +554,25 @@ static void print_pack_functions(struct emit *e, struct text *out)
             if (child->count > 0) {
                 const char *list = module_path_c(e, group->root, child->first->parent);
 
-                text_printf(out, "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]);\n", child->count,
-                            child->group->name, list, child->member);
+                text_printf(&body, "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]);\n",
+                            child->count, child->group->name, list, child->member);
             } else {
-                text_printf(out, "    pack_%s(&p->%s, &k->%s);\n", child->group->name,
+                text_printf(&body, "    pack_%s(&p->%s, &k->%s);\n", child->group->name,
                             module_path_c(e, group->root, child->first), child->member);
             }
         }
+        if (group->name[0]) {
+            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k)\n{\n", group->name, group_params(e, group),
+                        packed_struct(e, group));
+            if (!strstr(body.data, "p->"))
+                text_add(out, "    (void)p; /* all of it is made of constants */\n");
+        } else {
+            text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
+            if (strstr(body.data, "p->"))
+                text_printf(out, "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n", e->m, e->m);
+            text_printf(out, "    struct %s *k = params->packed;\n\n", packed_struct(e, group));
+        }
+        text_add(out, body.data);
         text_add(out, group->name[0] ? "}\n\n" : "    return MODC_OK;\n}\n\n");
     }
 }

@@ -143,7 +143,7 @@ def run_once(folder, program, run, timeout):
     execute(words + ([f"--state={state}"] if run["state"] else []), "the program", timeout, cwd=folder)
     found = check_files(folder, run["options"][run["options"].index("--expect") + 1], outputs, run["tolerances"])
     if not found and run["state"]:
-        found = check_files(folder, run["state"], state, {})
+        found = check_files(folder, run["state"], state, run["state_tolerances"])
     if not found and run.get("initial"):
         found = check_initial(folder, run, program, timeout)
     if found:

@@ -1201,6 +1201,18 @@ def draw_inputs(inputs, dtype, names, sizes, generator, steps=None):
     return found
 
 
+def distances(after, exact):
+    """{key of the state_dict: four times its relative distance from a float64 run, where that is more than 1e-5}."""
+    found = {}
+    for name, tensor in after.items():
+        if tensor.dtype == torch.float32 and tensor.numel() and torch.isfinite(tensor).all():
+            largest = exact[name].double().abs().max().item()
+            distance = 4 * (tensor.double() - exact[name].double()).abs().max().item() / max(largest, 1e-30)
+            if distance > 1e-5:
+                found[name] = distance
+    return found
+
+
 def tolerances(outputs, exact, mixed):
     """{name: relative tolerance that it needs where that is more than the design's own}, or Rejected. `exact`: the same
     from a float64 run of the model. `mixed`: float64 values may come from float32 ones."""
@@ -1278,7 +1290,7 @@ class Model:
         self.wide = self.spec if self.spec.dtype == torch.float64 else Spec(path, None, "float64")
 
     def run(self, inputs, sequence=False, **options):
-        """(outputs, the same in float64, the state_dict afterwards) of a call after building and loading."""
+        """(outputs, the same in float64, the state_dict afterwards, that in float64) of a call after building and loading."""
         root = self.spec.build(0)
         if self.weights:
             self.spec.load(root, self.weights)
@@ -1288,7 +1300,7 @@ class Model:
             wide_root.load_state_dict(root.state_dict())
         outputs = self.call(self.spec, root, inputs, sequence, options)
         exact = self.call(self.wide, wide_root, inputs, sequence, options) if wide_root else outputs
-        return outputs, exact, root.state_dict()
+        return outputs, exact, root.state_dict(), (wide_root or root).state_dict()
 
     @staticmethod
     def call(spec, root, inputs, sequence, options):
@@ -1381,22 +1393,23 @@ def write_run(model, folder, name, options, inputs, sequence, mixed, state):
     safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
     options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if sequence else [])]
     args = torch_run.parse(["run", "spec.yaml", *options])
-    outputs, exact, after = model.run(inputs, sequence, entry=args.entry, train=args.train, hooks=args.hooks,
+    outputs, exact, after, after_exact = model.run(inputs, sequence, entry=args.entry, train=args.train, hooks=args.hooks,
                                       pre_hooks=args.pre_hooks)
     needed = tolerances(outputs, exact, mixed)
     safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)
     options += ["--expect", f"{name}.expect.safetensors"]
     if needed:
         options += ["--rtol", f"{max(needed.values()):.1e}"]
-    printed = None
+    printed, state_needed = None, {}
     if state:
+        state_needed = distances(after, after_exact)
         safetensors_io.save(folder / f"{name}.state.safetensors", after)
         root = model.spec.build(program.SEED)
         written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
         initial = {key: tensor.detach() for key, tensor in root.named_parameters() if id(tensor) not in written}
         safetensors_io.save(folder / f"{name}.initial.safetensors", initial)
         printed = repr(root) if torch.__version__.startswith("2.15.") else None  # others print norms otherwise
-    return {"name": name, "options": options, "tolerances": needed, "repr": printed,
+    return {"name": name, "options": options, "tolerances": needed, "state_tolerances": state_needed, "repr": printed,
             "state": f"{name}.state.safetensors" if state else None,
             "initial": f"{name}.initial.safetensors" if state else None}
 

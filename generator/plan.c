@@ -334,32 +334,45 @@ static bool search_bound(struct cx *cx, struct interval *list, int count, int64_
     return search_from(&search, 0);
 }
 
-/* Offsets that reach the liveness bound: several orders of placing, then a search; the same every time. */
+enum { PLACE_RULES = 5 };
+
+static void order_by(const struct interval *list, int count, int rule, int *order)
+{
+    for (int i = 0; i < count; i++) {
+        int k = i;
+
+        while (k > 0 && compare_key(&list[i], &list[order[k - 1]], rule) < 0) {
+            order[k] = order[k - 1];
+            k--;
+        }
+        order[k] = i;
+    }
+}
+
+/* Offsets that reach the liveness bound: several orders of placing, each repaired where none does, then a search; the
+ * same every time. */
 static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound)
 {
     int *order = ARENA_ARRAY(&cx->arena, count + 1, int), *best = ARENA_ARRAY(&cx->arena, count + 1, int);
     int *sorted = ARENA_ARRAY(&cx->arena, count + 1, int);
     int64_t peak = INT64_MAX;
 
-    for (int rule = 0; rule < 5 && peak > bound; rule++) {
+    for (int rule = 0; rule < PLACE_RULES && peak > bound; rule++) {
         int64_t found;
 
-        for (int i = 0; i < count; i++) {
-            int k = i;
-
-            while (k > 0 && compare_key(&list[i], &list[order[k - 1]], rule) < 0) {
-                order[k] = order[k - 1];
-                k--;
-            }
-            order[k] = i;
-        }
+        order_by(list, count, rule, order);
         found = place_in_order(list, count, order, sorted);
         if (found < peak) {
             peak = found;
             memcpy(best, order, (size_t)count * sizeof *order);
         }
     }
-    if (peak > bound && (place_repaired(cx, list, count, bound, order, sorted) || search_bound(cx, list, count, bound)))
+    for (int rule = PLACE_RULES - 1; rule >= 0 && peak > bound; rule--) {
+        order_by(list, count, rule, order);
+        if (place_repaired(cx, list, count, bound, order, sorted))
+            return bound;
+    }
+    if (peak > bound && search_bound(cx, list, count, bound))
         return bound;
     return place_in_order(list, count, best, sorted);
 }

@@ -30,8 +30,9 @@ def lives(variant):
     return {value: (made.get(value, -1), max(used.get(value, -1), made.get(value, -1))) for value in made.keys() | used}
 
 
-def check_memory(variant, align):
-    """Where the buffers lie."""
+def check_memory(variant, align, slack=0.0):
+    """Where the buffers lie. slack: of the bound, what many buffers may lie above it: that they fit is not always so, and
+    to find out takes exponential time."""
     buffers, count = variant["buffers"], len(variant["steps"])
     for at, own in enumerate(buffers):
         if own["offset"] < 0 or own["offset"] % align or own["bytes"] <= 0 or own["bytes"] % align:
@@ -46,7 +47,7 @@ def check_memory(variant, align):
     peak = max((own["offset"] + own["bytes"] for own in buffers), default=0)
     bound = max((sum(own["bytes"] for own in buffers if own["first"] <= step <= own["last"])
                  for step in range(count)), default=0)
-    if not peak == bound == variant["workspace"]:
+    if peak != variant["workspace"] or not bound <= peak <= bound * (1 + slack * (count > 40)):
         yield f"workspace {variant['workspace']}, peak {peak}, bound {bound}"
 
 
@@ -105,10 +106,10 @@ def check_other(variant, workspaces):
             yield f"{own['name']} holds nothing"
 
 
-def check(plan):
+def check(plan, slack=0.0):
     workspaces = {}
     for variant in plan["variants"]:
-        for fault in (*check_memory(variant, plan["align"]), *check_values(variant), *check_other(variant, workspaces)):
+        for fault in (*check_memory(variant, plan["align"], slack), *check_values(variant), *check_other(variant, workspaces)):
             yield f"{variant['function']}: {fault}"
         workspaces[variant["function"]] = variant["workspace"]
 

@@ -499,8 +499,10 @@ static struct split split_step(struct planner *planner, const struct step *step)
 
     if (threads < 2)
         return split;
-    if (step->algorithm)
+    if (step->algorithm && step->algorithm->tiles)
         step->algorithm->tiles(op, tiles);
+    else if (step->algorithm)
+        return split;
     else if (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_REDUCE)
         tiles[SPLIT_ROWS] = value_bytes(y) / 256 + (always > 0 && y->ndim > 0);
     split = cost_split(op, step->algorithm, tiles, threads, always > 0);

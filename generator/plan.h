@@ -149,7 +149,8 @@ struct algorithm {
     const char *template;
     bool (*fits)(const struct graph *graph, const struct op *op);
     double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
-    /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split. */
+    /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split.
+     * NULL: it is one call. */
     void (*tiles)(const struct op *op, int64_t tiles[SPLIT_AXES]);
     enum packed_format weight, bias;
     int64_t (*scratch)(const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */

@@ -338,14 +338,21 @@ static void print_split(struct kernels *kernels, struct text *out, const char *n
     text_printf(out, "    modc_split(%s, %d, %s_slice, &%s);\n}\n", threading, slices, name, own);
 }
 
-/* The condition, over the sizes of a call, that a step has so many results; NULL: always. */
-static const char *enough_values(struct cx *cx, const struct value *y, struct split split)
+static const struct dim *result_count(struct cx *cx, const struct value *y)
 {
     const struct dim *count = dim_const(&cx->arena, 1);
-    int64_t one = 1;
 
     for (int i = 0; i < y->ndim; i++)
         count = dim_mul(&cx->arena, count, y->dims[i]);
+    return count;
+}
+
+/* The condition, over the sizes of a call, that a step has so many results; NULL: always. */
+static const char *enough_values(struct cx *cx, const struct value *y, struct split split)
+{
+    const struct dim *count = result_count(cx, y);
+    int64_t one = 1;
+
     for (int i = 0; i < y->ndim; i++) {
         int64_t constant = 1;
 
@@ -395,9 +402,9 @@ static void slice_nest(struct kernels *kernels, struct nest_job *job, const stru
     slicing->count.index = tree->size_count;
     slicing->count.max = (most + split.slices - 1) / split.slices * unit;
     slicing->used = ARENA_ARRAY(&cx->arena, tree->size_count + 2, bool);
-    for (int i = 0; i < target->ndim; i++)
-        dim_mark_sizes(target->dims[i], slicing->used);
     slicing->enough = enough_values(cx, target, split);
+    if (slicing->enough)
+        dim_mark_sizes(result_count(cx, target), slicing->used);
     mark_nest(&job->nest, slicing->used);
     dag_mark_sizes(job->dag, slicing->used);
     if (job->tail)
@@ -417,7 +424,9 @@ static void print_nest_split(struct kernels *kernels, struct text *out, const ch
     struct split_call call = split_call_new(cx);
     struct text body = text_new(&cx->arena), arguments = text_new(&cx->arena);
     bool *used = ARENA_ARRAY(&cx->arena, tree->size_count + 2, bool);
+    bool *named = ARENA_ARRAY(&cx->arena, tree->size_count + 2, bool);
 
+    dim_mark_sizes(own->extent, named);
     for (int i = 0; i < job->nest.operand_count; i++) {
         const char *operand = size_name(cx, tree, i ? arena_format(&cx->arena, "x%d", i - 1) : "y");
         const struct dim *stride = job->nest.operands[i].strides[own->axis];
@@ -429,6 +438,7 @@ static void print_nest_split(struct kernels *kernels, struct text *out, const ch
             text_add(&arguments, " + from");
         else if (!dim_equals(stride, 0))
             text_printf(&arguments, " + from * %s", dim_c_text(cx, stride, true));
+        dim_mark_sizes(stride, named);
     }
     add_size_arguments(kernels, &call, own->used);
     mark_nest(&job->nest, used);
@@ -438,7 +448,7 @@ static void print_nest_split(struct kernels *kernels, struct text *out, const ch
     for (int i = 0; i < tree->size_count; i++) {
         const char *size = tree->sizes[i].c_name;
 
-        if (own->used[i])
+        if (used[i] || named[i])
             text_printf(&body, "    const int %s = c->%s;\n", size, size);
         if (used[i])
             text_printf(&arguments, ", %s", size);
@@ -549,7 +559,7 @@ static void call_map(struct kernels *kernels, struct text *out, const struct var
     text_add(&arguments, target_pointer);
     for (int i = 0; i < count; i++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, inputs[i]));
-    add_sizes(kernels, &arguments, used);
+    add_sizes(kernels, &arguments, job.slicing ? job.slicing->used : used);
     print_call(out, name, job.slicing ? split.slices : 1, arguments.data);
 }
 
@@ -759,7 +769,7 @@ static void call_reduce(struct kernels *kernels, struct text *out, const struct 
     text_add(&arguments, value_pointer(cx, variant, y));
     for (int j = 0; j < op->input_count; j++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[j]));
-    add_sizes(kernels, &arguments, used);
+    add_sizes(kernels, &arguments, job.slicing ? job.slicing->used : used);
     print_call(out, name, job.slicing ? split.slices : 1, arguments.data);
 }
 

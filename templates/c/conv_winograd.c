@@ -221,9 +221,11 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         for (int c = T_BY(columns, from, 0); c < T_BY(columns, to, T_oc); c += T_chunk) {
             const int columns = T_oc - c < T_chunk ? T_oc - c : T_chunk;
 
-            if (T_oc % T_chunk > 0 && columns < T_chunk)
-                T_NAME_products(m, v, w + c / T_P * (T_c * T_P), count, T_oc % T_chunk > 0 ? T_oc % T_chunk : T_P);
+#if T_oc % T_chunk > 0
+            if (columns < T_chunk)
+                T_NAME_products(m, v, w + c / T_P * (T_c * T_P), count, T_oc % T_chunk);
             else
+#endif
                 T_NAME_products(m, v, w + c / T_P * (T_c * T_P), count, T_chunk);
             for (int t = 0; t < count; t++) {
                 const int n = (first + t) / (down * across);

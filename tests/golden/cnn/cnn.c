@@ -440,10 +440,6 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y, const
         for (int c = 0; c < 32; c += 32) {
             const int columns = 32 - c < 32 ? 32 - c : 32;
 
-            if (32 % 32 > 0 && columns < 32)
-                conv2d_4x4x16_to_4x4x32_k3_relu_products(m, v, w + c / 16 * (16 * 16), count,
-                                                         32 % 32 > 0 ? 32 % 32 : 16);
-            else
                 conv2d_4x4x16_to_4x4x32_k3_relu_products(m, v, w + c / 16 * (16 * 16), count, 32);
             for (int t = 0; t < count; t++) {
                 const int n = (first + t) / (down * across);

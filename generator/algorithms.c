@@ -2,6 +2,7 @@
  * tests. Rows of one op get the same holes (kernel.c). */
 #include <string.h>
 
+#include "cost.h"
 #include "pass.h"
 #include "plan.h"
 #include "target.h"
@@ -183,14 +184,10 @@ static double cost_depthwise(const struct op *op)
     return op_macs(op);
 }
 
-/* Where the cache of a core begins to be too small; above it weights stream from the next one. */
-#define CACHE_BYTES (1024 * 1024)
-
 /* Channels are whole panels. The weights are four times as large: nothing for a chip, which counts its flash. */
 static bool fits_winograd(const struct graph *graph, const struct op *op)
 {
     int64_t in, out;
-    int64_t panel = 64 / dtype_rows[DTYPE_FLOAT32].bytes;
 
     for (int i = 0; i < 2; i++)
         if (op->window.kernel[i] != 3 || op->window.stride[i] != 1 || op->window.dilation[i] != 1)
@@ -198,14 +195,14 @@ static bool fits_winograd(const struct graph *graph, const struct op *op)
     return fits_conv(graph, op) && graph->program->tree->spec->winograd != SPEC_OFF && target_of(graph->cx)->hosted &&
            op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
            dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
-           in % panel == 0 && out % panel == 0;
+           in % panel(op) == 0 && out % panel(op) == 0;
 }
 
 static int64_t winograd_tiles(const struct op *op)
 {
     const struct value *y = op->outputs[0];
 
-    return upper(y->dims[0]) * ((upper(y->dims[1]) + 3) / 4) * ((upper(y->dims[2]) + 3) / 4);
+    return upper(y->dims[0]) * tiles_of(upper(y->dims[1]), 4) * tiles_of(upper(y->dims[2]), 4);
 }
 
 /* The planes of a block stay in the cache, and its tiles are whole images where it can be. */
@@ -213,14 +210,14 @@ struct winograd winograd_of(const struct op *op)
 {
     int64_t in = upper(op->inputs[0]->dims[3]), out = upper(op->outputs[0]->dims[3]);
     int64_t tiles = winograd_tiles(op), images = upper(op->outputs[0]->dims[0]);
-    int64_t most = CACHE_BYTES / (36 * in * 4), each = images > 0 ? tiles / images : 0;
-    struct winograd plan = {.stream = 36 * in * out * 4 > CACHE_BYTES};
+    int64_t most = COST_CACHE_BYTES / (36 * in * 4), each = images > 0 ? tiles / images : 0;
+    struct winograd plan = {.stream = 36 * in * out * 4 > COST_CACHE_BYTES};
 
     most = most > 64 ? 64 : most < 8 ? 8 : most;
     if (each > 0 && each <= most && tiles > most)
         plan.block = most / each * each;
     else if (each > most)
-        plan.block = (each + (each + most - 1) / most - 1) / ((each + most - 1) / most);
+        plan.block = tiles_of(each, tiles_of(each, most));
     else
         plan.block = tiles > 0 ? tiles : 1;
     plan.chunk = plan.block >= 8 ? 32 : 64;
@@ -232,9 +229,9 @@ struct winograd winograd_of(const struct op *op)
 static int64_t scratch_winograd(const struct op *op)
 {
     struct winograd plan = winograd_of(op);
-    int64_t in = upper(op->inputs[0]->dims[3]), panel = 64 / dtype_rows[DTYPE_FLOAT32].bytes;
+    int64_t in = upper(op->inputs[0]->dims[3]);
 
-    return 4 * (36 * (plan.block * in + panel) + 36 * (plan.block * plan.chunk + panel) + 36 * in);
+    return 4 * 36 * (plan.block * in + panel(op) + plan.block * plan.chunk + panel(op) + in);
 }
 
 /* The products, the transforms of inputs and outputs, and what it takes to read weights that no cache holds, all as

@@ -14,7 +14,7 @@
 #define COST_TURNED 1e-10        /* seconds more for each value where rows are read across, as a transposing copy does */
 #define COST_CACHE 60e9          /* bytes a second, where all that the step touches fits COST_CACHE_BYTES */
 #define COST_MEMORY 20e9         /* bytes a second otherwise */
-#define COST_CACHE_BYTES 1048576.0
+#define COST_CACHE_BYTES (1024 * 1024) /* what is larger streams from the next cache */
 #define COST_SPLIT 2e-6          /* seconds from which on a second thread pays for start and join */
 
 struct cost {

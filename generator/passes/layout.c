@@ -41,6 +41,16 @@ static bool is_channels_first_view(const struct value *value)
     return memcmp(value->op->view.perm, perm, (size_t)value->ndim * sizeof *perm) == 0;
 }
 
+/* The dims of a value in that order. */
+static void dims_last(const struct value *value, const struct dim **dims)
+{
+    int perm[MAX_DIMS];
+
+    to_last(value->ndim, perm);
+    for (int i = 0; i < value->ndim; i++)
+        dims[i] = value->dims[perm[i]];
+}
+
 /* Puts `copy`, whose inputs are channels-last, at the op's place, and a view in PyTorch's order where it was used. */
 static void replace_op(struct graph *graph, int *at, struct op *old, struct op *copy)
 {
@@ -48,9 +58,7 @@ static void replace_op(struct graph *graph, int *at, struct op *old, struct op *
     const struct dim *dims[MAX_DIMS];
     int perm[MAX_DIMS];
 
-    to_last(value->ndim, perm);
-    for (int i = 0; i < value->ndim; i++)
-        dims[i] = value->dims[perm[i]];
+    dims_last(value, dims);
     last = graph_value(graph, copy, value->dtype, value->ndim, dims);
     last->name = value->name;
     last->image = true;
@@ -308,19 +316,12 @@ static void inputs_last(struct graph *graph)
         while (graph->ops[at++] != input->op)
             ;
         graph->inputs_last[i] = input->image = true;
-        to_last(input->ndim, perm);
-        for (int d = 0; d < input->ndim; d++)
-            dims[d] = input->dims[perm[d]];
-        to_first(input->ndim, perm);
+        dims_last(input, dims);
         memcpy(input->dims, dims, (size_t)input->ndim * sizeof *dims);
+        to_first(input->ndim, perm);
         first = edit_permute(graph, &at, input, perm);
-        for (int k = at; k < graph->op_count; k++)
-            for (int j = 0; j < graph->ops[k]->input_count; j++)
-                if (graph->ops[k]->inputs[j] == input)
-                    graph->ops[k]->inputs[j] = first;
-        for (int k = 0; k < graph->output_count; k++)
-            if (graph->outputs[k] == input)
-                graph->outputs[k] = first;
+        graph_replace(graph, input, first);
+        first->op->inputs[0] = input;
     }
 }
 
@@ -348,12 +349,9 @@ static void call_last(struct graph *graph, int *at, struct op *op)
     for (int i = 0; i < op->output_count; i++) {
         const struct value *old = op->outputs[i];
         const struct dim *dims[MAX_DIMS];
-        int perm[MAX_DIMS];
 
-        to_last(old->ndim, perm);
-        for (int d = 0; d < old->ndim; d++)
-            dims[d] = old->dims[region->outputs_last[i] ? perm[d] : d];
-        graph_value(graph, copy, old->dtype, old->ndim, dims);
+        dims_last(old, dims);
+        graph_value(graph, copy, old->dtype, old->ndim, region->outputs_last[i] ? dims : old->dims);
         copy->outputs[i]->name = old->name;
         copy->outputs[i]->image = region->outputs_last[i];
     }

@@ -222,6 +222,7 @@ class Draw:
             self.probes[name] = [most, *self.random.sample(range(1, most), 2), beyond]
             if all(own[1:3] != self.probes[name][1:3] for key, own in self.probes.items() if key != name):
                 break
+        self.probes[name] += [min(edge, most) for edge in range(3)]
         return Dim(1, (name,))
 
     def input(self, name, dims, kind="float", values="normal", extent=None):
@@ -634,10 +635,10 @@ class Draw:
             return self.size(self.pick([word for word in SIZES if not self.names & set(SIZES[word])] or ["more"]), most)
         return Dim(1, (self.pick(old),)) if old else Dim(self.random.randint(1, most))
 
-    BEYOND = 3  # the probe at larger sizes than there are, of numbers that mean nothing
+    BEYOND = 3  # the first probe of zeros, which say shapes alone: it is beyond all maxima, those behind it are 0, 1, 2
 
     def probe_count(self):
-        return 4 if self.sizes else 1
+        return self.BEYOND + 4 if self.sizes else 1
 
     def sizes_at(self, probe):
         return {name: values[probe] for name, values in self.probes.items()}
@@ -649,7 +650,7 @@ class Draw:
 
     def numbers_at(self, value, probe):
         shape = self.shape_at(value.dims, probe)
-        if probe == self.BEYOND:
+        if probe >= self.BEYOND:
             return torch.zeros(shape, dtype=getattr(torch, self.dtype_text(value.kind)))
         extent = value.extent and self.shape_at([value.extent], probe)[0]
         return rows.numbers(random.Random(f"{value.name} {probe}"), value.kind, value.values or "normal", shape,
@@ -667,6 +668,9 @@ class Draw:
 
     def new_operand(self, dims, kind, values, extent, weight):
         if not weight:
+            nothing = self.shape_at(dims, self.probe_count() - 3) if self.sizes else ()
+            if any(n < 0 for n in nothing):
+                raise rows.Refused("an input of less than nothing")
             return self.input(self.new_name(INPUTS), dims, kind, values, extent)
         name = self.new_name(["table", "gain", "kernel"])
         self.tensors["parameters"][name] = f"{{shape: [{', '.join(map(str, dims))}]}}"

@@ -985,7 +985,7 @@ class Call:
                     if probe in (0, self.spec.BEYOND):
                         raise
                     continue  # too small for it
-                worked += 1
+                worked += probe <= self.spec.BEYOND
                 if not isinstance(result, (torch.Tensor, tuple, list)) or isinstance(result, torch.Size):
                     self.scalar = result
                     continue
@@ -993,7 +993,7 @@ class Call:
                 parts = [result] if self.one else list(result)
                 if not parts or any(not isinstance(part, torch.Tensor) for part in parts):
                     raise Refused("no tensors")
-                for part in parts if probe != self.spec.BEYOND else ():
+                for part in parts if probe < self.spec.BEYOND else ():
                     self.check_values(part)
                     self.refuse(self.whole and 0 in part.shape and 0 not in self.shape())
                 kinds = [self.spec.kind_of_dtype(part.dtype) for part in parts]

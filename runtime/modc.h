@@ -602,10 +602,20 @@ bool modc_converts(enum modc_dtype to, enum modc_dtype from);
 enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *in, enum modc_dtype in_dtype,
                               size_t count);
 
+/* How the calling thread computes with floating point: rounding, and whether denormal numbers are flushed to 0. Flags of
+ * exceptions are no part of it. 0 on machines that have no such mode, where setting it does nothing. */
+uint64_t modc_float_mode(void);
+void modc_set_float_mode(uint64_t mode);
+
+/* For emitted code (denormals: flush), as torch.set_flush_denormal(True): from now on what a computation of this thread
+ * reads or gives is 0 where it is denormal; on x86 with SSE, on ARM with an FPU, elsewhere nothing happens. Returns the mode
+ * from before. */
+uint64_t modc_flush_denormals(void);
+
 /* ---- threads: modc_threads.c, hosted builds of models with `threads: N` ---------------------------------- */
 
 /* Computes slice number `slice` of a step of the model, whose operands are in `call`. Slices write to memory of their own
- * and may run in any order, each in any thread, once. */
+ * and may run in any order, each in any thread, once: they compute in the float mode of the thread of the call. */
 typedef void modc_slice(const void *call, int slice);
 
 /* What runs slices at the same time: a pool of the runtime, or the caller's own. */

@@ -1,4 +1,4 @@
-/* modc_hook.c - contexts, and forward hooks: who registered what, and what runs around a module's call.
+/* modc_hook.c - contexts, the float mode, and forward hooks: who registered what, and what runs around a module's call.
  *
  * The emitted fenced code brackets every module with modc_call_begin and modc_call_end; the fused code has
  * none of this. Order, snapshots and always_call are PyTorch's (module-semantics 1.1 to 1.5). */
@@ -66,6 +66,91 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
         return MODC_STALE;
     return MODC_OK;
 }
+
+/* ---- the float mode ---- */
+
+/* Nothing may move across a change of the mode: asm, since compilers take arithmetic for independent of it. */
+#if defined __GNUC__ && defined __SSE__
+enum { FLUSHES = 0x8040, FLAGS = 0x3f };
+
+static uint64_t read_mode(void)
+{
+    unsigned mode;
+
+    __asm__ volatile("stmxcsr %0" : "=m"(mode) : : "memory");
+    return mode;
+}
+
+static void write_mode(uint64_t mode)
+{
+    const unsigned narrow = (unsigned)mode;
+
+    __asm__ volatile("ldmxcsr %0" : : "m"(narrow) : "memory");
+}
+#elif defined __GNUC__ && defined __aarch64__
+enum { FLUSHES = 1 << 24, FLAGS = 0 };
+
+static uint64_t read_mode(void)
+{
+    uint64_t mode;
+
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode) : : "memory");
+    return mode;
+}
+
+static void write_mode(uint64_t mode)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory");
+}
+#elif defined __GNUC__ && defined __arm__ && defined __ARM_FP && !defined __SOFTFP__
+#define FLAGS UINT64_C(0xf800009f) /* of comparisons too */
+enum { FLUSHES = 1 << 24 };
+
+static uint64_t read_mode(void)
+{
+    unsigned mode;
+
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(mode) : : "memory");
+    return mode;
+}
+
+static void write_mode(uint64_t mode)
+{
+    __asm__ volatile("vmsr fpscr, %0" : : "r"((unsigned)mode) : "memory");
+}
+#else
+enum { FLUSHES = 0, FLAGS = 0 };
+
+static uint64_t read_mode(void)
+{
+    return 0;
+}
+
+static void write_mode(uint64_t mode)
+{
+    (void)mode;
+}
+#endif
+
+uint64_t modc_float_mode(void)
+{
+    return read_mode() & ~(uint64_t)FLAGS;
+}
+
+void modc_set_float_mode(uint64_t mode)
+{
+    write_mode((mode & ~(uint64_t)FLAGS) | (read_mode() & (uint64_t)FLAGS));
+}
+
+uint64_t modc_flush_denormals(void)
+{
+    const uint64_t before = modc_float_mode();
+
+    modc_set_float_mode(before | FLUSHES);
+    return before;
+}
+
+/* ---- faults of data ---- */
 
 static int64_t integer_at(const void *data, enum modc_dtype dtype, int64_t at)
 {

@@ -48,6 +48,25 @@ enum modc_status modc_set_threads(struct modc_context *net, int threads)
     return MODC_OK;
 }
 
+/* A step whose slices compute as the thread of the call does, wherever they run. */
+struct moded {
+    modc_slice *function;
+    const void *call;
+    uint64_t mode;
+};
+
+static void run_moded(const void *call, int slice)
+{
+    const struct moded *step = call;
+    const uint64_t own = modc_float_mode();
+
+    if (own != step->mode)
+        modc_set_float_mode(step->mode);
+    step->function(step->call, slice);
+    if (own != step->mode)
+        modc_set_float_mode(own);
+}
+
 void modc_split(const struct modc_threading *threading, int slices, modc_slice *function, const void *call)
 {
     const struct modc_executor *executor = threading != NULL ? threading->executor : NULL;
@@ -58,7 +77,9 @@ void modc_split(const struct modc_threading *threading, int slices, modc_slice *
     if (threads > slices)
         threads = slices;
     if (threads > 1) {
-        executor->run(executor->self, threads, slices, function, call);
+        const struct moded step = {function, call, modc_float_mode()};
+
+        executor->run(executor->self, threads, slices, run_moded, &step);
         return;
     }
     for (int i = 0; i < slices; i++)
@@ -85,7 +106,6 @@ struct pool {
     modc_slice *function;
     const void *call;
     int slices, chunks;
-    uint64_t mode;
 
     char apart[LINE]; /* what follows is written by several threads */
     unsigned open;    /* chunks to be taken */
@@ -105,32 +125,6 @@ static void relax(void)
     __builtin_ia32_pause();
 #elif defined __aarch64__
     __asm__ volatile("yield");
-#endif
-}
-
-/* Rounding, and whether denormal numbers are flushed to 0: the workers compute as the thread of the call does. */
-static uint64_t float_mode(void)
-{
-#if defined __SSE__
-    return __builtin_ia32_stmxcsr();
-#elif defined __aarch64__
-    uint64_t mode;
-
-    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-    return mode;
-#else
-    return 0;
-#endif
-}
-
-static void set_float_mode(uint64_t mode)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr((unsigned)mode);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
-#else
-    (void)mode;
 #endif
 }
 
@@ -157,14 +151,12 @@ static bool take(struct pool *pool, int chunk)
     return __atomic_fetch_and(&pool->open, ~(1u << chunk), __ATOMIC_SEQ_CST) >> chunk & 1u;
 }
 
-/* Runs a chunk that thread `number` has taken. */
-static void run_chunk(struct pool *pool, int number, int chunk)
+/* Runs a chunk that this thread has taken. */
+static void run_chunk(struct pool *pool, int chunk)
 {
     const int chunks = pool->chunks, first = (int)((int64_t)pool->slices * chunk / chunks);
     const int last = (int)((int64_t)pool->slices * (chunk + 1) / chunks);
 
-    if (number > 0)
-        set_float_mode(pool->mode);
     for (int i = first; i < last; i++)
         pool->function(pool->call, i);
     /* the job may be another one from here on */
@@ -177,7 +169,7 @@ static void run_chunk(struct pool *pool, int number, int chunk)
 }
 
 /* What others have not come to yet. */
-static void run_rest(struct pool *pool, int number)
+static void run_rest(struct pool *pool)
 {
     unsigned open;
 
@@ -185,7 +177,7 @@ static void run_rest(struct pool *pool, int number)
         const int chunk = __builtin_ctz(open);
 
         if (take(pool, chunk))
-            run_chunk(pool, number, chunk);
+            run_chunk(pool, chunk);
     }
 }
 
@@ -236,8 +228,8 @@ static void *work(void *argument)
         if (!spin(pool, has_work, own->number))
             sleep_until(pool, &pool->work, has_work, own->number);
         if (take(pool, own->number)) {
-            run_chunk(pool, own->number, own->number);
-            run_rest(pool, own->number);
+            run_chunk(pool, own->number);
+            run_rest(pool);
         } else if (__atomic_load_n(&pool->ends, __ATOMIC_SEQ_CST)) {
             return NULL;
         }
@@ -261,7 +253,6 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
     pool->call = call;
     pool->slices = slices;
     pool->chunks = threads;
-    pool->mode = float_mode();
     __atomic_store_n(&pool->finished, 0, __ATOMIC_SEQ_CST);
 
     const unsigned others = (unsigned)((UINT64_C(1) << threads) - 2);
@@ -272,8 +263,8 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
         pthread_cond_broadcast(&pool->work);
         pthread_mutex_unlock(&pool->mutex);
     }
-    run_chunk(pool, 0, 0);
-    run_rest(pool, 0);
+    run_chunk(pool, 0);
+    run_rest(pool);
     if (!spin(pool, has_ended, 0))
         sleep_until(pool, &pool->done, has_ended, 0);
     __atomic_store_n(&pool->busy, 0u, __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <fenv.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,39 +200,75 @@ static void test_no_threads(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-#if defined __SSE__
 /* Slices wait for each other, so that each has a thread of its own. */
 static void read_mode(const void *call, int slice)
 {
-    unsigned *modes = (unsigned *)(uintptr_t)call;
+    uint64_t *modes = (uint64_t *)(uintptr_t)call;
 
     __atomic_add_fetch(&modes[3], 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&modes[3], __ATOMIC_SEQ_CST) < 3)
         wait_ms(0);
-    modes[slice] = __builtin_ia32_stmxcsr() & 0xffc0;
+    modes[slice] = modc_float_mode();
 }
 
-/* Workers flush denormal numbers where the caller does, and no longer than that. */
+static void read_own_mode(const void *call, int slice)
+{
+    ((uint64_t *)(uintptr_t)call)[slice] = modc_float_mode();
+}
+
+/* Workers flush denormal numbers where the caller does, and no longer than that, whatever the executor does about it. */
 static void test_float_mode(void **state)
 {
-    const unsigned before = __builtin_ia32_stmxcsr();
+    const uint64_t before = modc_float_mode();
     struct modc_executor *pool;
+    struct modc_threading threading = {0};
 
     (void)state;
     assert_int_equal(modc_pool_create(3, &pool), MODC_OK);
+    threading.executor = pool;
     for (int i = 0; i < 4; i++) {
-        const unsigned mode = i % 2 ? before : before | 0x8040;
-        unsigned modes[4] = {0};
+        uint64_t modes[4] = {0}, others[3], mode = before;
 
-        __builtin_ia32_ldmxcsr(mode);
-        pool->run(pool->self, 3, 3, read_mode, modes);
-        __builtin_ia32_ldmxcsr(before);
+        if (i % 2 == 0) {
+            assert_int_equal(modc_flush_denormals(), before);
+            mode = modc_float_mode();
+        }
+        modc_split(&threading, 3, read_mode, modes);
+        modc_set_float_mode(before);
         for (int k = 0; k < 3; k++)
-            assert_int_equal(modes[k], mode & 0xffc0);
+            assert_int_equal(modes[k], mode);
+        pool->run(pool->self, 3, 3, read_own_mode, others);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(others[k], before);
     }
     modc_pool_destroy(pool);
 }
-#endif
+
+/* What a call computes raises flags, which outlast a change of the mode; rounding comes back with it. */
+static void test_flags(void **state)
+{
+    const volatile float least = 1e-30f, one = 1.0f, three = 3.0f;
+    volatile float product, third;
+    uint64_t before;
+
+    (void)state;
+    fesetround(FE_UPWARD);
+    third = one / three;
+    feclearexcept(FE_ALL_EXCEPT);
+    before = modc_flush_denormals();
+    product = least * 1e-10f;
+    assert_true(product == 0.0f || modc_float_mode() == before);
+    fesetround(FE_DOWNWARD);
+    product = one / three;
+    assert_true(product < third);
+    modc_set_float_mode(before);
+    assert_true(fetestexcept(FE_INEXACT) != 0);
+    product = one / three;
+    assert_true(product == third);
+    product = least * 1e-10f;
+    assert_true(product > 0.0f);
+    fesetround(FE_TONEAREST);
+}
 
 /* Without an executor, or with few threads, the caller runs all slices in order. */
 static void test_split(void **state)
@@ -251,10 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments), cmocka_unit_test(test_slices), cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_callers),   cmocka_unit_test(test_fork),   cmocka_unit_test(test_no_threads),
-        cmocka_unit_test(test_split),
-#if defined __SSE__
-        cmocka_unit_test(test_float_mode),
-#endif
+        cmocka_unit_test(test_split),     cmocka_unit_test(test_float_mode), cmocka_unit_test(test_flags),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

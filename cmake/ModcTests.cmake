@@ -364,6 +364,8 @@ function(modc_api_tests)
     if(MODC_RUNS_TSAN AND CMOCKA_FOUND)
         modc_api_test(pool_tsan ../unit/test_threads.c ENV "FLAGS=-g -fsanitize=thread" "LIBS=-lcmocka")
     endif()
+    modc_api_test(denormals denormals.c "tests/specs/denormals.yaml --plan split=2"
+                  "tests/specs/denormals_flush.yaml --plan split=2")
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
     set(edges "--weights tests/vectors/storage_edges/weights.safetensors")

@@ -815,7 +815,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 9 };
+enum { SETTINGS = 10 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -839,6 +839,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"state_dict", toggles[spec->state_dict]},
         {"storage", spec->storage ? spec->storage : "as dtype"},
         {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
+        {"denormals", spec->flushes ? "flush" : "keep"},
         {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},
     };
 

@@ -974,10 +974,14 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
     struct text call = text_new(&e->cx->arena);
 
     pass_arguments(e, &call, variant->graph);
+    if (e->tree->spec->flushes)
+        text_printf(out, "%sfloat_mode = modc_flush_denormals();\n", indent);
     if (variant->fails)
         text_printf(out, "%sstatus = %s_%s(net%s);\n", indent, e->m, shown->function, call.data);
     else
         text_printf(out, "%s%s_%s(net%s);\n", indent, e->m, shown->function, call.data);
+    if (e->tree->spec->flushes)
+        text_printf(out, "%smodc_set_float_mode(float_mode);\n", indent);
 }
 
 static bool draws(const struct variant *variant)
@@ -1086,7 +1090,7 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     print_arguments(e, &head, graph);
     text_add(&head, ")");
     text_printf(out, "%s\n", head.data);
-    text_add(out, "{\n    enum modc_status status;\n\n    if (!net");
+    text_printf(out, "{\n    enum modc_status status;\n%s\n    if (!net", e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, " || !%s", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)

@@ -138,6 +138,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_TIES] = "ties",
     [SPEC_VALUE_TOGGLE] = "toggle",
     [SPEC_VALUE_SWITCH] = "switch",
+    [SPEC_VALUE_DENORMALS] = "denormals",
     [SPEC_VALUE_WHOLE] = "whole",
     [SPEC_VALUE_TEXT] = "text",
     [SPEC_VALUE_SHAPE] = "shape",
@@ -263,6 +264,9 @@ static void define_simple(struct json *j)
     end(j);
     object(j, "switch");
     literal(j, "enum", "[\"off\", \"on\", true, false]");
+    end(j);
+    object(j, "denormals");
+    literal(j, "enum", "[\"keep\", \"flush\"]");
     end(j);
     object(j, "device");
     strings(j, "enum", names, devices);

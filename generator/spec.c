@@ -640,6 +640,17 @@ static void read_winograd(struct reader *r, const struct node *key, const struct
     r->spec->winograd = read_toggle(r, key, node, "off");
 }
 
+static void read_denormals(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "keep or flush");
+
+    if (!text)
+        return;
+    r->spec->flushes = strcmp(text, "flush") == 0;
+    if (!r->spec->flushes && strcmp(text, "keep") != 0)
+        diag_error(r->cx, node->loc, "'denormals' is keep or flush, found '%s'", text);
+}
+
 static void read_state_dict(struct reader *r, const struct node *key, const struct node *node)
 {
     r->spec->state_dict = read_toggle(r, key, node, "none");
@@ -1511,6 +1522,9 @@ static const struct {
     {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_SWITCH,
       "off: convolutions without Winograd's transform, which is faster and has some ten times the rounding error", "off"},
      read_winograd},
+    {{SPEC_IN_MODEL, "denormals", SPEC_VALUE_DENORMALS,
+      "flush: numbers below the least normal one are 0 while a call computes, which many processors do faster", "flush"},
+     read_denormals},
 
     {{SPEC_IN_CLASS, "extra_repr", SPEC_VALUE_TEXT, "what print(model) shows behind the class", "dim=64"}, NULL},
     {{SPEC_IN_INPUT | SPEC_IN_TENSOR, "shape", SPEC_VALUE_SHAPE, "its dimensions", "[batch, 4]"}, NULL},

@@ -132,6 +132,7 @@ struct spec {
     struct loc *freeze_locs, *eval_locs;
     int freeze_count, eval_count;
     enum spec_toggle hooks, pack, state_dict, winograd;
+    bool flushes; /* denormals: flush */
     const char *storage; /* dtype in which weights are packed; NULL: the model's */
     struct loc storage_loc;
     int threads; /* default 1 */
@@ -189,6 +190,7 @@ enum spec_value {
     SPEC_VALUE_TIES,       /* path: path */
     SPEC_VALUE_TOGGLE,     /* none, on */
     SPEC_VALUE_SWITCH,     /* off, on */
+    SPEC_VALUE_DENORMALS,  /* keep, flush */
     SPEC_VALUE_WHOLE,      /* an integer from 1 */
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE,      /* a list of dimensions */

@@ -267,6 +267,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
     put_toggle(d, "pack", spec->pack);
     if (spec->winograd != SPEC_DEFAULT)
         put(d, "winograd", spec->winograd == SPEC_ON ? "on" : "off");
+    if (spec->flushes)
+        put(d, "denormals", "flush");
     put_toggle(d, "state_dict", spec->state_dict);
     if (spec->storage)
         put(d, "storage", spec->storage);

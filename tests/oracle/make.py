@@ -209,6 +209,7 @@ def all_cases():
     yield from in_two_types()
     yield from windows()
     yield from narrow()
+    yield from denormal()
     yield from forced()
     yield from folder("language")
     yield from folder("layers")
@@ -337,6 +338,18 @@ def narrow():
                {"weight": torch.tensor(special)[:, None]})
 
 
+def denormal():
+    """Inputs and weights below the least normal number, and `denormals: flush`."""
+    spec, flush = "tests/specs/denormals.yaml", "tests/specs/denormals_flush.yaml"
+    own = weights(22, spec)
+    own["fc.weight"] *= 2e-39
+    yield Case("denormals_3", spec, "--rtol 1e-4", {"tiny": draw(201, 3, 16, 9, 10, scale=2e-39), "x": draw(202, 3, 24)}, own)
+    files = [f"tests/vectors/denormals_3/{kind}.safetensors" for kind in ("inputs", "weights")]
+    yield Case("denormals_one", spec, "--entry one", *files)
+    yield Case("denormals_flush", flush, "", *files)
+    yield Case("denormals_flush_fence", flush, "--hooks fence", *files, expect="tests/vectors/denormals_flush/expect.safetensors")
+
+
 def forced():
     """Every row of generator/algorithms.c, asked for with --plan where the plan might choose another one."""
     def again(name, spec, plan, options="", weights=True):
@@ -372,6 +385,10 @@ def forced():
     for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):
         yield again(name, f"tests/specs/{name.partition('_')[0]}.yaml", "split=3",
                     "--rtol 1e-4" if name == "winograd_2" else "")
+    for name, options in (("", "--rtol 1e-4"), ("_flush", "")):
+        yield Case(f"denormals{name}_split", f"tests/specs/denormals{name}.yaml", f"{options} --plan split=2",
+                   *(f"tests/vectors/denormals_3/{kind}.safetensors" for kind in ("inputs", "weights")),
+                   f"tests/vectors/denormals{name or '_3'}/expect.safetensors")
     yield again("blocks16_7", "tests/specs/blocks.yaml", "split=3", small, own)
     yield again("tensors_3x7", "tests/specs/tensors.yaml", "split=2", "", False)
     yield again("storage_29", "tests/specs/storage.yaml", "split=2", "--seed 19", False)

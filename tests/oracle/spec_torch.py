@@ -33,7 +33,7 @@ PRODUCTS += [(holder, name, at) for holder in (torch, torch.Tensor)
              for name, at in (("matmul", 1), ("mm", 1), ("mv", 1), ("dot", 1), ("vdot", 1), ("addmm", 2), ("addmv", 2))]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
-KNOWN = NO_EFFECT | {"model", "dtype", "storage", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
+KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "entries", "tie", "freeze", "eval", "training"}
 
 # What the text of a spec runs in: names are looked up in the spec's own scopes. (torch imports what it needs late, and
@@ -693,6 +693,16 @@ def default_dtype(dtype):
         torch.set_default_dtype(old)
 
 
+@contextlib.contextmanager
+def flushing(flushes):
+    """Denormal numbers are 0 for this thread."""
+    torch.set_flush_denormal(flushes)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def is_parameter(tensor):
     """Or a view of one."""
     base = tensor._base if tensor._base is not None else tensor
@@ -745,6 +755,7 @@ class Spec:
         self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
         storage = content.get("storage")
         self.storage = self.dtype_of(storage) if storage in ("bfloat16", "float16", "half") else None
+        self.flushes = content.get("denormals") == "flush"
         self.ties = content.get("tie", {})
         self.inputs = {}
         for name, description in content.get("inputs", {}).items():
@@ -931,7 +942,7 @@ class Spec:
         handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))
                     for path, factor in hooks]
         try:
-            with torch.no_grad(), default_dtype(self.dtype), narrow_weights(self.storage):
+            with torch.no_grad(), default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
                 return self.named(statements, call(*given.values()))
         finally:
             for handle in handles:

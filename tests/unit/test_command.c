@@ -285,7 +285,8 @@ static void test_diff_has_all_keys(void **state)
 {
     static const char *const shown[] = {
         "modc",     /* one version */
-        "model",    "dtype", "device", "hooks", "pack", "state_dict", "storage", "threads", "winograd", /* settings */
+        "model",    "dtype", "device", "hooks", "pack", "state_dict", "storage", "threads", "winograd",
+        "denormals", /* settings */
         "constants", "sizes", "inputs", "entries", "forward", "functions",      /* parts of these names */
         "classes",  "modules", "extends", "set", "add", "eval",                 /* modules, statements */
         "parameters", "buffers", "state", "freeze", "tie",                      /* state_dict, tensors */

@@ -544,6 +544,7 @@ static void faults_of_keys(void **state)
          NULL},
         {HEAD TAIL "extends: no_such.yaml\n", 5, 10, "cannot read 'no_such.yaml': No such file", NULL},
         {HEAD TAIL "winograd: none\n", 5, 11, "'winograd' is off or on, found 'none'", "write off"},
+        {HEAD TAIL "denormals: off\n", 5, 12, "'denormals' is keep or flush, found 'off'", NULL},
         {HEAD TAIL "hooks: {a: {forward: f}}\n", 5, 1, "not supported yet", NULL},
         {HEAD TAIL "hooks: off\n", 5, 8, "'hooks' is none or on, found 'off'", NULL},
         {HEAD TAIL "threads: 0\n", 5, 10, "a number of threads from 1 to", NULL},

@@ -366,6 +366,10 @@ function(modc_api_tests)
     endif()
     modc_api_test(denormals denormals.c "tests/specs/denormals.yaml --plan split=2"
                   "tests/specs/denormals_flush.yaml --plan split=2")
+    set(offsets_specs cnn64.yaml gather.yaml norms.yaml slices.yaml storage.yaml tensors.yaml winograd.yaml)
+    list(TRANSFORM offsets_specs PREPEND tests/specs/)
+    modc_api_test(offsets offsets.c ${cnn} ${offsets_specs} ENV "FLAGS=-march=native")
+    modc_api_test(offsets_sanitized offsets.c ${cnn} ${offsets_specs} ENV "FLAGS=-O1 -g -fsanitize=address,undefined")
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
     set(edges "--weights tests/vectors/storage_edges/weights.safetensors")

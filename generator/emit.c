@@ -1078,6 +1078,29 @@ static void print_needs(struct emit *e, struct text *out, const struct entry *en
     }
 }
 
+/* Of elements of one byte there is nothing to check. */
+static void print_alignment(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int bytes = 2; bytes <= 8; bytes *= 2) {
+        struct text tensors = text_new(&e->cx->arena);
+        int count = 0;
+
+        for (int i = 0; i < graph->input_count + graph->output_count; i++) {
+            const int o = i - graph->input_count;
+            const struct value *value = o < 0 ? graph->inputs[i] : graph->outputs[o];
+
+            if (dtype_rows[value->dtype].bytes == bytes)
+                text_printf(&tensors, "%s(uintptr_t)%s", count++ > 0 ? " | " : "",
+                            o < 0 ? c_argument(e->cx, value->name) : c_output(e->cx, graph, o));
+        }
+        if (count > 0)
+            text_printf(out, bytes == 8 ? "    if (%s%s%s %% MODC_ALIGN_WIDE != 0)\n" : "    if (%s%s%s %% %d != 0)\n",
+                        count > 1 ? "(" : "", tensors.data, count > 1 ? ")" : "", bytes);
+        if (count > 0)
+            text_add(out, "        return MODC_ALIGNMENT;\n");
+    }
+}
+
 static void print_entry(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
@@ -1096,6 +1119,7 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     for (int i = 0; i < graph->output_count; i++)
         text_printf(out, " || !%s", c_output(e->cx, graph, i));
     text_add(out, ")\n        return MODC_POINTER;\n");
+    print_alignment(e, out, graph);
     for (int i = 0; i < e->tree->size_count; i++) {
         const char *size = e->tree->sizes[i].c_name;
 

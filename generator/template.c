@@ -333,7 +333,7 @@ static const char *simplify(struct cx *cx, const char *line)
 /* The last character of what stays on the line. */
 static bool is_break(const char *at)
 {
-    return at[0] && at[1] == ' ' && (*at == ',' || *at == ';' || (*at == '|' && at[-1] == '|') || (*at == '&' && at[-1] == '&'));
+    return at[0] && at[1] == ' ' && (*at == ',' || *at == ';' || (*at == '|' && (at[-1] == '|' || at[-1] == ' ')) || (*at == '&' && at[-1] == '&'));
 }
 
 /* One logical line, broken behind commas so that it stands in MAX_COLUMN, aligned behind its open parenthesis. */

@@ -48,10 +48,17 @@ extern "C" {
 #define MODC_ALIGNED
 #endif
 
+/* Tensors that the caller passes start at a multiple of their element: of its bytes, or for 8 bytes of this. */
+struct modc_wide {
+    char first;
+    double second;
+};
+#define MODC_ALIGN_WIDE offsetof(struct modc_wide, second)
+
 enum modc_status {
     MODC_OK,
     MODC_STALE,      /* parameters were not packed, or changed since policy_pack: pack again */
-    MODC_ALIGNMENT,  /* a block does not start at a multiple of MODC_ALIGN */
+    MODC_ALIGNMENT,  /* a block does not start at a multiple of MODC_ALIGN, or a tensor at one of its element */
     MODC_WORKSPACE,  /* the block is smaller than the call needs */
     MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */
     MODC_POINTER,    /* a needed pointer is NULL */
@@ -296,7 +303,8 @@ enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, 
                                  struct modc_report *report);
 
 /* Writes a safetensors file of every key of the state_dict. *length is always set to its length, so out NULL
- * asks for it; a smaller capacity is MODC_SIZE and writes nothing. */
+ * asks for it; a smaller capacity is MODC_SIZE and writes nothing. MODC_ALIGNMENT: weights are embedded, and out is at no
+ * multiple of MODC_ALIGN_WIDE. */
 enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity,
                                  size_t *length);
 
@@ -311,8 +319,8 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t seed);
 /* To be called after writing to a tensor of params, so that the packed block is made again. */
 void modc_changed(struct modc_params *params);
 
-/* Copies tensor `key` out in PyTorch's layout, unpacking it where it lies only packed. MODC_INDEX,
- * MODC_POINTER. */
+/* Copies tensor `key` out in PyTorch's layout, unpacking it where it lies only packed: then out is at a multiple of its
+ * element. MODC_INDEX, MODC_POINTER, MODC_ALIGNMENT. */
 enum modc_status modc_get(const struct modc_params *params, int key, void *out);
 
 /* Writes the parameters and buffers of `from` into `to`, which is bound to the same model or to one with the same keys
@@ -454,7 +462,8 @@ enum {
 };
 
 /* What a hook sees. It may change values in place, or point data of an input (pre-hooks) or output (forward
- * hooks) at memory of its own that lasts until the model's call (with saves: its backward) ends. */
+ * hooks) at memory of its own that lasts until the model's call (with saves: its backward) ends, at a multiple of the
+ * element (MODC_ALIGNMENT). */
 struct modc_hook_call {
     struct modc_context *context;
     const struct modc_model *model;

@@ -353,6 +353,14 @@ static uint64_t shape_hash(const struct modc_tensor *tensors, int count)
     return hash;
 }
 
+static bool are_aligned(const struct modc_tensor *tensors, int count)
+{
+    for (int i = 0; i < count; i++)
+        if ((uintptr_t)tensors[i].data % modc_dtype_align(tensors[i].dtype) != 0)
+            return false;
+    return true;
+}
+
 static enum modc_status run_hook(struct modc_context *net, const struct modc_call *call,
                                  const struct modc_hook *hook)
 {
@@ -375,7 +383,10 @@ static enum modc_status run_hook(struct modc_context *net, const struct modc_cal
     uint64_t after = shape_hash(call->inputs, call->input_count) ^
                      shape_hash(call->outputs, call->output_count) * 3;
 
-    return before == after ? MODC_OK : MODC_HOOK_SHAPE;
+    if (before != after)
+        return MODC_HOOK_SHAPE;
+    return are_aligned(call->inputs, call->input_count) && are_aligned(call->outputs, call->output_count) ? MODC_OK
+                                                                                                         : MODC_ALIGNMENT;
 }
 
 /* Runs the always_call hooks of a call that failed, but for those of `called`; their errors are dropped. */

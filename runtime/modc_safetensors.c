@@ -59,7 +59,9 @@ size_t modc_dtype_bytes(enum modc_dtype dtype)
 
 size_t modc_dtype_align(enum modc_dtype dtype)
 {
-    return dtype == MODC_COMPLEX64 ? sizeof(float) : modc_dtype_bytes(dtype);
+    const size_t bytes = modc_dtype_bytes(dtype);
+
+    return dtype == MODC_COMPLEX64 ? sizeof(float) : bytes == 8 ? MODC_ALIGN_WIDE : bytes;
 }
 
 static int rank_of(enum modc_dtype dtype)

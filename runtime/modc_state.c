@@ -181,6 +181,8 @@ enum modc_status modc_get(const struct modc_params *params, int index, void *out
 
     if (bytes == 0)
         return MODC_OK;
+    if (tensor.data == NULL && !is_aligned(out, modc_dtype_align(tensor.dtype)))
+        return MODC_ALIGNMENT;
     if (tensor.data == NULL)
         return model->unpack != NULL ? model->unpack(params, index, out) : MODC_POINTER;
     memcpy(out, tensor.data, bytes);
@@ -365,6 +367,8 @@ enum modc_status modc_save_bytes(const struct modc_params *params, void *out, si
 {
     if (params == NULL || params->model == NULL || length == NULL)
         return MODC_POINTER;
+    if (params->model->unpack != NULL && !is_aligned(out, MODC_ALIGN_WIDE))
+        return MODC_ALIGNMENT;
 
     struct modc_writer writer = {params->model->key_count, params, get_key, copy_key};
     struct modc_state_call call = {params, 0, "", NULL, NULL, 0, 0, NULL, false};

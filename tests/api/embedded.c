@@ -42,10 +42,18 @@ static void same_tensors(const struct modc_params *params, const char *file)
     CHECK_OK(modc_map(file, &bytes, &length));
     CHECK_OK(modc_save_bytes(params, NULL, 0, &own));
     written = room(own);
+    CHECK(modc_save_bytes(params, (char *)written + 2, own, &own) == MODC_ALIGNMENT);
     CHECK_OK(modc_save_bytes(params, written, own, &own));
     CHECK_OK(modc_reader_open(&original, bytes, length, NULL));
     CHECK_OK(modc_reader_open(&saved, written, own, NULL));
     CHECK(saved.count == original.count && saved.count > 0);
+    for (int key = 0; key < params->model->key_count; key++) { /* unpacked, or copied from where it lies */
+        struct modc_tensor tensor;
+
+        CHECK_OK(modc_get_tensor(params, key, &tensor));
+        CHECK(modc_get(params, key, (char *)written + 1) == (tensor.data ? MODC_OK : MODC_ALIGNMENT));
+    }
+    CHECK_OK(modc_save_bytes(params, written, own, &own));
     for (size_t at = 0; modc_reader_next(&original, &at, &item); count++) {
         char name[256];
 

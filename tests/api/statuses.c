@@ -127,6 +127,40 @@ static void blocks_off_their_boundary(void **state)
     assert_int_equal(cnn_init(&f->net, &f->params, f->workspace + 4, CNN_WORKSPACE_BYTES), MODC_ALIGNMENT);
 }
 
+/* A byte or two behind where a float may start. */
+static void tensors_off_their_element(void **state)
+{
+    struct fixture *f = *state;
+    char *image = (char *)f->image, *output = (char *)f->output;
+
+    for (int off = 1; off < 4; off++) {
+        assert_int_equal(cnn_forward(&f->net, 1, (float *)(void *)(image + off), f->output), MODC_ALIGNMENT);
+        assert_int_equal(cnn_forward(&f->net, 1, f->image, (float *)(void *)(output + off)), MODC_ALIGNMENT);
+    }
+    OK(cnn_forward(&f->net, 1, f->image + 1, f->output + 1));
+}
+
+static enum modc_status point_between(struct modc_hook_call *call)
+{
+    call->outputs[0].data = (char *)call->outputs[0].data + *(int *)call->user;
+    return MODC_OK;
+}
+
+static void hooks_off_their_element(void **state)
+{
+    struct fixture *f = *state;
+    int off = 2;
+    struct modc_hook hook = {.call = point_between, .user = &off};
+
+    OK(cnn_init(&f->net, &f->params, f->workspace, sizeof f->workspace - MODC_ALIGN));
+    OK(cnn_register_forward_hook(&f->net, CNN_0, &hook, 0));
+    assert_int_equal(cnn_forward(&f->net, 1, f->image, f->output), MODC_ALIGNMENT);
+    assert_int_equal(f->net.base.fault_module, CNN_0);
+    off = 0;
+    OK(cnn_forward(&f->net, 1, f->image, f->output));
+    modc_hook_remove(&hook);
+}
+
 static void blocks_too_small(void **state)
 {
     struct fixture *f = *state;
@@ -480,6 +514,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(stale_until_packed),
         TEST(blocks_off_their_boundary),
+        TEST(tensors_off_their_element),
+        TEST(hooks_off_their_element),
         TEST(blocks_too_small),
         TEST(stream_needs_room_for_its_state),
         TEST(sizes_out_of_range),

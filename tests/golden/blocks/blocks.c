@@ -2386,6 +2386,8 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
     if (!net || !x || !output)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (tokens < 0 || tokens > 32)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {

@@ -662,6 +662,8 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
     if (!net || !x || !output)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (tokens < 0 || tokens > 32)
         return MODC_SIZE;
     status = modc_check(&net->base, BLOCKS_WORKSPACE_BYTES, true, false);

@@ -2248,6 +2248,8 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 
     if (!net || !image || !output)
         return MODC_POINTER;
+    if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
     if (net->base.training) {

@@ -1342,6 +1342,8 @@ enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image
 
     if (!net || !image || !output)
         return MODC_POINTER;
+    if (((uintptr_t)image | (uintptr_t)output) % MODC_ALIGN_WIDE != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
     if (net->base.training) {

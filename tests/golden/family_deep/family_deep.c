@@ -989,6 +989,8 @@ enum modc_status family_deep_forward(struct family_deep *net, int batch, const f
 
     if (!net || !x || !output)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 6)
         return MODC_SIZE;
     status = modc_check(&net->base, FAMILY_DEEP_WORKSPACE_BYTES, true, false);
@@ -1005,6 +1007,8 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
     if (!net || !x || !output)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 6)
         return MODC_SIZE;
     status = modc_check(&net->base, FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, true, false);

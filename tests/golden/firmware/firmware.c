@@ -1082,6 +1082,8 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 
     if (!net || !image || !output)
         return MODC_POINTER;
+    if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;

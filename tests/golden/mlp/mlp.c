@@ -667,6 +667,8 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
 
     if (!net || !image || !output)
         return MODC_POINTER;
+    if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {

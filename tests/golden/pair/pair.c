@@ -410,6 +410,8 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
 
     if (!net || !x || !output_0 || !output_1)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output_0 | (uintptr_t)output_1) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
     status = modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false);

@@ -1245,6 +1245,8 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
 
     if (!net || !observation || !logits || !value)
         return MODC_POINTER;
+    if (((uintptr_t)observation | (uintptr_t)logits | (uintptr_t)value) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 256)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
@@ -1267,6 +1269,8 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
 
     if (!net || !observation || !output)
         return MODC_POINTER;
+    if (((uintptr_t)observation | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 1)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {

@@ -449,6 +449,10 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 
     if (!net || !sample || !output_0 || !steps)
         return MODC_POINTER;
+    if (((uintptr_t)sample | (uintptr_t)output_0) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if ((uintptr_t)steps % MODC_ALIGN_WIDE != 0)
+        return MODC_ALIGNMENT;
     if (modc_hooked(&net->base)) {
         status = modc_check(&net->base, STREAM_FENCED_WORKSPACE_BYTES, true, false);
         if (status != MODC_OK)

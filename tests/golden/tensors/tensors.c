@@ -644,6 +644,11 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
     if (!net || !x || !y || !count || !mask || !gram || !merged || !even || !total || !many || !peak ||
         !spread || !parity)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)y | (uintptr_t)gram | (uintptr_t)merged | (uintptr_t)even |
+         (uintptr_t)peak | (uintptr_t)spread) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if (((uintptr_t)count | (uintptr_t)total | (uintptr_t)parity) % MODC_ALIGN_WIDE != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 6)
         return MODC_SIZE;
     if (tokens < 0 || tokens > 10)

@@ -858,6 +858,10 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 
     if (!net || !tokens || !mask || !logits || !best)
         return MODC_POINTER;
+    if (((uintptr_t)logits | (uintptr_t)best) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if ((uintptr_t)tokens % MODC_ALIGN_WIDE != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 8)
         return MODC_SIZE;
     if (length < 0 || length > 16)

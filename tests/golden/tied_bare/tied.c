@@ -357,6 +357,8 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 
     if (!net || !x || !output)
         return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
     if (batch < 0 || batch > 16)
         return MODC_SIZE;
     status = modc_check(&net->base, TIED_WORKSPACE_BYTES, true, false);

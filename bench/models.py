@@ -108,13 +108,21 @@ class Model:
             shapes = {name: shapes[name] for name, _ in self.spec.entries[self.entry][0]}
         drawn = {name: make.drawn(zlib.crc32(f"{self.name} {name}".encode()), shape, dtype, ranges.get(name))
                  for name, (shape, dtype) in shapes.items()}
-        self.inputs, self.input_names = [], list(drawn)
+        self.inputs, self.input_names, self.drawn = [], list(drawn), None
         for tensor in drawn.values():
             self.inputs.append(aligned(tuple(tensor.shape), DTYPES[tensor.dtype]))
             self.inputs[-1][...] = tensor.numpy()
         self.tensors = [torch.from_numpy(array) for array in self.inputs]  # the same memory
         self.module = Entry(self.spec, root, self.entry).eval().requires_grad_(False)
         self.expected = [tensor.numpy().copy() for tensor in flat(self.module(*self.tensors))]
+
+    def scale_inputs(self, factor):
+        """Floating inputs become as many times what was drawn; those who were opened read the same memory."""
+        if self.drawn is None:
+            self.drawn = [array.copy() for array in self.inputs]
+        for array, drawn in zip(self.inputs, self.drawn):
+            if array.dtype == numpy.float32:
+                numpy.multiply(drawn, numpy.float32(factor), out=array)
 
     def new_outputs(self):
         """Arrays for a peer's own outputs; it must write them all."""

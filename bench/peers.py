@@ -56,10 +56,12 @@ def pointers(arrays):
 
 
 class Modc(clock.InC):
-    """The model as modc emits it, in a shared library with the runtime and peer_modc.c."""
+    """The model as modc emits it, in a shared library with the runtime and peer_modc.c. `further` are keys that its spec gets
+    behind the others."""
 
-    def __init__(self, name, modc, options, compiler, flags):
+    def __init__(self, name, modc, options, compiler, flags, further=""):
         self.name, self.modc, self.options, self.compiler, self.flags = name, modc, options, compiler, flags
+        self.further = further
         self.version = "modc " + run([*shlex.split(modc), "--version"], "modc").split()[-1]
 
     def runtime(self):
@@ -77,8 +79,13 @@ class Modc(clock.InC):
 
     def open(self, model):
         folder = model.folder / re.sub(r"\W+", "_", self.name)
-        spec = re.search(r"^model: (\w+)", model.spec_file.read_text(), re.MULTILINE).group(1)
-        run([*shlex.split(self.modc), "generate", model.spec_file, "-o", folder, *self.options], "modc generate")
+        text, file = model.spec_file.read_text(), model.spec_file
+        spec = re.search(r"^model: (\w+)", text, re.MULTILINE).group(1)
+        if self.further:
+            folder.mkdir(exist_ok=True)
+            file = folder / model.spec_file.name
+            file.write_text(text + self.further)
+        run([*shlex.split(self.modc), "generate", file, "-o", folder, *self.options], "modc generate")
         sources, runtime = [folder / f"{spec}.c", FOLDER / "peer_modc.c"], self.runtime()
         library = folder / "peer.so"
         build(library, [*self.command(), "-shared", f"-DMODC_MODEL={spec}_model", f"-I{folder}", *sources, *runtime, "-lm"],

@@ -112,6 +112,30 @@ def pool():
         yield Point("pool", f"avg2-{channels}x{side}", (1, channels, side, side), "AvgPool2d(2)", 0)
 
 
+def fading():
+    """One shape for each kind of kernel, for bench/denormals; the last ones give denormal numbers of ordinary ones."""
+    yield Point("fading", "dense-1x512", (1, 512), "Linear(512, 512)", 512 * 512)
+    yield Point("fading", "dense-64x512", (64, 512), "Linear(512, 512)", 64 * 512 * 512)
+    yield Point("fading", "head-32x64-2", (32, 64), "Linear(64, 2)", 32 * 64 * 2)
+    for channels, kernel in ((3, 3), (64, 1), (64, 3), (64, 5)):
+        yield conv_point("fading", channels, 64, 28, kernel, 1)
+    yield dataclasses.replace(conv_point("fading", 64, 64, 28, 3, 1, 64), name="depthwise-64x28k3")
+    yield Point("fading", "layernorm", (64, 256), "LayerNorm(256)", 0)
+    yield Point("fading", "batchnorm", (1, 64, 28, 28), "BatchNorm2d(64)", 0)
+    yield Point("fading", "max-pool", (1, 64, 28, 28), "MaxPool2d(2)", 0)
+    yield Point("fading", "sum", (512, 768), "x.sum(-1)", 0)
+    yield Point("fading", "cumsum", (64, 256), "x.cumsum(-1)", 0)
+    yield Point("fading", "softmax", (64, 256), "Softmax(dim=-1)", 0)
+    for name in ("ReLU()", "Tanh()", "Sigmoid()", "GELU()", "SiLU()", "Softplus()", "ELU()", "Mish()"):
+        yield Point("fading", name.lower().rstrip("()"), (1, 16384), name, 0)
+    yield Point("fading", "sqrt", (1, 16384), "x.abs().sqrt()", 0)
+    yield Point("fading", "log", (1, 16384), "log(x.abs())", 0)
+    for name in ("exp", "sigmoid", "softplus", "silu"):
+        yield Point("fading", f"{name}-far-left", (1, 16384), f"{name}(x - 95.0)", 0)
+    yield Point("fading", "wide-softmax", (64, 256), "softmax(x * 60.0, -1)", 0)
+    yield Point("fading", "underflow", (1, 16384), "x * 1e-20 * 1e-20", 0)
+
+
 FAMILIES = {"dense": dense, "narrow": narrow, **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)},
             "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax,
             "activation": activation, "reduction": reduction, "pool": pool}

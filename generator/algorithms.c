@@ -161,6 +161,57 @@ static bool fits_conv_plain(const struct graph *graph, const struct op *op)
     return op->window.channels_last;
 }
 
+static bool fits_pool(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->window.channels_last;
+}
+
+static bool fits_pool_planes(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return !op->window.channels_last;
+}
+
+/* Lines follow each other in the scratch so that windows at a line's end see at most padding of the next one, and what
+ * they make follows in y without a gap. */
+static bool pool_is_compact(const struct op *op)
+{
+    int64_t w, ow, reach = (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1] + 1;
+    int64_t stride = op->window.stride[1], padding = op->window.padding[1], over = reach - stride;
+
+    return op->input_count == op->tail_first && !pool_is_uneven(op) && dim_is_const(op->inputs[0]->dims[3], &w) && dim_is_const(op->outputs[0]->dims[3], &ow) && ow < 64 &&
+           (over <= 0 || (over <= padding && padding + w <= ow * stride));
+}
+
+/* Vectors of what comes out may read so much behind the first window. */
+static int64_t pool_reach(const struct op *op, int64_t windows)
+{
+    return (windows + panel(op) - 1) / panel(op) * panel(op) * op->window.stride[1] +
+           (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1];
+}
+
+struct pool_plan pool_plan_of(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    int64_t w = upper(x->dims[3]), ow = upper(y->dims[3]), padded = op->window.padding[1] + w, reach = pool_reach(op, ow);
+    struct pool_plan plan = {.compact = pool_is_compact(op), .wide = w};
+
+    plan.span = plan.compact ? ow * op->window.stride[1] : padded > reach ? padded : reach;
+    plan.lines = 1024 / (plan.span > 16 ? plan.span : 16); /* a few KB */
+    plan.lines = plan.lines < 1 ? 1 : plan.lines;
+    if (plan.compact && padded > plan.span)
+        plan.wide = plan.span - op->window.padding[1];
+    plan.room = plan.compact ? pool_reach(op, plan.lines * ow) : plan.lines * plan.span;
+    plan.scratch = plan.room + w + (ow + panel(op) - 1) / panel(op) * panel(op);
+    return plan;
+}
+
+static int64_t scratch_pool_planes(const struct op *op)
+{
+    return pool_plan_of(op).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
 static bool fits_depthwise(const struct graph *graph, const struct op *op)
 {
     int64_t in, out;
@@ -254,6 +305,11 @@ static void tiles_lines(const struct op *op, int64_t tiles[SPLIT_AXES])
     tiles[SPLIT_ROWS] = dealt(op->outputs[0], 2);
 }
 
+static void tiles_planes(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = dealt(op->outputs[0], 3);
+}
+
 static void tiles_conv(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     tiles_lines(op, tiles);
@@ -317,8 +373,10 @@ const struct algorithm algorithms[] = {
     {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, tiles_lines, PACKED_NONE,
      PACKED_NONE, NULL,
      "one output at a time over w as it lies: it is no weight that could be packed"},
-    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_always, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
+    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
      "by line and pixel, vectors of channels innermost"},
+    {"pool_planes", GRAPH_OP_POOL, "c/pool_planes.c", fits_pool_planes, op_macs, tiles_planes, PACKED_NONE, PACKED_NONE,
+     scratch_pool_planes, "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window"},
     {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
      "a row at a time: its mean, then its variance, then the result"},
     {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,

@@ -1186,23 +1186,40 @@ static void holes_contract(struct template_job *job, const struct step *step)
                                 is_narrow(step) ? arena_format(&cx->arena, ", weight in %s", dtype_rows[step->weight->dtype].name) : "");
 }
 
-static void holes_window(struct template_job *job, const struct step *step)
+static void holes_image(struct template_job *job)
+{
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    int lines = op->window.channels_last ? 1 : 2;
+
+    hole_extent(job, "T_n", y->dims[0]);
+    hole_extent(job, "T_h", x->dims[lines]);
+    hole_extent(job, "T_w", x->dims[lines + 1]);
+    hole_extent(job, "T_oh", y->dims[lines]);
+    hole_dim(job, "T_ow", y->dims[lines + 1]);
+    hole_int(job, "T_kh", op->window.kernel[0]);
+    hole_int(job, "T_kw", op->window.kernel[1]);
+    hole_int(job, "T_sh", op->window.stride[0]);
+    hole_int(job, "T_sw", op->window.stride[1]);
+    hole_int(job, "T_ph", op->window.padding[0]);
+    hole_int(job, "T_pw", op->window.padding[1]);
+    hole_int(job, "T_dh", op->window.dilation[0]);
+    hole_int(job, "T_dw", op->window.dilation[1]);
+}
+
+static void holes_conv(struct template_job *job, const struct step *step)
 {
     struct cx *cx = job->cx;
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
-    bool conv = op->code == GRAPH_OP_CONV, by_channel = step->algorithm->weight == PACKED_COLUMNS;
+    bool by_channel = step->algorithm->weight == PACKED_COLUMNS;
 
-    hole_extent(job, "T_n", y->dims[0]);
-    hole_extent(job, "T_h", x->dims[1]);
-    hole_extent(job, "T_w", x->dims[2]);
-    hole_extent(job, "T_oh", y->dims[1]);
-    hole_dim(job, "T_ow", y->dims[2]);
+    holes_image(job);
     hole_int(job, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
-    hole_extent(job, "T_c", conv && !by_channel ? dim_floordiv(&cx->arena, x->dims[3], groups) : x->dims[3]);
-    hole_extent(job, "T_oc", conv ? dim_floordiv(&cx->arena, y->dims[3], groups) : y->dims[3]);
-    if (conv && step->algorithm->weight == PACKED_NONE) {
+    hole_extent(job, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
+    hole_extent(job, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
+    if (step->algorithm->weight == PACKED_NONE) {
         static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
         const struct value *weight = op->inputs[1];
 
@@ -1220,27 +1237,54 @@ static void holes_window(struct template_job *job, const struct step *step)
                                            dim_is_const(y->dims[2], NULL));
     }
     hole_int(job, "T_groups", op->window.groups);
-    hole_int(job, "T_kh", op->window.kernel[0]);
-    hole_int(job, "T_kw", op->window.kernel[1]);
-    hole_int(job, "T_sh", op->window.stride[0]);
-    hole_int(job, "T_sw", op->window.stride[1]);
-    hole_int(job, "T_ph", op->window.padding[0]);
-    hole_int(job, "T_pw", op->window.padding[1]);
-    hole_int(job, "T_dh", op->window.dilation[0]);
-    hole_int(job, "T_dw", op->window.dilation[1]);
     hole_int(job, "T_bias", op->window.bias);
-    hole_int(job, "T_is_max", op->window.kind == POOL_MAX);
+    job->comment = arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last",
+                                shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
+                                dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
+                                dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)),
+                                op->window.bias ? " + bias" : "");
+}
+
+/* Is it a number of whole vectors, however wide they are? */
+static bool is_whole(const struct op *op, const struct dim *dim)
+{
+    int64_t extent;
+
+    return dim_is_const(dim, &extent) && extent % (64 / dtype_rows[op->outputs[0]->dtype].bytes) == 0;
+}
+
+static void holes_pool(struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    bool is_max = op->window.kind == POOL_MAX;
+
+    holes_image(job);
+    hole_extent(job, "T_c", x->dims[op->window.channels_last ? 3 : 1]);
+    hole_int(job, "T_is_max", is_max);
+    hole_int(job, "T_clipped_h", window_is_clipped(op, 0, false));
+    hole_int(job, "T_clipped_w", window_is_clipped(op, 1, false));
+    hole_int(job, "T_uneven", pool_is_uneven(op));
     hole_int(job, "T_count_include_pad", op->window.count_include_pad);
-    hole_int(job, "T_divisor", op->window.divisor);
-    job->comment =
-        conv ? arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last",
-                            shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
-                            dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
-                            dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)),
-                            op->window.bias ? " + bias" : "")
-             : arena_format(&cx->arena, "y %s = %s of windows of %d x %d of x %s, channels last",
-                            shape_text(&cx->arena, 4, y->dims), op->window.kind == POOL_MAX ? "maximum" : "mean",
-                            op->window.kernel[0], op->window.kernel[1], shape_text(&cx->arena, 4, x->dims));
+    hole_int(job, "T_area", op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
+    if (!op->window.channels_last) {
+        struct pool_plan plan = pool_plan_of(op);
+
+        hole_int(job, "T_compact", plan.compact);
+        hole_int(job, "T_lines", plan.lines);
+        hole_int(job, "T_room", plan.room);
+        hole_int(job, "T_scratch", plan.scratch);
+        if (plan.compact)
+            hole_int(job, "T_wide", plan.wide);
+        else
+            hole_dim(job, "T_wide", x->dims[3]);
+        hole_int(job, "T_whole_wide", is_whole(op, plan.compact ? dim_const(&cx->arena, plan.wide) : x->dims[3]));
+        hole_int(job, "T_whole_ow", !plan.compact && is_whole(op, y->dims[3]));
+    }
+    job->comment = arena_format(&cx->arena, "y %s = %s of windows of %d x %d of x %s%s", shape_text(&cx->arena, 4, y->dims),
+                                is_max ? "maximum" : "mean", op->window.kernel[0], op->window.kernel[1],
+                                shape_text(&cx->arena, 4, x->dims), op->window.channels_last ? ", channels last" : "");
 }
 
 static void holes_norm(struct template_job *job)
@@ -1328,8 +1372,10 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         holes_softmax(&job);
     else if (op->code == GRAPH_OP_NORM)
         holes_norm(&job);
+    else if (op->code == GRAPH_OP_POOL)
+        holes_pool(&job);
     else
-        holes_window(&job, step);
+        holes_conv(&job, step);
     job.split = step->split;
     job.weighed = op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM;
     job.scratch = step->scratch_offset >= 0;
@@ -1358,14 +1404,14 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
                                         : step->bias
                                             ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
                                             : value_pointer(cx, variant, op->inputs[2]));
-        if (step->scratch_offset >= 0)
-            text_printf(&arguments, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
     } else if (op->code == GRAPH_OP_NORM) {
         int next = 1;
 
         text_printf(&arguments, ", %s", op->norm.weight ? value_pointer(cx, variant, op->inputs[next++]) : "NULL");
         text_printf(&arguments, ", %s", op->norm.bias ? value_pointer(cx, variant, op->inputs[next]) : "NULL");
     }
+    if (step->scratch_offset >= 0)
+        text_printf(&arguments, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
     for (int i = op->tail_first; op->tail && i < op->input_count; i++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
     add_sizes(kernels, &arguments, job.used);

@@ -182,6 +182,10 @@ const char *shape_text(struct arena *arena, int ndim, const struct dim *const *d
 const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride, int64_t padding,
                                bool ceil_mode);
 
+/* Do windows along space axis i reach over the border? padded: over that of the padding. */
+bool window_is_clipped(const struct op *op, int i, bool padded);
+bool pool_is_uneven(const struct op *op); /* its means divide by other counts at the border */
+
 /* Broadcast `dims` of `ndim` axes with those of `value`, PyTorch's rule. False where they do not fit. */
 bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const struct value *value);
 

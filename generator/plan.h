@@ -168,6 +168,15 @@ struct winograd {
 
 struct winograd winograd_of(const struct op *op);
 
+/* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
+ * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
+struct pool_plan {
+    int64_t span, lines, wide, room, scratch;
+    bool compact; /* the windows of all lines are those of one long line */
+};
+
+struct pool_plan pool_plan_of(const struct op *op);
+
 struct plan {
     struct program *program;
     struct plan *next; /* the same spec in its next dtype; NULL: none */

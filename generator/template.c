@@ -256,12 +256,11 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
 
             i = split_arguments(cx, text, end, length, fill, function, 1);
             text_printf(out, "%s%s_%s", word[2] == 'W' ? fill->weights : fill->vector, word[2] == 'S' ? "s" : "", function[0]);
-        } else if (size == 4 && strncmp(word, "T_BY", 4) == 0) {
-            const char *arguments[3], *by;
+        } else if (size == 4 && strncmp(word, "T_IF", 4) == 0) {
+            const char *arguments[3];
 
             i = split_arguments(cx, text, end, length, fill, arguments, 3);
-            by = arena_format(&cx->arena, "T_by_%s", arguments[0]);
-            text_add(out, arguments[strcmp(hole_text(cx, fill, by, strlen(by)), "0") == 0 ? 2 : 1]);
+            text_add(out, arguments[strcmp(arguments[0], "0") == 0 ? 2 : 1]);
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
             const char *arguments[3];
 

@@ -3,8 +3,7 @@
  * A template is plain C. T_NAME is the function's name, and the head of the names of its helpers (T_NAME_tile); every
  * other T_word is a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of
  * modc_simd.h, T_W(load) and T_W(load_part) those that read weights; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are
- * the fused tail; T_BY(axis, a, b) is the text a where the step is split along that axis (the hole T_by_axis is not 0),
- * else b. Lines `#if`, `#elif`, `#else`,
+ * the fused tail; T_IF(hole, a, b) is the text a where the hole is not 0, else b. Lines `#if`, `#elif`, `#else`,
  * `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is for its
  * readers and is not printed. */
 #ifndef MODC_TEMPLATE_H

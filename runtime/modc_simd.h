@@ -795,6 +795,12 @@ MODC_INLINE MODC_T MODC_F(first)(MODC_T v, int n, MODC_T rest)
     return n > 0 ? v : rest;
 }
 
+MODC_INLINE MODC_T MODC_F(evens)(MODC_T a, MODC_T b)
+{
+    (void)b;
+    return a;
+}
+
 MODC_INLINE MODC_U MODC_F(bits)(MODC_T a)
 {
     return modc_f32_to_bits(a);
@@ -905,6 +911,12 @@ MODC_INLINE void MODC_D(store_part)(double *p, MODC_T64 v, int n)
 MODC_INLINE MODC_T64 MODC_D(first)(MODC_T64 v, int n, MODC_T64 rest)
 {
     return n > 0 ? v : rest;
+}
+
+MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
+{
+    (void)b;
+    return a;
 }
 
 MODC_INLINE MODC_T64 MODC_D(select)(MODC_M64 mask, MODC_T64 a, MODC_T64 b)
@@ -1253,6 +1265,50 @@ MODC_INLINE MODC_T64 MODC_D(first)(MODC_T64 v, int n, MODC_T64 rest)
 
 #undef MODC_LANE_NUMBERS
 #undef MODC_LANE64_NUMBERS
+
+/* Every second lane of two vectors, from the first on. */
+#if !defined __clang__ && __GNUC__ < 12
+MODC_INLINE MODC_T MODC_F(evens)(MODC_T a, MODC_T b)
+{
+    MODC_T v;
+
+    for (int i = 0; i < MODC_LANES; i++)
+        v[i] = i < MODC_LANES / 2 ? a[2 * i] : b[2 * i - MODC_LANES];
+    return v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
+{
+    MODC_T64 v;
+
+    for (int i = 0; i < MODC_LANES64; i++)
+        v[i] = i < MODC_LANES64 / 2 ? a[2 * i] : b[2 * i - MODC_LANES64];
+    return v;
+}
+#else
+#if MODC_LANES == 16
+#define MODC_EVENS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define MODC_EVENS64 0, 2, 4, 6, 8, 10, 12, 14
+#elif MODC_LANES == 8
+#define MODC_EVENS 0, 2, 4, 6, 8, 10, 12, 14
+#define MODC_EVENS64 0, 2, 4, 6
+#else
+#define MODC_EVENS 0, 2, 4, 6
+#define MODC_EVENS64 0, 2
+#endif
+
+MODC_INLINE MODC_T MODC_F(evens)(MODC_T a, MODC_T b)
+{
+    return __builtin_shufflevector(a, b, MODC_EVENS);
+}
+
+MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
+{
+    return __builtin_shufflevector(a, b, MODC_EVENS64);
+}
+#undef MODC_EVENS
+#undef MODC_EVENS64
+#endif
 
 /* As load_part, but the other lanes read as `other`. */
 MODC_INLINE MODC_T MODC_F(load_rest)(const float *p, int n, float other)

@@ -26,6 +26,26 @@ static int64_t reach(const struct op *op, int i)
     return (int64_t)op->window.dilation[i] * (op->window.kernel[i] - 1) + 1;
 }
 
+bool window_is_clipped(const struct op *op, int i, bool padded)
+{
+    int axis = image_axes(op).s[i];
+    int64_t in, out, padding = op->window.padding[i];
+
+    if (!padded && padding > 0)
+        return true;
+    return op->window.ceil_mode &&
+           (!dim_is_const(op->inputs[0]->dims[axis], &in) || !dim_is_const(op->outputs[0]->dims[axis], &out) ||
+            (out - 1) * op->window.stride[i] - padding + reach(op, i) > in + padding);
+}
+
+bool pool_is_uneven(const struct op *op)
+{
+    bool padded = op->window.count_include_pad;
+
+    return op->window.kind != POOL_MAX && !op->window.divisor &&
+           (window_is_clipped(op, 0, padded) || window_is_clipped(op, 1, padded));
+}
+
 /* floor((in + 2 p - reach) / s) + 1. With ceil_mode the division rounds up, unless the last window would begin behind
  * the image and its left padding: o <= ceil((in + p) / s). Both bounds are floor((in + c) / s) for a constant c, so
  * the smaller c says it for every size. */

@@ -1,5 +1,5 @@
-/* layout.c - convolutional parts run channels-last. Convolutions and pools become ops over (n, h, w, c) with permute
- * views around them; maps, concatenations and other views, as those of 1-D and 3-D convolutions, move behind the view of
+/* layout.c - convolutional parts run channels-last. Convolutions, and pools between them, become ops over (n, h, w, c) with
+ * permute views around them; maps, concatenations and other views, as those of 1-D and 3-D convolutions, move behind the view of
  * their operand, so that the views of neighbours meet and cancel; a flatten before a Linear permutes the columns of the weight instead of the activations. What is left is resolved by
  * legalise: copies at inputs, outputs, boundaries and true views. See note [memory order] in ops.h. */
 #include "pass.h"
@@ -78,6 +78,27 @@ static void window_last(struct graph *graph, int *at, struct op *op)
     if (op->code == GRAPH_OP_CONV)
         copy->inputs[1] = put_last(graph, at, op->inputs[1]);
     replace_op(graph, at, op, copy);
+}
+
+/* Does a convolution read the value, directly or behind pools and maps? */
+static bool feeds_conv(const struct graph *graph, const struct value *value, int first)
+{
+    for (int i = first; i < graph->op_count; i++) {
+        const struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count; j++) {
+            if (op->inputs[j] != value)
+                continue;
+            if (op->code == GRAPH_OP_CONV && j == 0 && !op->window.channels_last)
+                return true;
+            if (op->code == GRAPH_OP_CALL && op->invoke.region->graph->inputs_last[j])
+                return true;
+            if ((op->code == GRAPH_OP_POOL || (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]))) &&
+                feeds_conv(graph, op->outputs[0], i + 1))
+                return true;
+        }
+    }
+    return false;
 }
 
 static void map_last(struct graph *graph, int *at, struct op *op)
@@ -282,27 +303,6 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
 
 /* ---- borders of regions ----------------------------------------------------------------------------------- */
 
-/* Does a convolution or pool read the value, directly or behind maps? */
-static bool feeds_window(const struct graph *graph, const struct value *value, int first)
-{
-    for (int i = first; i < graph->op_count; i++) {
-        const struct op *op = graph->ops[i];
-
-        for (int j = 0; j < op->input_count; j++) {
-            if (op->inputs[j] != value)
-                continue;
-            if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL) && j == 0 && !op->window.channels_last)
-                return true;
-            if (op->code == GRAPH_OP_CALL && op->invoke.region->graph->inputs_last[j])
-                return true;
-            if (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]) &&
-                feeds_window(graph, op->outputs[0], i + 1))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* Inputs of a region that convolutions read come channels-last: its callers bring them so. */
 static void inputs_last(struct graph *graph)
 {
@@ -311,7 +311,7 @@ static void inputs_last(struct graph *graph)
         const struct dim *dims[MAX_DIMS];
         int perm[MAX_DIMS], at = 0;
 
-        if (input->ndim != 4 || !feeds_window(graph, input, 0))
+        if (input->ndim != 4 || !feeds_conv(graph, input, 0))
             continue;
         while (graph->ops[at++] != input->op)
             ;
@@ -390,8 +390,12 @@ void pass_layout(struct graph *graph)
 
         switch (op->code) {
         case GRAPH_OP_CONV:
-        case GRAPH_OP_POOL:
             if (!op->window.channels_last)
+                window_last(graph, &i, op);
+            break;
+        case GRAPH_OP_POOL: /* far from convolutions planes stay as they are */
+            if (!op->window.channels_last &&
+                (is_channels_first_view(op->inputs[0]) || feeds_conv(graph, op->outputs[0], i + 1)))
                 window_last(graph, &i, op);
             break;
         case GRAPH_OP_MAP:

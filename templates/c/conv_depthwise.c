@@ -107,7 +107,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     const int to = modc_share(T_n * T_oh, slice + 1, T_slices);
 #endif
 
-    for (int line = T_BY(rows, from, 0); line < T_BY(rows, to, T_n * T_oh); line++) {
+    for (int line = T_IF(T_by_rows, from, 0); line < T_IF(T_by_rows, to, T_n * T_oh); line++) {
         const T_real *const xn = x + line / T_oh * (T_h * T_w * T_c);
         const int y0 = line % T_oh * T_sh - T_ph;
 

@@ -174,28 +174,28 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 #endif
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
-    for (int outer = T_BY(rows, image, 0);
-         outer < (small ? T_BY(rows, images, T_n) : T_BY(rows, image + 1, 1)); outer++) {
-        for (int g = T_BY(groups, from, 0); g < T_BY(groups, to, T_groups); g++) {
+    for (int outer = T_IF(T_by_rows, image, 0);
+         outer < (small ? T_IF(T_by_rows, images, T_n) : T_IF(T_by_rows, image + 1, 1)); outer++) {
+        for (int g = T_IF(T_by_groups, from, 0); g < T_IF(T_by_groups, to, T_groups); g++) {
             const T_real *const wg = w + g * panels * panel, *const bg = bias + g * (panels * T_P);
 
-            for (int c = T_BY(columns, from, 0); c < T_BY(columns, modc_min(to, full), full); c += band) {
-                for (int n = outer; n < (small ? outer + 1 : T_BY(rows, images, T_n)); n++) {
+            for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, full), full); c += band) {
+                for (int n = outer; n < (small ? outer + 1 : T_IF(T_by_rows, images, T_n)); n++) {
                     const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
 
-                    for (int oh = T_BY(rows, modc_max(from - n * T_oh, 0), 0);
-                         oh < T_BY(rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
+                    for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
+                         oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
                         T_NAME_line(y, xn, wg + c / T_P * panel + c % T_P, bg + c, band, n * T_oh + oh,
                                     oh * T_sh - T_ph, g * T_oc + c T_PASS);
                 }
             }
-            for (int n = outer; T_BY(columns, T_oc > full && to > full, T_oc > full) &&
-                                n < (small ? outer + 1 : T_BY(rows, images, T_n));
+            for (int n = outer; T_IF(T_by_columns, T_oc > full && to > full, T_oc > full) &&
+                                n < (small ? outer + 1 : T_IF(T_by_rows, images, T_n));
                  n++) {
                 const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
 
-                for (int oh = T_BY(rows, modc_max(from - n * T_oh, 0), 0);
-                     oh < T_BY(rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
+                for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
+                     oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
                     T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, bg + full, T_oc - full,
                                 n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
             }

@@ -201,7 +201,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     const int to = modc_min(modc_share(all, slice + 1, T_slices) * T_chunk, T_oc);
 #endif
 
-    for (int first = T_BY(rows, from, 0); first < T_BY(rows, to, tiles); first += T_block) {
+    for (int first = T_IF(T_by_rows, from, 0); first < T_IF(T_by_rows, to, tiles); first += T_block) {
         const int count = tiles - first < T_block ? tiles - first : T_block;
 
         for (int t = 0; t < count; t++) {
@@ -218,7 +218,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         for (int i = 0; count < T_block && i < 36; i++) /* the products take whole blocks */
             memset(v + i * (T_block * T_c + T_P) + count * T_c, 0, (T_block - count) * T_c * sizeof *v);
 #endif
-        for (int c = T_BY(columns, from, 0); c < T_BY(columns, to, T_oc); c += T_chunk) {
+        for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, to, T_oc); c += T_chunk) {
             const int columns = T_oc - c < T_chunk ? T_oc - c : T_chunk;
 
 #if T_oc % T_chunk > 0

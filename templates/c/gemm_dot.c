@@ -100,8 +100,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
 #endif
 
-    for (int t = T_BY(rows, from, 0); t < T_BY(rows, modc_min(to, tiles), tiles); t++)
+    for (int t = T_IF(T_by_rows, from, 0); t < T_IF(T_by_rows, modc_min(to, tiles), tiles); t++)
         T_NAME_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS T_PASS);
-    for (int row = tiles * MODC_DOT_ROWS; T_BY(rows, to > tiles && row < T_m, row < T_m); row++)
+    for (int row = tiles * MODC_DOT_ROWS; T_IF(T_by_rows, to > tiles && row < T_m, row < T_m); row++)
         T_NAME_rows(y, x, w, bias, 1, row T_PASS);
 }

@@ -102,17 +102,17 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
 #endif
 
     if (T_n * T_k * (int)sizeof(T_stored) <= 256 * 1024) {
-        for (int t = T_BY(rows, tall_from, 0); t < T_BY(rows, tall_to, tall); t++) {
-            for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++)
+        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++) {
+            for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
                 T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
-            if (T_BY(columns, rest > 0 && to > bands, rest > 0))
+            if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
                 T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
                             0 T_PASS);
         }
-        for (int t = T_BY(rows, flat_from, 0); t < T_BY(rows, flat_to, flat); t++) {
-            for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++)
+        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++) {
+            for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
                 T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
-            if (T_BY(columns, rest > 0 && to > bands, rest > 0))
+            if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
                 T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
                             0 T_PASS);
         }
@@ -120,20 +120,20 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
         const int part = (band + tall + flat - 1) / (tall + flat);
         const int share = T_n * T_k * (int)sizeof(T_stored) > 1024 * 1024 && part <= T_line ? part : 0;
 
-        for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++) {
-            for (int t = T_BY(rows, tall_from, 0); t < T_BY(rows, tall_to, tall); t++)
+        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++) {
+            for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
                 T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
                             t T_PASS);
-            for (int t = T_BY(rows, flat_from, 0); t < T_BY(rows, flat_to, flat); t++)
+            for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
                 T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
                             tall + t T_PASS);
         }
-        for (int t = T_BY(rows, tall_from, 0);
-             T_BY(columns, rest > 0 && to > bands, rest > 0) && t < T_BY(rows, tall_to, tall); t++)
+        for (int t = T_IF(T_by_rows, tall_from, 0);
+             T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, tall_to, tall); t++)
             T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
                         0 T_PASS);
-        for (int t = T_BY(rows, flat_from, 0);
-             T_BY(columns, rest > 0 && to > bands, rest > 0) && t < T_BY(rows, flat_to, flat); t++)
+        for (int t = T_IF(T_by_rows, flat_from, 0);
+             T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, flat_to, flat); t++)
             T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
     }
 }

@@ -84,9 +84,9 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
 #endif
 
-    for (int n = T_BY(columns, from, 0); n < T_BY(columns, modc_min(to, bands), bands); n++)
+    for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
         T_NAME_band(y, x, w, bias, band, sets, n * band T_PASS);
-    if (T_BY(columns, rest > 0 && to > bands, rest > 0))
+    if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
         T_NAME_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + T_LANES - 1) / T_LANES, T_k),
                     bands * band T_PASS);
 }

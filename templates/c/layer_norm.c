@@ -10,7 +10,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     const int from = modc_share(T_m, slice, T_slices), to = modc_share(T_m, slice + 1, T_slices);
 #endif
 
-    for (int r = T_BY(rows, from, 0); r < T_BY(rows, to, T_m); r++) {
+    for (int r = T_IF(T_by_rows, from, 0); r < T_IF(T_by_rows, to, T_m); r++) {
         const T_real *const row = x + r * T_ldx;
         T_vec part[4] = {T_V(set)(0), T_V(set)(0), T_V(set)(0), T_V(set)(0)}, middle;
         T_real sum, mean, scale;

@@ -76,8 +76,8 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
     const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band,
               whole = T_n / T_LANES * T_LANES;
 
-    for (int t = T_BY(rows, modc_share(count, slice, T_slices), 0);
-         t < T_BY(rows, modc_share(count, slice + 1, T_slices), count); t++) {
+    for (int t = T_IF(T_by_rows, modc_share(count, slice, T_slices), 0);
+         t < T_IF(T_by_rows, modc_share(count, slice + 1, T_slices), count); t++) {
         for (int c = 0; c < full; c += band)
             T_NAME_tile(y, x, w, bias, rows, band / T_LANES, 0, first, row + t * rows, c T_PASS);
         for (int c = full; c < whole; c += T_LANES)
@@ -164,8 +164,8 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
 {
     const int full = T_n / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
 
-    for (int t = T_BY(rows, modc_share(count, slice, T_slices), 0);
-         t < T_BY(rows, modc_share(count, slice + 1, T_slices), count); t++) {
+    for (int t = T_IF(T_by_rows, modc_share(count, slice, T_slices), 0);
+         t < T_IF(T_by_rows, modc_share(count, slice + 1, T_slices), count); t++) {
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
             T_NAME_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c T_PASS);
         for (int c = full; c < T_n; c++)
@@ -186,8 +186,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 
 #endif
     for (int batch0 = 0; batch0 < T_batch0; batch0++) {
-        for (int batch1 = T_BY(batches, modc_max(from - batch0 * T_batch1, 0), 0);
-             batch1 < T_BY(batches, modc_min(to - batch0 * T_batch1, T_batch1), T_batch1); batch1++) {
+        for (int batch1 = T_IF(T_by_batches, modc_max(from - batch0 * T_batch1, 0), 0);
+             batch1 < T_IF(T_by_batches, modc_min(to - batch0 * T_batch1, T_batch1), T_batch1); batch1++) {
             const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1, *const wb = w + batch0 * T_w0 +
                                                                                     batch1 * T_w1;
             const int first = (batch0 * T_batch1 + batch1) * T_m;
@@ -205,7 +205,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
             T_NAME_strip(y, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS T_PASS);
             T_NAME_strip(y, xb, wb, bias, 1, first, most, T_m - most T_PASS);
 #else
-            for (int i = T_BY(rows, from, 0); i < T_BY(rows, to, T_m); i++) {
+            for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m); i++) {
                 const int r = first + i;
 
                 for (int j = 0; j < T_n; j++) {

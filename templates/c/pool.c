@@ -1,9 +1,10 @@
 /* Pooling over windows, channels last: y (T_n, T_oh, T_ow, T_c) from x (T_n, T_h, T_w, T_c), and the tail.
  *
  * Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, dilation T_dh, T_dw. T_is_max: the maximum of what lies
- * inside, NaN if any is. Otherwise the mean: the sum over T_divisor or, where that is 0, over the size of the window,
+ * inside, NaN if any is. Otherwise the mean: the sum over T_area or, where means are T_uneven, over the size of the window,
  * cut off at the padding (T_count_include_pad) or at the border (torch.nn.functional.avg_pool2d). ceil_mode shows in
- * T_oh, T_ow alone. Fits: always; all but the window may be sizes; T_c = 1 serves (n * c, h, w). */
+ * T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the border. Fits: channels last; all but the window
+ * may be sizes. */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
 #if T_by_rows
@@ -11,42 +12,47 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
     const int to = modc_share(T_n * T_oh, slice + 1, T_slices);
 
 #endif
-    for (int line = T_BY(rows, from, 0); line < T_BY(rows, to, T_n * T_oh); line++) {
-        const T_real *const xn = x + line / T_oh * (T_h * T_w * T_c);
+    for (int line = T_IF(T_by_rows, from, 0); line < T_IF(T_by_rows, to, T_n * T_oh); line++) {
         const int top = line % T_oh * T_sh - T_ph;
-        const int kh0 = top < 0 ? (T_dh - 1 - top) / T_dh : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (T_kh - 1) * T_dh < T_h ? T_kh : (T_h - 1 - top) / T_dh + 1;
+#if T_clipped_h && T_dh == 1
+        const int kh0 = modc_max(-top, 0), kh1 = modc_min(T_kh, T_h - top); /* taps kh0 ... kh1 - 1 lie inside */
+#elif T_clipped_h
+        const int kh0 = modc_max((T_dh - 1 - top) / T_dh, 0), kh1 = modc_min(T_kh, (T_h - 1 - top) / T_dh + 1);
+#endif
 
         for (int ow = 0; ow < T_ow; ow++) {
             const int west = ow * T_sw - T_pw, r = line * T_ow + ow;
-            const int kw0 = west < 0 ? (T_dw - 1 - west) / T_dw : 0;
-            const int kw1 = west + (T_kw - 1) * T_dw < T_w ? T_kw : (T_w - 1 - west) / T_dw + 1;
-            const T_real *const first = xn + ((top + kh0 * T_dh) * T_w + west + kw0 * T_dw) * T_c;
-#if !T_is_max
-#if T_divisor
-            const T_real scale = (T_real)1 / T_divisor;
-#elif T_count_include_pad
-            const int high = top + T_kh < T_h + T_ph ? T_kh : T_h + T_ph - top;
-            const int wide = west + T_kw < T_w + T_pw ? T_kw : T_w + T_pw - west;
-            const T_real scale = (T_real)1 / (T_real)(high * wide);
+#if T_clipped_w && T_dw == 1
+            const int kw0 = modc_max(-west, 0), kw1 = modc_min(T_kw, T_w - west);
+#elif T_clipped_w
+            const int kw0 = modc_max((T_dw - 1 - west) / T_dw, 0), kw1 = modc_min(T_kw, (T_w - 1 - west) / T_dw + 1);
+#endif
+            const int corner = (line / T_oh * T_h + top) * T_w + west; /* may lie outside */
+#if T_uneven
+#if T_count_include_pad
+            const int high = modc_min(T_kh, T_h + T_ph - top), wide = modc_min(T_kw, T_w + T_pw - west);
 #else
-            const T_real scale = (T_real)1 / (T_real)((kh1 - kh0) * (kw1 - kw0));
+            const int high = T_IF(T_clipped_h, kh1 - kh0, T_kh), wide = T_IF(T_clipped_w, kw1 - kw0, T_kw);
 #endif
 #endif
-            const int full = T_c / T_LANES * T_LANES;
+#if !T_is_max
+            const T_real scale = (T_real)1 / T_IF(T_uneven, (T_real)(high * wide), T_area);
+#endif
+#if T_fixed_c && T_c % T_P == 0
+
+            for (int c = 0; c < T_c; c += T_LANES) {
+#else
+            const int full = T_c / T_LANES * T_LANES, rest = T_c - full;
 
             for (int c = 0; c < full; c += T_LANES) {
-                T_vec value = T_V(set)(T_is_max ? -T_V(inf)() : 0);
-
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const T_vec a = T_V(load)(first + (kh * (T_dh * T_w) + kw * T_dw) * T_c + c);
-
-#if T_is_max
-                        value = T_V(max)(value, a);
-#else
-                        value += a;
 #endif
+                T_vec value = T_V(set)(T_IF(T_is_max, -T_V(inf)(), 0));
+
+                for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
+                    for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
+                        const T_vec a = T_V(load)(x + (corner + kh * T_dh * T_w + kw * T_dw) * T_c + c);
+
+                        value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
                 }
 #if !T_is_max
@@ -62,25 +68,31 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
                     y[r * T_c + c + l] = T_EPILOGUE(part[l], r, c + l);
 #endif
             }
-            for (int c = full; c < T_c; c++) {
-                T_real value = T_is_max ? -T_V(inf)() : 0;
+#if !(T_fixed_c && T_c % T_P == 0)
+            if (rest > 0) {
+                T_vec value = T_V(set)(T_IF(T_is_max, -T_V(inf)(), 0));
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const T_real a = first[(kh * (T_dh * T_w) + kw * T_dw) * T_c + c];
+                for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
+                    for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
+                        const T_vec a = T_V(load_part)(x + (corner + kh * T_dh * T_w + kw * T_dw) * T_c + full, rest);
 
-#if T_is_max
-                        value = T_S(max)(value, a);
-#else
-                        value += a;
-#endif
+                        value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
                 }
 #if !T_is_max
                 value *= scale;
 #endif
-                y[r * T_c + c] = T_EPILOGUE(value, r, c);
+#if T_pure_tail
+                T_V(store_part)(y + r * T_c + full, T_EPILOGUE_V(value, r, full), rest);
+#else
+                T_real part[T_LANES];
+
+                T_V(store)(part, value);
+                for (int l = 0; l < rest; l++)
+                    y[r * T_c + full + l] = T_EPILOGUE(part[l], r, full + l);
+#endif
             }
+#endif
         }
     }
 }

@@ -9,7 +9,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
     const int from = modc_share(T_m, slice, T_slices), to = modc_share(T_m, slice + 1, T_slices);
 
 #endif
-    for (int r = T_BY(rows, from, 0); r < T_BY(rows, to, T_m); r++) {
+    for (int r = T_IF(T_by_rows, from, 0); r < T_IF(T_by_rows, to, T_m); r++) {
         const T_real *const row = x + r * T_ldx;
         T_real *const out = y + r * T_k;
 #if T_vector_math

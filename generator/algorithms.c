@@ -173,6 +173,23 @@ static bool fits_pool_planes(const struct graph *graph, const struct op *op)
     return !op->window.channels_last;
 }
 
+static bool fits_softmax(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return softmax_is_last(op);
+}
+
+static bool fits_softmax_columns(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return !softmax_is_last(op);
+}
+
+static int64_t scratch_softmax_columns(const struct op *op)
+{
+    return 64 * upper(op->inputs[0]->dims[op->softmax.axis]);
+}
+
 /* Lines follow each other in the scratch so that windows at a line's end see at most padding of the next one, and what
  * they make follows in y without a gap. */
 static bool pool_is_compact(const struct op *op)
@@ -339,6 +356,18 @@ static void tiles_norm(const struct op *op, int64_t tiles[SPLIT_AXES])
     tiles[SPLIT_ROWS] = dealt(y, y->ndim - (op->code == GRAPH_OP_NORM ? op->norm.axes : 1));
 }
 
+/* Vectors of columns. */
+static void tiles_softmax_columns(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+    int axis = op->softmax.axis;
+    int64_t columns = 1;
+
+    for (int i = axis + 1; i < y->ndim; i++)
+        columns *= upper(y->dims[i]);
+    tiles[SPLIT_ROWS] = dealt(y, axis) * tiles_of(columns, panel(op));
+}
+
 static bool fits_always(const struct graph *graph, const struct op *op)
 {
     (void)graph;
@@ -379,7 +408,10 @@ const struct algorithm algorithms[] = {
      scratch_pool_planes, "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window"},
     {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
      "a row at a time: its mean, then its variance, then the result"},
-    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
+    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_softmax, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
      "a row at a time: its maximum, then exponentials and their sum, then the result"},
+    {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", fits_softmax_columns, op_macs, tiles_softmax_columns, PACKED_NONE,
+     PACKED_NONE, scratch_softmax_columns,
+     "a vector of columns at a time: their maxima, then exponentials and their sums, then the results"},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

@@ -1258,10 +1258,12 @@ static void holes_pool(struct template_job *job)
     struct cx *cx = job->cx;
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct dim *channels = x->dims[op->window.channels_last ? 3 : 1];
     bool is_max = op->window.kind == POOL_MAX;
 
     holes_image(job);
-    hole_extent(job, "T_c", x->dims[op->window.channels_last ? 3 : 1]);
+    hole_extent(job, "T_c", channels);
+    hole_int(job, "T_whole_c", is_whole(op, channels));
     hole_int(job, "T_is_max", is_max);
     hole_int(job, "T_clipped_h", window_is_clipped(op, 0, false));
     hole_int(job, "T_clipped_w", window_is_clipped(op, 1, false));
@@ -1313,15 +1315,28 @@ static void holes_norm(struct template_job *job)
 static void holes_softmax(struct template_job *job)
 {
     struct cx *cx = job->cx;
-    const struct value *x = job->op->inputs[0];
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0];
+    int axis = op->softmax.axis;
+    const char *along = "the last dimension";
 
-    hole_extent(job, "T_m", product(cx, x, 0, x->ndim - 1));
-    hole_extent(job, "T_k", x->dims[x->ndim - 1]);
-    hole_dim(job, "T_ldx", row_stride(cx, x));
-    hole_int(job, "T_log", job->op->softmax.log);
+    hole_extent(job, "T_m", product(cx, x, 0, axis));
+    hole_extent(job, "T_k", x->dims[axis]);
+    if (softmax_is_last(op)) {
+        hole_dim(job, "T_ldx", row_stride(cx, x));
+        hole_int(job, "T_wide", dim_upper(x->dims[axis]) >= 128);
+    } else {
+        const struct dim *columns = product(cx, x, axis + 1, x->ndim);
+
+        hole_dim(job, "T_n", columns);
+        hole_int(job, "T_whole_n", is_whole(op, columns));
+        hole_int(job, "T_scratch", 64 / dtype_rows[x->dtype].bytes * dim_upper(x->dims[axis]));
+        along = arena_format(&cx->arena, "dimension %d", axis);
+    }
+    hole_int(job, "T_log", op->softmax.log);
     hole_int(job, "T_vector_math", x->dtype == DTYPE_FLOAT32);
-    job->comment = arena_format(&cx->arena, "y %s = %ssoftmax(x) along the last dimension",
-                                shape_text(&cx->arena, x->ndim, x->dims), job->op->softmax.log ? "log " : "");
+    job->comment = arena_format(&cx->arena, "y %s = %ssoftmax(x) along %s", shape_text(&cx->arena, x->ndim, x->dims),
+                                op->softmax.log ? "log " : "", along);
 }
 
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)

@@ -287,7 +287,7 @@ static enum op_accepts norm_accepts(const struct op *op, int input)
 
 static enum op_accepts softmax_accepts(const struct op *op, int input)
 {
-    return in_tail(op, input) ? ACCEPT_ANY : ACCEPT_ROWS;
+    return in_tail(op, input) ? ACCEPT_ANY : softmax_is_last(op) ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 
 const struct op_row op_rows[GRAPH_OP_COUNT] = {

@@ -134,7 +134,7 @@ struct op {
             int divisor; /* avg: 0 is the window */
         } window;
         struct { int axes; double eps; bool weight, bias; } norm;
-        struct { bool log; } softmax;
+        struct { int axis; bool log; } softmax;
         struct { int axis; } concat;
         /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
         struct { int axis; bool along; } gather;
@@ -181,6 +181,8 @@ const char *shape_text(struct arena *arena, int ndim, const struct dim *const *d
 /* How many windows there are along an axis of `in` elements, each from its first cell to its last `reach` long. */
 const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride, int64_t padding,
                                bool ceil_mode);
+
+bool softmax_is_last(const struct op *op); /* along the last axis */
 
 /* Do windows along space axis i reach over the border? padded: over that of the padding. */
 bool window_is_clipped(const struct op *op, int i, bool padded);

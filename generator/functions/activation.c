@@ -32,12 +32,11 @@ static struct ev fn_check_float(struct eval *eval, struct ev *args, int count, s
     return ev_none(loc);
 }
 
-/* Along any axis, which goes last and back: where a channels-last convolution stands before, nothing is copied. */
 static struct ev softmax(struct eval *eval, struct ev *args, struct loc loc, const char *what, bool log)
 {
     struct ev automatic = ev_int(eval, loc, 1), *dim = &args[1];
-    int perm[MAX_DIMS], axis, ndim, last;
     struct value *x;
+    int axis, ndim;
     struct op *op;
     enum dtype dtype;
 
@@ -62,14 +61,10 @@ static struct ev softmax(struct eval *eval, struct ev *args, struct loc loc, con
         x = build_reshape(eval, loc, x, 1, (const struct dim *[]){dim_const(&eval->cx->arena, 1)});
     if (!x)
         return BAD;
-    last = x->ndim - 1;
-    for (int i = 0; i <= last; i++)
-        perm[i] = i == axis ? last : i == last ? axis : i;
-    x = build_permute(eval, loc, x, perm);
     op = op_new(eval, GRAPH_OP_SOFTMAX, what, &x, 1);
+    op->softmax.axis = axis;
     op->softmax.log = log;
     x = build_op(eval, loc, op);
-    x = x ? build_permute(eval, loc, x, perm) : NULL;
     return ev_tensor(loc, x && ndim == 0 ? build_reshape(eval, loc, x, 0, NULL) : x);
 }
 

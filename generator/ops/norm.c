@@ -54,32 +54,40 @@ void norm_interpret(const struct op *op, const struct tensor *const *inputs, str
     run_tail(op, inputs, output);
 }
 
-/* The input has a last axis and is floating. */
+/* The input has the axis and is floating. */
 const char *softmax_infer(struct cx *cx, struct op *op)
 {
     const struct value *x = op->inputs[0];
 
-    assert(x->ndim > 0 && dtype_is_float(x->dtype));
+    assert(op->softmax.axis >= 0 && op->softmax.axis < x->ndim && dtype_is_float(x->dtype));
     return set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
-/* A row with NaN, +inf or nothing but -inf gives NaN, as in torch. */
+bool softmax_is_last(const struct op *op)
+{
+    return op->softmax.axis == op->inputs[0]->ndim - 1;
+}
+
+/* A line with NaN, +inf or nothing but -inf gives NaN, as in torch. */
 void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0];
-    int64_t count = tensor_count(x), width = x->dims[x->ndim - 1];
+    int64_t count = tensor_count(x), width = x->dims[op->softmax.axis], step = 1;
 
-    for (int64_t at = 0; at < count; at += width) {
+    for (int i = op->softmax.axis + 1; i < x->ndim; i++)
+        step *= x->dims[i];
+    for (int64_t line = 0; count > 0 && line < count / width; line++) {
+        int64_t at = line / step * width * step + line % step;
         const union scalar *from = x->data + at;
         union scalar *to = output->data + at;
         double most = -(double)INFINITY, sum = 0;
 
         for (int64_t i = 0; i < width; i++)
-            most = from[i].f > most ? from[i].f : most;
+            most = from[i * step].f > most ? from[i * step].f : most;
         for (int64_t i = 0; i < width; i++)
-            sum += exp(from[i].f - most);
+            sum += exp(from[i * step].f - most);
         for (int64_t i = 0; i < width; i++)
-            to[i].f = op->softmax.log ? from[i].f - most - log(sum) : exp(from[i].f - most) / sum;
+            to[i * step].f = op->softmax.log ? from[i * step].f - most - log(sum) : exp(from[i * step].f - most) / sum;
     }
     round_output(output, x->dtype);
     run_tail(op, inputs, output);

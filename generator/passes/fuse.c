@@ -136,7 +136,8 @@ static bool join_map(struct graph *graph, struct op *op, int at)
 static bool has_tail(const struct op *op)
 {
     return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
-           op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_SOFTMAX || op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
+           op->code == GRAPH_OP_NORM || (op->code == GRAPH_OP_SOFTMAX && softmax_is_last(op)) ||
+           op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
 }
 
 static bool spans(const struct value *operand, const struct value *out, int axis)

@@ -270,6 +270,45 @@ static void reduce_last(struct graph *graph, int *at, struct op *op)
     graph_remove(graph, (*at)--);
 }
 
+/* A vector of columns of which fewer are filled costs more than bringing the axis to the end. */
+#define SOFTMAX_COLUMNS 8
+
+/* softmax(view of y) becomes softmax(y). What is no such view is brought in order by copies where its axis is not the last
+ * one and what stands behind that is too narrow. */
+static void softmax_last(struct graph *graph, int *at, struct op *op)
+{
+    struct value *x = op->inputs[0];
+    int64_t columns = 1;
+    int perm[MAX_DIMS];
+    struct op *copy;
+
+    for (int i = op->softmax.axis + 1; i < x->ndim; i++)
+        columns *= dim_upper(x->dims[i]);
+
+    if (is_channels_first_view(x)) {
+        to_first(x->ndim, perm);
+        copy = edit_op(graph, op);
+        copy->softmax.axis = perm[op->softmax.axis];
+        copy->inputs[0] = put_last(graph, at, x);
+        replace_op(graph, at, op, copy);
+    } else if (!softmax_is_last(op) && columns < SOFTMAX_COLUMNS) {
+        struct value *made;
+
+        for (int i = 0; i < x->ndim; i++)
+            perm[i] = i;
+        perm[op->softmax.axis] = x->ndim - 1;
+        perm[x->ndim - 1] = op->softmax.axis;
+        copy = edit_op(graph, op);
+        copy->softmax.axis = x->ndim - 1;
+        copy->inputs[0] = edit_permute(graph, at, x, perm);
+        made = graph_value(graph, copy, x->dtype, x->ndim, copy->inputs[0]->dims);
+        made->name = op->outputs[0]->name;
+        graph_insert(graph, (*at)++, copy);
+        graph_replace(graph, op->outputs[0], edit_permute(graph, at, made, perm));
+        graph_remove(graph, (*at)--);
+    }
+}
+
 /* linear(flatten(x)) with x a view of channels-last y: linear(flatten(y)) with the weight's rows in y's order. */
 static void flatten_last(struct graph *graph, int *at, struct op *op)
 {
@@ -409,6 +448,9 @@ void pass_layout(struct graph *graph)
             break;
         case GRAPH_OP_REDUCE:
             reduce_last(graph, &i, op);
+            break;
+        case GRAPH_OP_SOFTMAX:
+            softmax_last(graph, &i, op);
             break;
         case GRAPH_OP_CONTRACT:
             flatten_last(graph, &i, op);

@@ -3,7 +3,8 @@
  * Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, dilation T_dh, T_dw. T_is_max: the maximum of what lies
  * inside, NaN if any is. Otherwise the mean: the sum over T_area or, where means are T_uneven, over the size of the window,
  * cut off at the padding (T_count_include_pad) or at the border (torch.nn.functional.avg_pool2d). ceil_mode shows in
- * T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the border. Fits: channels last; all but the window
+ * T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the border. T_whole_c: channels
+ * fill vectors. Fits: channels last; all but the window
  * may be sizes. */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
@@ -38,7 +39,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #if !T_is_max
             const T_real scale = (T_real)1 / T_IF(T_uneven, (T_real)(high * wide), T_area);
 #endif
-#if T_fixed_c && T_c % T_P == 0
+#if T_whole_c
 
             for (int c = 0; c < T_c; c += T_LANES) {
 #else
@@ -68,7 +69,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
                     y[r * T_c + c + l] = T_EPILOGUE(part[l], r, c + l);
 #endif
             }
-#if !(T_fixed_c && T_c % T_P == 0)
+#if !T_whole_c
             if (rest > 0) {
                 T_vec value = T_V(set)(T_IF(T_is_max, -T_V(inf)(), 0));
 

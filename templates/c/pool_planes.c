@@ -109,11 +109,9 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_r
             const int high = modc_min(top + T_kh, T_h) - modc_max(top, 0);
 #endif
 #endif
-#if !T_whole_ow
             const int across = T_IF(T_compact, (end - first) * T_ow, T_ow);
-#endif
 
-            for (int ow = 0; ow < T_IF(T_whole_ow, T_ow, across); ow += T_LANES) {
+            for (int ow = 0; ow < across; ow += T_LANES) {
                 T_vec value = T_V(set)(0);
 
 #if T_kw <= 8

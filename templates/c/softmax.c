@@ -2,7 +2,8 @@
  *
  * exp(x - max) / sum(exp(x - max)), in three passes over a row in cache: the maximum, the exponentials and their sum,
  * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous,
- * T_ldx apart; T_m and T_k may be sizes. T_vector_math: there is a vector exp for the type (float32). */
+ * T_ldx apart; T_m and T_k may be sizes. T_wide: rows are so long
+ * that a single maximum would wait for itself. T_vector_math: there is a vector exp for the type (float32). */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
 #if T_by_rows
@@ -16,14 +17,25 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
         const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
         T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0);
         T_real most, last;
+#if T_wide
+        const int blocks = full / (4 * T_LANES) * (4 * T_LANES);
+        T_vec highs[4] = {high, high, high, high};
 
-        for (int k = 0; k < full; k += T_LANES)
-            high = T_V(atleast)(T_V(load)(row + k), high); /* may lose a NaN, which exp brings back */
+        for (int k = 0; k < blocks; k += 4 * T_LANES) { /* may lose a NaN, which exp brings back */
+            MODC_UNROLL
+            for (int i = 0; i < 4; i++)
+                highs[i] = T_V(atleast)(T_V(load)(row + k + i * T_LANES), highs[i]);
+        }
+        high = T_V(atleast)(T_V(atleast)(highs[0], highs[1]), T_V(atleast)(highs[2], highs[3]));
+#endif
+
+        for (int k = T_IF(T_wide, blocks, 0); k < full; k += T_LANES)
+            high = T_V(atleast)(T_V(load)(row + k), high);
         if (rest > 0)
             high = T_V(atleast)(T_V(load_rest)(row + full, rest, -T_V(inf)()), high);
         most = T_V(hmax)(high);
         for (int k = 0; k < full; k += T_LANES) {
-            const T_vec e = T_V(exp)(T_V(load)(row + k) - most);
+            const T_vec e = T_V(exp_negative)(T_V(load)(row + k) - most);
 
             total += e;
 #if !T_log
@@ -31,7 +43,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #endif
         }
         if (rest > 0) {
-            const T_vec e = T_V(exp)(T_V(load_rest)(row + full, rest, -T_V(inf)()) - most);
+            const T_vec e = T_V(exp_negative)(T_V(load_rest)(row + full, rest, -T_V(inf)()) - most);
 
             total += e;
 #if !T_log

@@ -299,13 +299,13 @@ static void drop_operand(struct text *text)
     }
 }
 
-/* x * 1 is x; x * 0 is 0, and goes where it is added. */
+/* x * 1 and x - 0 are x; x * 0 is 0, and goes where it is added. */
 static const char *simplify(struct cx *cx, const char *line)
 {
     struct text out = text_new(&cx->arena);
 
     for (const char *at = line; *at; at++) {
-        bool plus_zero = strncmp(at, " + 0", 4) == 0 && ends_number(at + 4) && at[4] != ' ';
+        bool plus_zero = (strncmp(at, " + 0", 4) == 0 || strncmp(at, " - 0", 4) == 0) && ends_number(at + 4) && at[4] != ' ';
 
         if (strncmp(at, " * 1", 4) == 0 && ends_number(at + 4)) {
             at += 3;

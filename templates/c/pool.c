@@ -28,7 +28,11 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #elif T_clipped_w
             const int kw0 = modc_max((T_dw - 1 - west) / T_dw, 0), kw1 = modc_min(T_kw, (T_w - 1 - west) / T_dw + 1);
 #endif
+#if T_clipped_h || T_clipped_w
             const int corner = (line / T_oh * T_h + top) * T_w + west; /* may lie outside */
+#else
+            const int corner = (line / T_oh * T_h + top) * T_w + west;
+#endif
 #if T_uneven
 #if T_count_include_pad
             const int high = modc_min(T_kh, T_h + T_ph - top), wide = modc_min(T_kw, T_w + T_pw - west);

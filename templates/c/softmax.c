@@ -15,13 +15,13 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
         T_real *const out = y + r * T_k;
 #if T_vector_math
         const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
-        T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0);
+        T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0); /* high may lose a NaN, which exp brings back */
         T_real most, last;
 #if T_wide
         const int blocks = full / (4 * T_LANES) * (4 * T_LANES);
         T_vec highs[4] = {high, high, high, high};
 
-        for (int k = 0; k < blocks; k += 4 * T_LANES) { /* may lose a NaN, which exp brings back */
+        for (int k = 0; k < blocks; k += 4 * T_LANES) {
             MODC_UNROLL
             for (int i = 0; i < 4; i++)
                 highs[i] = T_V(atleast)(T_V(load)(row + k + i * T_LANES), highs[i]);

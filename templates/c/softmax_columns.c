@@ -7,13 +7,13 @@
 /* A vector of columns, or the first `width` of one. */
 MODC_INLINE void T_NAME_block(T_real *restrict y, const T_real *restrict x, T_real *restrict v, const int width T_ARGS)
 {
-    T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0), last;
+    T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0), last; /* high may lose a NaN, which exp brings back */
 
     for (int k = 0; k < T_k; k++) {
         const T_vec a = width == T_LANES ? T_V(load)(x + k * T_n) : T_V(load_part)(x + k * T_n, width);
 
         T_V(store)(v + k * T_LANES, a);
-        high = T_V(atleast)(a, high); /* may lose a NaN, which exp brings back */
+        high = T_V(atleast)(a, high);
     }
     for (int k = 0; k < T_k; k++) {
         const T_vec e = T_V(exp_negative)(T_V(load)(v + k * T_LANES) - high);

@@ -199,41 +199,23 @@ static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const 
                                                        int batch)
 {
     for (int line = 0; line < batch * 4; line++) {
-        const float *const xn = x + line / 4 * (8 * 8 * 16);
-        const int top = line % 4 * 2 - 0;
-        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (2 - 1) < 8 ? 2 : (8 - 1 - top) / 1 + 1;
+        const int top = line % 4 * 2;
 
         for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2 - 0, r = line * 4 + ow;
-            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
-            const int kw1 = west + (2 - 1) < 8 ? 2 : (8 - 1 - west) / 1 + 1;
-            const float *const first = xn + ((top + kh0) * 8 + west + kw0) * 16;
-            const int full = 16 / MODC_LANES * MODC_LANES;
+            const int west = ow * 2, r = line * 4 + ow;
+            const int corner = (line / 4 * 8 + top) * 8 + west;
 
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(1 ? -modc_f32_inf() : 0);
+            for (int c = 0; c < 16; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 8) + kw) * 16 + c);
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 16 + c);
 
                         value = modc_f32_max(value, a);
                     }
                 }
                 modc_f32_store(y + r * 16 + c, value);
-            }
-            for (int c = full; c < 16; c++) {
-                float value = 1 ? -modc_f32_inf() : 0;
-
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const float a = first[(kh * (1 * 8) + kw) * 16 + c];
-
-                        value = modc_f32s_max(value, a);
-                    }
-                }
-                y[r * 16 + c] = value;
             }
         }
     }
@@ -458,41 +440,23 @@ static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(float *restrict y, const 
                                                        int batch)
 {
     for (int line = 0; line < batch * 2; line++) {
-        const float *const xn = x + line / 2 * (4 * 4 * 32);
-        const int top = line % 2 * 2 - 0;
-        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (2 - 1) < 4 ? 2 : (4 - 1 - top) / 1 + 1;
+        const int top = line % 2 * 2;
 
         for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2 - 0, r = line * 2 + ow;
-            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
-            const int kw1 = west + (2 - 1) < 4 ? 2 : (4 - 1 - west) / 1 + 1;
-            const float *const first = xn + ((top + kh0) * 4 + west + kw0) * 32;
-            const int full = 32 / MODC_LANES * MODC_LANES;
+            const int west = ow * 2, r = line * 2 + ow;
+            const int corner = (line / 2 * 4 + top) * 4 + west;
 
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(1 ? -modc_f32_inf() : 0);
+            for (int c = 0; c < 32; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 4) + kw) * 32 + c);
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 32 + c);
 
                         value = modc_f32_max(value, a);
                     }
                 }
                 modc_f32_store(y + r * 32 + c, value);
-            }
-            for (int c = full; c < 32; c++) {
-                float value = 1 ? -modc_f32_inf() : 0;
-
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const float a = first[(kh * (1 * 4) + kw) * 32 + c];
-
-                        value = modc_f32s_max(value, a);
-                    }
-                }
-                y[r * 32 + c] = value;
             }
         }
     }
@@ -804,18 +768,72 @@ static MODC_KERNEL void relu_batchx16x8x8(float *y, const float *x0, int batch)
                             count - i);
 }
 
-/* y (batch, 8, 8, 16) = x0 */
-static MODC_KERNEL void copy_batchx8x8x16(float *y, const float *x0, int batch)
+/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
+ * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window */
+static MODC_KERNEL void max_pool2d_16x8x8_to_16x4x4_k2(float *restrict y, const float *restrict x,
+                                                       float *restrict v, int batch)
 {
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
-}
+    const int full = 8 / MODC_LANES * MODC_LANES, rest = 8 - full;
+    const int span = 4 * 2;
 
-/* y (batch, 16, 4, 4) = x0 */
-static MODC_KERNEL void copy_batchx16x4x4(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 256, 16, x0 + i * 256, 16, 16, 16);
+    for (int w = 0; w < 513; w++)
+        v[w] = -modc_f32_inf();
+    for (int first = 0; first < batch * 16 * 4; first += 64) {
+        const int end = modc_min(first + 64, batch * 16 * 4);
+
+        for (int line = first; line < end; line++) {
+            const float *const plane = x + line / 4 * (8 * 8), *rows[2];
+            float *const joined = v + (line - first) * span;
+            const int top = line % 4 * 2;
+
+            for (int kh = 0; kh < 2; kh++) {
+                rows[kh] = plane + (top + kh) * 8;
+            }
+            for (int w = 0; w < full; w += MODC_LANES) {
+                modc_f32 value = modc_f32_load(rows[0] + w);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < 2; kh++) {
+                    const modc_f32 a = modc_f32_load(rows[kh] + w);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store(joined + w, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < 2; kh++) {
+                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store_part(joined + full, value, rest);
+            }
+        }
+        for (int line = first; line < end; line += 64) {
+            const float *const joined = v + (line - first) * span;
+            const int across = (end - first) * 4;
+
+            for (int ow = 0; ow < across; ow += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                MODC_UNROLL
+                for (int kw = 0; kw < 2; kw++) {
+                    const float *const at = joined + ow * 2 + kw;
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at), modc_f32_load(at + MODC_LANES));
+
+                    value = kw == 0 ? a : modc_f32_max(value, a);
+                }
+                if (ow + MODC_LANES <= across) {
+                    modc_f32_store(y + line * 4 + ow, value);
+                    continue;
+                }
+                modc_f32_store_part(y + line * 4 + ow, value, across - ow);
+            }
+        }
+    }
 }
 
 /* y (batch, 4, 4, 16) = x0 */
@@ -1030,20 +1048,70 @@ static MODC_KERNEL void relu_batchx32x4x4(float *y, const float *x0, int batch)
                             count - i);
 }
 
-/* y (batch, 4, 4, 32) = x0 */
-static MODC_KERNEL void copy_batchx4x4x32(float *y, const float *x0, int batch)
+/* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4).
+ * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window */
+static MODC_KERNEL void max_pool2d_32x4x4_to_32x2x2_k2(float *restrict y, const float *restrict x,
+                                                       float *restrict v, int batch)
 {
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 512, 32, x0 + i * 512, 16, 16, 32);
-}
+    const int full = 4 / MODC_LANES * MODC_LANES, rest = 4 - full;
+    const int span = 2 * 2;
 
-/* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void copy_batchx32x2x2(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 32; j++) {
-            for (int k = 0; k < 4; k++)
-                y[i * 128 + j * 4 + k] = x0[i * 128 + j + k * 32];
+    for (int w = 0; w < 257; w++)
+        v[w] = -modc_f32_inf();
+    for (int first = 0; first < batch * 32 * 2; first += 64) {
+        const int end = modc_min(first + 64, batch * 32 * 2);
+
+        for (int line = first; line < end; line++) {
+            const float *const plane = x + line / 2 * (4 * 4), *rows[2];
+            float *const joined = v + (line - first) * span;
+            const int top = line % 2 * 2;
+
+            for (int kh = 0; kh < 2; kh++) {
+                rows[kh] = plane + (top + kh) * 4;
+            }
+            for (int w = 0; w < full; w += MODC_LANES) {
+                modc_f32 value = modc_f32_load(rows[0] + w);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < 2; kh++) {
+                    const modc_f32 a = modc_f32_load(rows[kh] + w);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store(joined + w, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < 2; kh++) {
+                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store_part(joined + full, value, rest);
+            }
+        }
+        for (int line = first; line < end; line += 64) {
+            const float *const joined = v + (line - first) * span;
+            const int across = (end - first) * 2;
+
+            for (int ow = 0; ow < across; ow += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                MODC_UNROLL
+                for (int kw = 0; kw < 2; kw++) {
+                    const float *const at = joined + ow * 2 + kw;
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at), modc_f32_load(at + MODC_LANES));
+
+                    value = kw == 0 ? a : modc_f32_max(value, a);
+                }
+                if (ow + MODC_LANES <= across) {
+                    modc_f32_store(y + line * 2 + ow, value);
+                    continue;
+                }
+                modc_f32_store_part(y + line * 2 + ow, value, across - ow);
+            }
         }
     }
 }
@@ -1272,6 +1340,17 @@ static MODC_KERNEL void mul_add_relu_batchx4x4x32(float *y, const float *x0, con
 
             modc_f32_store(y + i * 32 + j,
                            modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+        }
+    }
+}
+
+/* y (batch, 32, 2, 2) = x0 */
+static MODC_KERNEL void copy_batchx32x2x2(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 32; j++) {
+            for (int k = 0; k < 4; k++)
+                y[i * 128 + j * 4 + k] = x0[i * 128 + j + k * 32];
         }
     }
 }
@@ -1590,21 +1669,17 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const image_b = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
-    float *const y_0 = (float *)(void *)(ws + 278528); /* (batch, 8, 8, 16) */
-    float *const y_0_b = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
-    float *const y_1_b = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
-    float *const y_2_b = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
-    float *const y_3_b = (float *)(void *)(ws + 278528); /* (batch, 8, 8, 16) */
-    float *const y_3_c = (float *)(void *)(ws + 540672); /* (batch, 4, 4, 16) */
-    float *const y_3_d = (float *)(void *)(ws + 278528); /* (batch, 16, 4, 4) */
-    float *const y_4_b = (float *)(void *)(ws + 16384); /* (batch, 4, 4, 16) */
+    float *const y_0 = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
+    float *const y_0_b = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
+    float *const y_1_b = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
+    float *const y_2_b = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
+    float *const y_3_b = (float *)(void *)(ws + 16384); /* (batch, 16, 4, 4) */
+    float *const y_4_b = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
     float *const y_4_c = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
-    float *const y_4_d = (float *)(void *)(ws + 16384); /* (batch, 32, 4, 4) */
-    float *const y_5_b = (float *)(void *)(ws + 180224); /* (batch, 32, 4, 4) */
-    float *const y_6_b = (float *)(void *)(ws + 49152); /* (batch, 32, 4, 4) */
-    float *const y_7_b = (float *)(void *)(ws + 180224); /* (batch, 4, 4, 32) */
-    float *const y_7_c = (float *)(void *)(ws + 311296); /* (batch, 2, 2, 32) */
-    float *const y_7_d = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
+    float *const y_4_d = (float *)(void *)(ws + 278528); /* (batch, 32, 4, 4) */
+    float *const y_5_b = (float *)(void *)(ws + 16384); /* (batch, 32, 4, 4) */
+    float *const y_6_b = (float *)(void *)(ws + 147456); /* (batch, 32, 4, 4) */
+    float *const y_7_b = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
     float *const y_10_b = (float *)(void *)(ws + 49152); /* (batch, 10) */
     enum modc_status status;
 
@@ -1690,22 +1765,20 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const y_3 = m_3_in_slots[0].data;
-    copy_batchx8x8x16(y_3_b, y_3, batch);
-    max_pool2d_8x8x16_to_4x4x16_k2(y_3_c, y_3_b, batch);
-    copy_batchx16x4x4(y_3_d, y_3_c, batch);
+    max_pool2d_16x8x8_to_16x4x4_k2(y_3_b, y_3, (float *)(void *)(ws + 81920), batch);
 
     /* forward hooks of 3 */
     struct modc_tensor m_3_out_slots[1] = {
-        {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
+        {y_3_b, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
     status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_3_f = m_3_out_slots[0].data;
+    float *const y_3_d = m_3_out_slots[0].data;
 
     /* forward pre-hooks of 4 */
     struct modc_tensor m_4_in_slots[1] = {
-        {y_3_f, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
+        {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
     struct modc_call m_4_call;
     status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in_slots, 1);
@@ -1774,22 +1847,20 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const y_7 = m_7_in_slots[0].data;
-    copy_batchx4x4x32(y_7_b, y_7, batch);
-    max_pool2d_4x4x32_to_2x2x32_k2(y_7_c, y_7_b, batch);
-    copy_batchx32x2x2(y_7_d, y_7_c, batch);
+    max_pool2d_32x4x4_to_32x2x2_k2(y_7_b, y_7, (float *)(void *)(ws + 49152), batch);
 
     /* forward hooks of 7 */
     struct modc_tensor m_7_out_slots[1] = {
-        {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
+        {y_7_b, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
     status = modc_call_end(&net->base, &m_7_call, m_7_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_7_f = m_7_out_slots[0].data;
+    float *const y_7_d = m_7_out_slots[0].data;
 
     /* forward pre-hooks of 8 */
     struct modc_tensor m_8_in_slots[1] = {
-        {y_7_f, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
+        {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
     struct modc_call m_8_call;
     status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in_slots, 1);
@@ -1931,38 +2002,34 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    int64_t *const _1_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 0); /* committed at the end */
-    float *const _1_running_mean_shadow = (float *)(void *)(ws + 64); /* committed at the end */
-    float *const _1_running_var_shadow = (float *)(void *)(ws + 128); /* committed at the end */
-    int64_t *const _5_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 192); /* committed at the end */
-    float *const _5_running_mean_shadow = (float *)(void *)(ws + 256); /* committed at the end */
-    float *const _5_running_var_shadow = (float *)(void *)(ws + 384); /* committed at the end */
-    float *const image_b = (float *)(void *)(ws + 512); /* (batch, 1, 8, 8) */
-    float *const y_0 = (float *)(void *)(ws + 279040); /* (batch, 8, 8, 16) */
-    float *const y_0_b = (float *)(void *)(ws + 16896); /* (batch, 16, 8, 8) */
-    float *const mean = (float *)(void *)(ws + 279040); /* (16) */
-    float *const var = (float *)(void *)(ws + 279104); /* (16) */
+    int64_t *const _1_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 540928); /* committed at the end */
+    float *const _1_running_mean_shadow = (float *)(void *)(ws + 540992); /* committed at the end */
+    float *const _1_running_var_shadow = (float *)(void *)(ws + 541056); /* committed at the end */
+    int64_t *const _5_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 541120); /* committed at the end */
+    float *const _5_running_mean_shadow = (float *)(void *)(ws + 540672); /* committed at the end */
+    float *const _5_running_var_shadow = (float *)(void *)(ws + 540800); /* committed at the end */
+    float *const image_b = (float *)(void *)(ws + 524288); /* (batch, 1, 8, 8) */
+    float *const y_0 = (float *)(void *)(ws + 262144); /* (batch, 8, 8, 16) */
+    float *const y_0_b = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
+    float *const mean = (float *)(void *)(ws + 262144); /* (16) */
+    float *const var = (float *)(void *)(ws + 262208); /* (16) */
     float *const scale = (float *)(void *)(ws + 541184); /* (16) */
     float *const shift = (float *)(void *)(ws + 541248); /* (16) */
-    float *const y_1 = (float *)(void *)(ws + 279040); /* (batch, 16, 8, 8) */
-    float *const y_2_b = (float *)(void *)(ws + 16896); /* (batch, 16, 8, 8) */
-    float *const y_3_b = (float *)(void *)(ws + 279040); /* (batch, 8, 8, 16) */
-    float *const y_3_c = (float *)(void *)(ws + 541184); /* (batch, 4, 4, 16) */
-    float *const y_3_d = (float *)(void *)(ws + 279040); /* (batch, 16, 4, 4) */
-    float *const y_4_b = (float *)(void *)(ws + 16896); /* (batch, 4, 4, 16) */
-    float *const y_4_c = (float *)(void *)(ws + 147968); /* (batch, 4, 4, 32) */
-    float *const y_4_d = (float *)(void *)(ws + 16896); /* (batch, 32, 4, 4) */
-    float *const mean_b = (float *)(void *)(ws + 147968); /* (32) */
-    float *const var_b = (float *)(void *)(ws + 148096); /* (32) */
-    float *const scale_b = (float *)(void *)(ws + 279040); /* (32) */
-    float *const shift_b = (float *)(void *)(ws + 279168); /* (32) */
-    float *const y_5 = (float *)(void *)(ws + 147968); /* (batch, 32, 4, 4) */
-    float *const y_6_b = (float *)(void *)(ws + 16896); /* (batch, 32, 4, 4) */
-    float *const y_7_b = (float *)(void *)(ws + 147968); /* (batch, 4, 4, 32) */
-    float *const y_7_c = (float *)(void *)(ws + 279040); /* (batch, 2, 2, 32) */
-    float *const y_7_d = (float *)(void *)(ws + 147968); /* (batch, 32, 2, 2) */
-    float *const y_9_b = (float *)(void *)(ws + 16896); /* (batch, 128) */
-    float *const y_10_b = (float *)(void *)(ws + 49664); /* (batch, 10) */
+    float *const y_1 = (float *)(void *)(ws + 262144); /* (batch, 16, 8, 8) */
+    float *const y_2_b = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
+    float *const y_3_b = (float *)(void *)(ws + 262144); /* (batch, 16, 4, 4) */
+    float *const y_4_b = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
+    float *const y_4_c = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
+    float *const y_4_d = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
+    float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
+    float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
+    float *const scale_b = (float *)(void *)(ws + 262144); /* (32) */
+    float *const shift_b = (float *)(void *)(ws + 262272); /* (32) */
+    float *const y_5 = (float *)(void *)(ws + 131072); /* (batch, 32, 4, 4) */
+    float *const y_6_b = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
+    float *const y_7_b = (float *)(void *)(ws + 131072); /* (batch, 32, 2, 2) */
+    float *const y_9_b = (float *)(void *)(ws + 0); /* (batch, 128) */
+    float *const y_10_b = (float *)(void *)(ws + 32768); /* (batch, 10) */
     enum modc_status status;
 
     memcpy(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked, 8);
@@ -2060,22 +2127,20 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const y_3 = m_3_in_slots[0].data;
-    copy_batchx8x8x16(y_3_b, y_3, batch);
-    max_pool2d_8x8x16_to_4x4x16_k2(y_3_c, y_3_b, batch);
-    copy_batchx16x4x4(y_3_d, y_3_c, batch);
+    max_pool2d_16x8x8_to_16x4x4_k2(y_3_b, y_3, (float *)(void *)(ws + 327680), batch);
 
     /* forward hooks of 3 */
     struct modc_tensor m_3_out_slots[1] = {
-        {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
+        {y_3_b, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
     status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_3_f = m_3_out_slots[0].data;
+    float *const y_3_d = m_3_out_slots[0].data;
 
     /* forward pre-hooks of 4 */
     struct modc_tensor m_4_in_slots[1] = {
-        {y_3_f, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
+        {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
     };
     struct modc_call m_4_call;
     status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in_slots, 1);
@@ -2151,22 +2216,20 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
     float *const y_7 = m_7_in_slots[0].data;
-    copy_batchx4x4x32(y_7_b, y_7, batch);
-    max_pool2d_4x4x32_to_2x2x32_k2(y_7_c, y_7_b, batch);
-    copy_batchx32x2x2(y_7_d, y_7_c, batch);
+    max_pool2d_32x4x4_to_32x2x2_k2(y_7_b, y_7, (float *)(void *)(ws + 163840), batch);
 
     /* forward hooks of 7 */
     struct modc_tensor m_7_out_slots[1] = {
-        {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
+        {y_7_b, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
     status = modc_call_end(&net->base, &m_7_call, m_7_out_slots, 1);
     if (status != MODC_OK)
         return modc_call_failed(&net->base, status);
-    float *const y_7_f = m_7_out_slots[0].data;
+    float *const y_7_d = m_7_out_slots[0].data;
 
     /* forward pre-hooks of 8 */
     struct modc_tensor m_8_in_slots[1] = {
-        {y_7_f, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
+        {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
     };
     struct modc_call m_8_call;
     status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in_slots, 1);

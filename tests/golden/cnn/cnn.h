@@ -28,8 +28,8 @@ extern "C" {
 #define CNN_PACKED_BYTES 99008 /* what cnn_pack makes of them for the kernels */
 #define CNN_WORKSPACE_BYTES 645888
 #define CNN_TRAIN_WORKSPACE_BYTES 327680
-#define CNN_FENCED_WORKSPACE_BYTES 606208
-#define CNN_TRAIN_FENCED_WORKSPACE_BYTES 606720
+#define CNN_FENCED_WORKSPACE_BYTES 540672
+#define CNN_TRAIN_FENCED_WORKSPACE_BYTES 541312
 
 /* Modules, for hooks and tables. */
 enum {

@@ -195,41 +195,23 @@ static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(double *restrict y, const
                                                        int batch)
 {
     for (int line = 0; line < batch * 4; line++) {
-        const double *const xn = x + line / 4 * (8 * 8 * 16);
-        const int top = line % 4 * 2 - 0;
-        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (2 - 1) < 8 ? 2 : (8 - 1 - top) / 1 + 1;
+        const int top = line % 4 * 2;
 
         for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2 - 0, r = line * 4 + ow;
-            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
-            const int kw1 = west + (2 - 1) < 8 ? 2 : (8 - 1 - west) / 1 + 1;
-            const double *const first = xn + ((top + kh0) * 8 + west + kw0) * 16;
-            const int full = 16 / MODC_LANES64 * MODC_LANES64;
+            const int west = ow * 2, r = line * 4 + ow;
+            const int corner = (line / 4 * 8 + top) * 8 + west;
 
-            for (int c = 0; c < full; c += MODC_LANES64) {
-                modc_f64 value = modc_f64_set(1 ? -modc_f64_inf() : 0);
+            for (int c = 0; c < 16; c += MODC_LANES64) {
+                modc_f64 value = modc_f64_set(-modc_f64_inf());
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const modc_f64 a = modc_f64_load(first + (kh * (1 * 8) + kw) * 16 + c);
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f64 a = modc_f64_load(x + (corner + kh * 8 + kw) * 16 + c);
 
                         value = modc_f64_max(value, a);
                     }
                 }
                 modc_f64_store(y + r * 16 + c, value);
-            }
-            for (int c = full; c < 16; c++) {
-                double value = 1 ? -modc_f64_inf() : 0;
-
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const double a = first[(kh * (1 * 8) + kw) * 16 + c];
-
-                        value = modc_f64s_max(value, a);
-                    }
-                }
-                y[r * 16 + c] = value;
             }
         }
     }
@@ -410,41 +392,23 @@ static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(double *restrict y, const
                                                        int batch)
 {
     for (int line = 0; line < batch * 2; line++) {
-        const double *const xn = x + line / 2 * (4 * 4 * 32);
-        const int top = line % 2 * 2 - 0;
-        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (2 - 1) < 4 ? 2 : (4 - 1 - top) / 1 + 1;
+        const int top = line % 2 * 2;
 
         for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2 - 0, r = line * 2 + ow;
-            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
-            const int kw1 = west + (2 - 1) < 4 ? 2 : (4 - 1 - west) / 1 + 1;
-            const double *const first = xn + ((top + kh0) * 4 + west + kw0) * 32;
-            const int full = 32 / MODC_LANES64 * MODC_LANES64;
+            const int west = ow * 2, r = line * 2 + ow;
+            const int corner = (line / 2 * 4 + top) * 4 + west;
 
-            for (int c = 0; c < full; c += MODC_LANES64) {
-                modc_f64 value = modc_f64_set(1 ? -modc_f64_inf() : 0);
+            for (int c = 0; c < 32; c += MODC_LANES64) {
+                modc_f64 value = modc_f64_set(-modc_f64_inf());
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const modc_f64 a = modc_f64_load(first + (kh * (1 * 4) + kw) * 32 + c);
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f64 a = modc_f64_load(x + (corner + kh * 4 + kw) * 32 + c);
 
                         value = modc_f64_max(value, a);
                     }
                 }
                 modc_f64_store(y + r * 32 + c, value);
-            }
-            for (int c = full; c < 32; c++) {
-                double value = 1 ? -modc_f64_inf() : 0;
-
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const double a = first[(kh * (1 * 4) + kw) * 32 + c];
-
-                        value = modc_f64s_max(value, a);
-                    }
-                }
-                y[r * 32 + c] = value;
             }
         }
     }

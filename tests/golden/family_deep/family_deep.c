@@ -799,22 +799,23 @@ static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict
         const float *const row = x + r * 5;
         float *const out = y + r * 5;
         const int full = 5 / MODC_LANES * MODC_LANES, rest = 5 - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
         float most, last;
 
         for (int k = 0; k < full; k += MODC_LANES)
-            high = modc_f32_atleast(modc_f32_load(row + k), high); /* may lose a NaN, which exp brings back */
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
         if (rest > 0)
             high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
         most = modc_f32_hmax(high);
         for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 e = modc_f32_exp(modc_f32_load(row + k) - most);
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
 
             total += e;
             modc_f32_store(out + k, e);
         }
         if (rest > 0) {
-            const modc_f32 e = modc_f32_exp(modc_f32_load_rest(row + full, rest, -modc_f32_inf()) - most);
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
+                                                                        -modc_f32_inf()) - most);
 
             total += e;
             modc_f32_store_part(out + full, e, rest);

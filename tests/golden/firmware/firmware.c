@@ -193,41 +193,36 @@ static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const f
 static MODC_KERNEL void max_pool2d_8x8x6_to_4x4x6_k2(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 4; line++) {
-        const float *const xn = x + line / 4 * (8 * 8 * 6);
-        const int top = line % 4 * 2 - 0;
-        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (2 - 1) < 8 ? 2 : (8 - 1 - top) / 1 + 1;
+        const int top = line % 4 * 2;
 
         for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2 - 0, r = line * 4 + ow;
-            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
-            const int kw1 = west + (2 - 1) < 8 ? 2 : (8 - 1 - west) / 1 + 1;
-            const float *const first = xn + ((top + kh0) * 8 + west + kw0) * 6;
-            const int full = 6 / MODC_LANES * MODC_LANES;
+            const int west = ow * 2, r = line * 4 + ow;
+            const int corner = (line / 4 * 8 + top) * 8 + west;
+            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
 
             for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(1 ? -modc_f32_inf() : 0);
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 8) + kw) * 6 + c);
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 6 + c);
 
                         value = modc_f32_max(value, a);
                     }
                 }
                 modc_f32_store(y + r * 6 + c, value);
             }
-            for (int c = full; c < 6; c++) {
-                float value = 1 ? -modc_f32_inf() : 0;
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const float a = first[(kh * (1 * 8) + kw) * 6 + c];
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 8 + kw) * 6 + full, rest);
 
-                        value = modc_f32s_max(value, a);
+                        value = modc_f32_max(value, a);
                     }
                 }
-                y[r * 6 + c] = value;
+                modc_f32_store_part(y + r * 6 + full, value, rest);
             }
         }
     }
@@ -354,46 +349,39 @@ static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const f
 static MODC_KERNEL void avg_pool2d_4x4x6_to_2x2x6_k2(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 2; line++) {
-        const float *const xn = x + line / 2 * (4 * 4 * 6);
-        const int top = line % 2 * 2 - 0;
-        const int kh0 = top < 0 ? (1 - 1 - top) / 1 : 0; /* taps kh0 ... kh1 - 1 lie inside */
-        const int kh1 = top + (2 - 1) < 4 ? 2 : (4 - 1 - top) / 1 + 1;
+        const int top = line % 2 * 2;
 
         for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2 - 0, r = line * 2 + ow;
-            const int kw0 = west < 0 ? (1 - 1 - west) / 1 : 0;
-            const int kw1 = west + (2 - 1) < 4 ? 2 : (4 - 1 - west) / 1 + 1;
-            const float *const first = xn + ((top + kh0) * 4 + west + kw0) * 6;
-            const int high = top + 2 < 4 + 0 ? 2 : 4 + 0 - top;
-            const int wide = west + 2 < 4 + 0 ? 2 : 4 + 0 - west;
-            const float scale = (float)1 / (float)(high * wide);
-            const int full = 6 / MODC_LANES * MODC_LANES;
+            const int west = ow * 2, r = line * 2 + ow;
+            const int corner = (line / 2 * 4 + top) * 4 + west;
+            const float scale = (float)1 / 4;
+            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
 
             for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0 ? -modc_f32_inf() : 0);
+                modc_f32 value = modc_f32_set(0);
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const modc_f32 a = modc_f32_load(first + (kh * (1 * 4) + kw) * 6 + c);
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 6 + c);
 
-                        value += a;
+                        value = value + a;
                     }
                 }
                 value *= scale;
                 modc_f32_store(y + r * 6 + c, value);
             }
-            for (int c = full; c < 6; c++) {
-                float value = 0 ? -modc_f32_inf() : 0;
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(0);
 
-                for (int kh = 0; kh < kh1 - kh0; kh++) {
-                    for (int kw = 0; kw < kw1 - kw0; kw++) {
-                        const float a = first[(kh * (1 * 4) + kw) * 6 + c];
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 4 + kw) * 6 + full, rest);
 
-                        value += a;
+                        value = value + a;
                     }
                 }
                 value *= scale;
-                y[r * 6 + c] = value;
+                modc_f32_store_part(y + r * 6 + full, value, rest);
             }
         }
     }
@@ -632,22 +620,23 @@ static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
         const float *const row = x + r * 3;
         float *const out = y + r * 3;
         const int full = 3 / MODC_LANES * MODC_LANES, rest = 3 - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
         float most, last;
 
         for (int k = 0; k < full; k += MODC_LANES)
-            high = modc_f32_atleast(modc_f32_load(row + k), high); /* may lose a NaN, which exp brings back */
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
         if (rest > 0)
             high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
         most = modc_f32_hmax(high);
         for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 e = modc_f32_exp(modc_f32_load(row + k) - most);
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
 
             total += e;
             modc_f32_store(out + k, e);
         }
         if (rest > 0) {
-            const modc_f32 e = modc_f32_exp(modc_f32_load_rest(row + full, rest, -modc_f32_inf()) - most);
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
+                                                                        -modc_f32_inf()) - most);
 
             total += e;
             modc_f32_store_part(out + full, e, rest);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dispatch.h"
 #include "embedded.h"
 #include "options.h"
 #include "target.h"
@@ -20,7 +21,8 @@ static bool is_driver(const char *name)
 
 bool bundle_is_hosted(const char *name)
 {
-    return strcmp(name, "modc_host.c") == 0 || strcmp(name, "modc_threads.c") == 0;
+    return strcmp(name, "modc_host.c") == 0 || strcmp(name, "modc_threads.c") == 0 ||
+           strcmp(name, "modc_isa.c") == 0;
 }
 
 /* The name of a file of the runtime without its folder; NULL: it is none of those that are asked for. */
@@ -85,6 +87,20 @@ static void print_runtime(struct cx *cx, struct text *text)
         target_of(cx)->hosted ? " Threads::Threads" : "");
 }
 
+/* The flags of the sources of each instruction set, where they are for the processor that is compiled for. */
+static void print_dispatch(struct cx *cx, struct text *text, const struct plan *plan)
+{
+    text_add(text, "if(CMAKE_SYSTEM_PROCESSOR MATCHES \"^(x86_64|amd64|AMD64)$\" AND NOT MSVC)\n");
+    for (const struct plan *variant = plan; variant; variant = variant->next) {
+        text_printf(text, "    set_source_files_properties(%s/%s.c PROPERTIES COMPILE_OPTIONS %s)\n", folder_cmake,
+                    variant->model, dispatch_flags(cx, isa_base));
+        for (int i = 0; i < ISA_ROWS; i++)
+            text_printf(text, "    set_source_files_properties(%s/%s PROPERTIES COMPILE_OPTIONS %s)\n", folder_cmake,
+                        dispatch_path(cx, variant->model, &isa_rows[i]), dispatch_flags(cx, isa_rows[i].name));
+    }
+    text_add(text, "endif()\n");
+}
+
 const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 {
     struct text text = text_new(&cx->arena);
@@ -107,9 +123,13 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
         print_runtime(cx, &text);
     if (plan->weights)
         text_add(&text, "enable_language(ASM)\n");
+    if (cx->options->dispatch)
+        print_dispatch(cx, &text, plan);
     text_printf(&text, "add_library(%s STATIC", model);
     for (const struct plan *variant = plan; variant; variant = variant->next) {
         text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
+        for (int i = 0; i < ISA_ROWS && cx->options->dispatch; i++)
+            text_printf(&text, "\n            %s/%s", folder_cmake, dispatch_path(cx, variant->model, &isa_rows[i]));
         if (variant->weights)
             text_printf(&text, " %s/%s_weights.S", folder_cmake, variant->model);
     }
@@ -126,24 +146,39 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 
 /* ---- a folder that compiles alone ------------------------------------------------------------------------- */
 
-static const char *page(struct cx *cx, const char *model, bool weights)
+static void print_commands(struct cx *cx, struct text *text, bool weights, const struct output_file *files, int count)
 {
     const struct target *target = target_of(cx);
-    const char *sources = weights ? "*.c *.S" : "*.c";
+
+    if (!cx->options->dispatch) {
+        text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
+                    target->flags[0] ? " " : "", target->flags, weights ? "*.c *.S" : "*.c");
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        if (files[i].flags)
+            text_printf(text, "    cc -O3 %s -c %s\n", files[i].flags, files[i].path);
+    text_printf(text, "    cc -O3 -c modc_*.c%s\n\n", weights ? " *.S" : "");
+}
+
+static const char *page(struct cx *cx, const char *model, bool weights, const struct output_file *files, int count)
+{
+    const struct target *target = target_of(cx);
     struct text text = text_new(&cx->arena);
 
     text_printf(&text,
                 "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n",
                 model);
-    text_printf(&text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
-                target->flags[0] ? " " : "", target->flags, sources);
+    print_commands(cx, &text, weights, files, count);
     text_printf(
         &text,
         "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n"
         "A program includes %s.h, whose first comment shows the calls, and links all the objects, with\n"
         "-lm %s.\n",
         model, target->hosted ? "behind them" : "where a function of it is missing");
-    if (target->hosted)
+    if (cx->options->dispatch)
+        text_add(&text, "Each context takes the best instruction set that its machine has.\n");
+    else if (target->hosted)
         text_add(
             &text,
             "Optimise for the machine that runs it, -march=native or the like: the code has vectors for several.\n");
@@ -182,17 +217,19 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
 {
     struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, false);
     static const char *const own[] = {"LICENSE", "NOTICE"};
+    const char *readme;
     bool weights = false;
 
     for (int i = 0; i < *count; i++)
         weights |= text_ends_with(all[i].path, ".S");
+    readme = page(cx, model, weights, all, *count);
     for (int i = 0; i < embedded_file_count; i++)
         for (int k = 0; k < 2; k++)
             if (strcmp(embedded_files[i].name, own[k]) == 0)
                 all[(*count)++] = (struct output_file){arena_format(&cx->arena, "modc_%s.txt", own[k]),
                                                        embedded_files[i].bytes, embedded_files[i].length};
     all[(*count)++] = text_file(cmake_lists, lists(cx));
-    all[(*count)++] = text_file(arena_format(&cx->arena, "%s_README.txt", model), page(cx, model, weights));
+    all[(*count)++] = text_file(arena_format(&cx->arena, "%s_README.txt", model), readme);
     return all;
 }
 

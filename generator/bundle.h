@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-/* A file of the runtime that needs an operating system. */
+/* A file of the runtime that needs an operating system, or serves those who have one. */
 bool bundle_is_hosted(const char *name);
 
 /* `files` with the files of the runtime behind them, without folders in their names; the driver (with its main) only

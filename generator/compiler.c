@@ -31,6 +31,16 @@ struct process compiler_copy(struct cx *cx, const struct process *compiler)
     return process;
 }
 
+void compiler_flags(struct cx *cx, struct process *process, const struct output_file *file)
+{
+#ifdef __x86_64__
+    if (file->flags)
+        process_words(cx, process, file->flags);
+#else
+    (void)cx, (void)process, (void)file;
+#endif
+}
+
 int compiler_run(struct process *list, int count)
 {
     if (!process_run(list, count, process_cores()))

@@ -2,6 +2,7 @@
 #ifndef MODC_COMPILER_H
 #define MODC_COMPILER_H
 
+#include "base/text.h"
 #include "process.h"
 
 /* $CC and $CFLAGS as words; what is not set is `cc` and `flags`. */
@@ -9,6 +10,9 @@ struct process compiler_words(struct cx *cx, const char *cc, const char *flags);
 
 /* The same words once more, to add others to. */
 struct process compiler_copy(struct cx *cx, const struct process *compiler);
+
+/* Adds the flags that a file needs for itself, where this machine is one that they are for. */
+void compiler_flags(struct cx *cx, struct process *process, const struct output_file *file);
 
 enum { COMPILER_FINE = -1, COMPILER_TOLD_TO_END = -2 };
 

@@ -9,6 +9,7 @@
 
 #include "emit_names.h"
 #include "bundle.h"
+#include "dispatch.h"
 #include "kernel.h"
 #include "options.h"
 #include "pass.h"
@@ -332,6 +333,12 @@ static void print_wrappers(struct emit *e, struct text *out)
     text_printf(out, "static inline void %s_seed(struct %s *net, uint64_t seed)\n{\n    modc_seed(&net->base, seed);\n}\n\n", m, m);
     if (e->plan->state_bytes > 0)
         text_printf(out, "static inline void %s_reset_state(struct %s *net)\n{\n    modc_reset_state(&net->base);\n}\n\n", m, m);
+    if (e->cx->options->dispatch)
+        text_printf(out, "/* Instruction sets: what calls of this context run on (\"x86-64-v3\"), chosen by %s_init for the machine; and\n"
+                         " * another choice (NULL: that of %s_init). */\n"
+                         "static inline const char *%s_isa(const struct %s *net)\n{\n    return net->isa->name;\n}\n\n"
+                         "static inline enum modc_status %s_set_isa(struct %s *net, const char *name)\n"
+                         "{\n    return modc_set_isa(&net->base, name);\n}\n\n", m, m, m, m, m, m);
     if (e->tree->spec->hooks != SPEC_OFF) {
         text_printf(out, "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
         for (int pre = 0; pre < 2; pre++)
@@ -391,7 +398,8 @@ static void print_header(struct emit *e, struct text *out)
     print_header_modules(e, out);
     print_params(e, out);
     text_printf(out, "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
-                     "    struct modc_context base;\n%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "");
+                     "    struct modc_context base;\n%s%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
+                e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "");
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         const struct entry *entry = &e->plan->program->entries[i];
         const struct graph *graph = entry_graph(entry);
@@ -966,6 +974,43 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
     text_printf(out, "%s%s}\n\n", body, variant->fails ? "    return MODC_OK;\n" : "");
 }
 
+/* ---- instruction sets ------------------------------------------------------------------------------------- */
+
+/* The variants of entries, each once: what generate --dispatch compiles for several instruction sets. */
+static void print_code(struct emit *e, struct text *out)
+{
+    struct text members = text_new(&e->cx->arena), values = text_new(&e->cx->arena);
+
+    for (int i = 0; i < e->plan->variant_count; i++) {
+        const struct variant *variant = e->plan->variants[i];
+
+        if (variant->graph->region || variant->same)
+            continue;
+        text_printf(&members, "    %s (*%s)(struct %s *net", variant->fails ? "enum modc_status" : "void", variant->function, e->m);
+        print_arguments(e, &members, variant->graph);
+        text_add(&members, ");\n");
+        text_printf(&values, "    .%s = %s_%s,\n", variant->function, e->m, variant->function);
+    }
+    text_printf(out, "/* What contexts call that run on the instruction set that this was compiled for. */\nstruct %s_code {\n%s};\n\n"
+                     "MODC_HIDDEN const struct %s_code MODC_CODE = {\n%s};\n\n", e->m, members.data, e->m, values.data);
+}
+
+/* What there is once, in front of all else: the choice of each context. */
+static void print_choice(struct emit *e, struct text *out)
+{
+    text_add(out, "#ifdef MODC_X86_64\n");
+    for (int i = 0; i < ISA_ROWS; i++)
+        text_printf(out, "MODC_HIDDEN extern const struct %s_code %s_code_%s;\n", e->m, e->m, isa_rows[i].suffix);
+    text_add(out, "#endif\n\nstatic const struct modc_isa isas_table[] = { /* the best one first */\n#ifdef MODC_X86_64\n");
+    for (int i = ISA_ROWS - 1; i >= 0; i--)
+        text_printf(out, "    {\"%s\", modc_has_%s, &%s_code_%s},\n", isa_rows[i].name, isa_rows[i].suffix, e->m, isa_rows[i].suffix);
+    text_printf(out, "#endif\n    {MODC_ISA, NULL, &%s_code},\n};\n\n"
+                     "static const struct modc_dispatch dispatch_table = {sizeof isas_table / sizeof *isas_table, isas_table,\n"
+                     "                                                    offsetof(struct %s, isa)};\n\n"
+                     "static const struct %s_code *%s_code_of(const struct %s *net)\n{\n    return net->isa->code;\n}\n\n",
+                e->m, e->m, e->m, e->m, e->m);
+}
+
 /* ---- entries ---------------------------------------------------------------------------------------------- */
 
 static void print_call_of(struct emit *e, struct text *out, const struct variant *variant, const char *indent)
@@ -976,10 +1021,9 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
     pass_arguments(e, &call, variant->graph);
     if (e->tree->spec->flushes)
         text_printf(out, "%sfloat_mode = modc_flush_denormals();\n", indent);
-    if (variant->fails)
-        text_printf(out, "%sstatus = %s_%s(net%s);\n", indent, e->m, shown->function, call.data);
-    else
-        text_printf(out, "%s%s_%s(net%s);\n", indent, e->m, shown->function, call.data);
+    text_printf(out, "%s%s", indent, variant->fails ? "status = " : "");
+    text_printf(out, e->cx->options->dispatch ? "%s_code_of(net)->" : "%s_", e->m);
+    text_printf(out, "%s(net%s);\n", shown->function, call.data);
     if (e->tree->spec->flushes)
         text_printf(out, "%smodc_set_float_mode(float_mode);\n", indent);
 }
@@ -1422,6 +1466,8 @@ static void print_tables(struct emit *e, struct text *out)
         text_add(out, "    .rtol = 1e-4f,\n");
     if (e->plan->threads > 0)
         text_printf(out, "    .threads = %d,\n    .threading = offsetof(struct %s, threading),\n", e->plan->threads, e->m);
+    if (e->cx->options->dispatch)
+        text_add(out, "    .dispatch = &dispatch_table,\n");
     text_add(out, "};\n");
 }
 
@@ -1509,48 +1555,126 @@ static const char *weights_assembly(struct emit *e)
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
+static void print_constants(struct emit *e, struct text *out, const bool *which)
+{
+    for (int i = 0; i < e->plan->constant_count; i++)
+        if (which[i])
+            print_array(e, out, e->plan->constant_names[i], e->plan->constants[i]->constant);
+}
+
+static void print_kernels(struct emit *e, struct text *out, int from, int until)
+{
+    if (from == until && from > 0)
+        return;
+    text_add(out, "MODC_KERNELS_BEGIN\n\n");
+    for (int i = from; i < until; i++)
+        text_printf(out, "%s%s", e->kernels.list[i].text,
+                    e->kernels.list[i].text[strlen(e->kernels.list[i].text) - 2] == '}' ? "\n" : "");
+    text_add(out, "MODC_KERNELS_END\n\n");
+}
+
+/* The parts of a source file that are not kernels. */
+struct parts {
+    struct text functions, packs, entries, tables; /* entries call functions */
+    int shared;                                    /* so many kernels are there for functions, the others for packs alone */
+};
+
+static void print_plain(struct emit *e, struct text *out, const struct parts *parts)
+{
+    bool *all = ARENA_ARRAY(&e->cx->arena, e->plan->constant_count + 1, bool);
+
+    memset(all, true, (size_t)e->plan->constant_count * sizeof *all);
+    print_constants(e, out, all);
+    print_packed_structs(e, out);
+    print_kernels(e, out, 0, e->kernels.count);
+    text_add(out, parts->packs.data);
+    text_add(out, parts->functions.data);
+    text_add(out, parts->entries.data);
+}
+
+/* note [once]
+ * With --dispatch the functions, with what they call and read, are compiled for several instruction sets, and all else
+ * once. Packing is among that: packed weights are the same bytes then, whatever runs. */
+static void print_dispatched(struct emit *e, struct text *out, const struct parts *parts)
+{
+    int count = e->plan->constant_count;
+    bool *shared = ARENA_ARRAY(&e->cx->arena, count + 1, bool), *once = ARENA_ARRAY(&e->cx->arena, count + 1, bool);
+    struct text kernels = text_new(&e->cx->arena);
+
+    print_kernels(e, &kernels, 0, parts->shared);
+    for (int i = 0; i < count; i++) {
+        shared[i] = uses_word(kernels.data, e->plan->constant_names[i]) || uses_word(parts->functions.data, e->plan->constant_names[i]);
+        once[i] = !shared[i];
+    }
+    print_constants(e, out, shared);
+    print_packed_structs(e, out);
+    text_add(out, kernels.data);
+    text_add(out, parts->functions.data);
+    print_code(e, out);
+    text_add(out, "#ifdef MODC_ONCE /* packing, what users call, tables */\n\n");
+    print_choice(e, out);
+    print_constants(e, out, once);
+    print_kernels(e, out, parts->shared, e->kernels.count);
+    text_add(out, parts->packs.data);
+    text_add(out, parts->entries.data);
+}
+
+static void print_source_head(struct emit *e, struct text *out)
+{
+    text_printf(out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms.", e->m,
+                spec_name(e));
+    if (e->cx->options->dispatch) {
+        text_add(out, "\n *\n * Compiled for several instruction sets, of which each context takes the best that its machine has:\n *\n");
+        text_printf(out, " *     cc -O3 -march=%s -c %s.c\n", isa_base, e->m);
+        for (int i = 0; i < ISA_ROWS; i++)
+            text_printf(out, " *     cc -O3 %s -c %s\n", dispatch_flags(e->cx, isa_rows[i].name),
+                        dispatch_path(e->cx, e->m, &isa_rows[i]));
+    }
+    text_printf(out, " */\n#include \"%s.h\"\n\n#include <string.h>\n\n", e->m);
+    if (e->cx->options->dispatch)
+        text_printf(out, "#ifndef MODC_CODE /* else this is included by a file for one instruction set */\n#define MODC_CODE %s_code\n"
+                         "#define MODC_ONCE\n#if defined MODC_X86_64 && defined __AVX__\n"
+                         "#error \"compile %s.c with -march=%s: it is for machines without AVX, too\"\n#endif\n#endif\n\n",
+                    e->m, e->m, isa_base);
+    if (e->cx->options->isa)
+        text_printf(out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
+                    e->cx->options->isa_widths, e->cx->options->isa);
+    text_add(out, "#include \"modc_simd.h\"\n\n");
+    if (e->plan->align < HOSTED_ALIGN)
+        text_printf(out, "#if MODC_ALIGN > %d\n#error \"%s lays its blocks out at multiples of %d; MODC_ALIGN may not be more\"\n"
+                         "#endif\n\n", e->plan->align, e->m, e->plan->align);
+}
+
 static const char *source_text(struct emit *e)
 {
     struct arena *arena = &e->cx->arena;
-    struct text functions = text_new(arena), packs = text_new(arena), out = text_new(arena), tables = text_new(arena);
-    struct text wrapped;
+    struct text out = text_new(arena), wrapped = text_new(arena);
+    struct parts parts = {text_new(arena), text_new(arena), text_new(arena), text_new(arena), 0};
 
     for (int i = 0; i < e->plan->variant_count; i++) {
         struct variant *variant = e->plan->variants[i];
 
         if (variant->graph->region)
-            print_region(e, &functions, variant);
+            print_region(e, &parts.functions, variant);
         else
-            print_variant(e, &functions, variant);
+            print_variant(e, &parts.functions, variant);
     }
+    parts.shared = e->kernels.count;
     for (int i = 0; i < e->plan->program->entry_count; i++)
-        print_entry(e, &functions, &e->plan->program->entries[i]);
-    print_pack_functions(e, &packs);
-    e->unpacks = print_unpack(e, &packs);
-    print_tables(e, &tables);
+        print_entry(e, &parts.entries, &e->plan->program->entries[i]);
+    print_pack_functions(e, &parts.packs);
+    e->unpacks = print_unpack(e, &parts.packs);
+    print_tables(e, &parts.tables);
 
-    text_printf(&out, "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
-                      "#include \"%s.h\"\n\n#include <string.h>\n\n", e->m, spec_name(e), e->m);
-    if (e->cx->options->isa)
-        text_printf(&out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
-                    e->cx->options->isa_widths, e->cx->options->isa);
-    text_add(&out, "#include \"modc_simd.h\"\n\n");
-    if (e->plan->align < HOSTED_ALIGN)
-        text_printf(&out, "#if MODC_ALIGN > %d\n#error \"%s lays its blocks out at multiples of %d; MODC_ALIGN may not be more\"\n"
-                          "#endif\n\n", e->plan->align, e->m, e->plan->align);
-    for (int i = 0; i < e->plan->constant_count; i++)
-        print_array(e, &out, e->plan->constant_names[i], e->plan->constants[i]->constant);
-    print_packed_structs(e, &out);
-    text_add(&out, "MODC_KERNELS_BEGIN\n\n");
-    for (int i = 0; i < e->kernels.count; i++)
-        text_printf(&out, "%s%s", e->kernels.list[i].text,
-                    e->kernels.list[i].text[strlen(e->kernels.list[i].text) - 2] == '}' ? "\n" : "");
-    text_add(&out, "MODC_KERNELS_END\n\n");
-    text_add(&out, packs.data);
-    text_add(&out, functions.data);
+    print_source_head(e, &out);
+    if (e->cx->options->dispatch)
+        print_dispatched(e, &out, &parts);
+    else
+        print_plain(e, &out, &parts);
     print_embedded(e, &out);
-    text_add(&out, tables.data);
-    wrapped = text_new(arena);
+    text_add(&out, parts.tables.data);
+    if (e->cx->options->dispatch)
+        text_add(&out, "#endif\n");
     template_wrap(e->cx, &wrapped, out.data);
     return wrapped.data;
 }
@@ -1581,6 +1705,13 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
     template_wrap(cx, &wrapped, header.data);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
+    if (cx->options->dispatch) {
+        (*files)[*count - 1].flags = dispatch_flags(cx, isa_base);
+        for (int i = 0; i < ISA_ROWS; i++) {
+            add_text(&e, files, count, dispatch_path(cx, e.m, &isa_rows[i]), dispatch_text(cx, e.m, &isa_rows[i], spec_name(&e)));
+            (*files)[*count - 1].flags = dispatch_flags(cx, isa_rows[i].name);
+        }
+    }
     if (e.weights) {
         add_text(&e, files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
         add_file(&e, files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), e.weights->bytes, e.weights->length);

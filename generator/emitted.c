@@ -7,9 +7,11 @@
 #include "spec.h"
 
 static const char *const functions[] = {
-    "attach", "bind", "bind_all", "bind_embedded", "changed", "create", "destroy", "eval", "get", "init", "load", "load_bytes",
+    "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "destroy", "eval", "get", "init", "isa",
+    "load", "load_bytes",
     "model", "named_buffers", "named_parameters", "pack", "pack_all", "packed_fits", "print", "register_forward_hook",
-    "register_forward_pre_hook", "reset", "reset_state", "save", "save_bytes", "seed", "train", "unpack", "weights",
+    "register_forward_pre_hook", "reset", "reset_state", "save", "save_bytes", "seed", "set_executor",
+    "set_isa", "set_threads", "train", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter", "get_submodule",
     "load_state_dict", "modules", "n_step", "named_children", "named_modules", "parameters", "register_full_backward_hook",
@@ -30,7 +32,8 @@ bool emitted_function(const char *name)
 
 bool emitted_struct(const char *name)
 {
-    return strcmp(name, "params") == 0 || strcmp(name, "packed") == 0 || strcmp(name, "state") == 0;
+    return strcmp(name, "params") == 0 || strcmp(name, "packed") == 0 || strcmp(name, "state") == 0 ||
+           strcmp(name, "code") == 0;
 }
 
 const char *emitted_flat(struct cx *cx, const char *path)

@@ -115,6 +115,9 @@ const struct option_row option_rows[] = {
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
      "for this chip, if it fits; 'modc help targets' lists them"},
     {"--isa", "LIST", ON_SPEC, OPTION_ISA, FIELD(isa), "leave out vectors but those of avx512,avx2,sse2,neon"},
+    {"--dispatch", NULL, GENERATE | CHECK, OPTION_DISPATCH, 0,
+     "compile for x86-64, x86-64-v3 and x86-64-v4: a context takes the best of them"},
+    {"--dispatch", "best|x86-64|x86-64-v3|x86-64-v4", RUN, OPTION_DISPATCH, 0, "compile for all three, and run on this one"},
     {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0, "force an algorithm wherever it fits: contract=gemm_dot; split=3: slices for threads"},
     {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain),
      "print what was chosen for each module, and why"},
@@ -210,6 +213,7 @@ const char *const *option_values(struct cx *cx, const struct option_row *row, in
     *count = 0;
     switch (row->kind) {
     case OPTION_CHOICE:
+    case OPTION_DISPATCH:
     case OPTION_EARLY:
         return help_choices(cx, row->value, count);
     case OPTION_DUMP:

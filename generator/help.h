@@ -36,6 +36,7 @@ enum option_kind {
     OPTION_DEVICE, /* checked alone: cpu is all there is */
     OPTION_TARGET, /* see target.h */
     OPTION_ISA,    /* names of instruction sets */
+    OPTION_DISPATCH, /* a bool; with values: which one the driver takes, handed on */
     OPTION_EARLY,  /* a choice that was looked up before all others: see options_parse */
     /* The driver's, handed on in their order: */
     OPTION_RUN_FLAG,

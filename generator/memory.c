@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "modc.h"
+#include "options.h"
 #include "target.h"
 #include "weights.h"
 
@@ -59,7 +60,8 @@ static int64_t structs(const struct cx *cx, const struct plan *plan)
     int64_t params = small ? PARAMS_32 : (int64_t)sizeof(struct modc_params);
 
     return (params + plan->program->tree->key_count * target_of(cx)->pointer + 7) / 8 * 8 +
-           (small ? CONTEXT_32 : (int64_t)sizeof(struct modc_context));
+           (small ? CONTEXT_32 : (int64_t)sizeof(struct modc_context)) +
+           (cx->options->dispatch ? (int64_t)sizeof(const struct modc_isa *) : 0);
 }
 
 static int64_t initial_values(struct module_tensor *const *tensors, int count)

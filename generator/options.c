@@ -286,6 +286,11 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
         return take_device(r, value);
     case OPTION_ISA:
         return take_isa(r, value);
+    case OPTION_DISPATCH:
+        r->options->dispatch = true;
+        if (!row->value || !take_choice(r, row, value))
+            return !row->value;
+        break;
     case OPTION_TARGET:
         r->options->target = target_parse(r->cx, value);
         return r->options->target || wrong(r);
@@ -513,6 +518,9 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
     else if (options->command == COMMAND_GENERATE && !options->out_dir &&
              (options->depfile || (!options->dump && !options->explain)))
         diag_error(cx, nowhere, "modc generate needs -o DIR, where the files go");
+    else if (options->dispatch && options->target && !options->target->hosted)
+        diag_error(cx, nowhere, "--dispatch is for services that do not know their machine; --target %s is one chip",
+                   options->target->name);
     else if (options->deptarget && !options->depfile)
         diag_error(cx, nowhere, "--deptarget is said in the file of --depfile, which is not asked for");
     else

@@ -50,6 +50,7 @@ struct options {
     const char *dtype, *model;
     const char *isa; /* NULL: all that there are */
     int isa_widths;  /* the vectors of isa: the sum of their lengths in floats, without 1 */
+    bool dispatch;   /* several instruction sets in one library: dispatch.h */
     const struct target *target; /* NULL: none was named; see target_of */
     const char *keep; /* run: folder of sources and program */
     struct run_option *run_options;

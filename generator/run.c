@@ -211,6 +211,7 @@ static int compile(struct run *run)
         *own = compiler_copy(run->cx, &run->compiler);
         left.objects[count] = arena_format(arena, "%s/%s.o", run->folder, path);
         own->said = arena_format(arena, "%s/%s.said", run->folder, path);
+        compiler_flags(run->cx, own, &run->files[i]);
         process_word(run->cx, own, arena_format(arena, "-I%s", run->folder));
         process_word(run->cx, own, "-DMODC_LIBM"); /* modc_reset.c: PyTorch's bits for float64 too */
         process_word(run->cx, own, arena_format(arena, "-DMODC_MODEL=%s_model", run->plan->model));

@@ -6,6 +6,7 @@
 
 #include "base/terminal.h"
 #include "bundle.h"
+#include "compiler.h"
 #include "options.h"
 #include "process.h"
 
@@ -31,14 +32,16 @@ struct validation {
 };
 
 /* A header is read as included: Clang calls functions unused where a header is the main file. */
-static void add(struct validation *v, const char *words, const char *more, const char *path)
+static void add(struct validation *v, const char *words, const char *more, const struct output_file *file)
 {
+    const char *path = file->path;
     bool header = text_ends_with(path, ".h");
     struct arena *arena = &v->cx->arena;
     struct process process = {0};
 
     process_words(v->cx, &process, words);
     process_words(v->cx, &process, more);
+    compiler_flags(v->cx, &process, file);
     process_word(v->cx, &process, arena_format(arena, "-I%s", v->folder));
     if (header)
         process_word(v->cx, &process, "-include");
@@ -82,11 +85,11 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
         diag_error(cx, nowhere, "%s", error);
     } else {
         for (int i = 0; i < count; i++) {
-            for (int w = 0; w < WIDTHS && text_ends_with(files[i].path, ".c"); w++)
-                add(&v, c_words, widths[w], files[i].path);
+            for (int w = 0; w < WIDTHS && text_ends_with(files[i].path, ".c") && (w == 0 || !files[i].flags); w++)
+                add(&v, c_words, widths[w], &files[i]);
             if (text_ends_with(files[i].path, ".h")) {
-                add(&v, c_words, "", files[i].path);
-                add(&v, cxx_words, "", files[i].path);
+                add(&v, c_words, "", &files[i]);
+                add(&v, cxx_words, "", &files[i]);
             }
         }
         progress_step("letting Clang read what was emitted ...");

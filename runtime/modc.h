@@ -73,7 +73,7 @@ enum modc_status {
     MODC_READ_ONLY,  /* the tensors lie in read-only memory */
     MODC_MEMORY,     /* hosted builds: no memory */
     MODC_ARGUMENT,   /* an argument has a value that is not allowed */
-    MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none */
+    MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
 };
 
 const char *modc_status_text(enum modc_status status);
@@ -92,6 +92,23 @@ enum modc_dtype {
     MODC_COMPLEX64
 };
 size_t modc_dtype_bytes(enum modc_dtype dtype);
+
+/* Where files of modc generate --dispatch have code for further instruction sets, and what that of the others is called. */
+#if defined __x86_64__ && defined __GNUC__
+#define MODC_X86_64 1
+#endif
+#if defined __x86_64__ || defined _M_X64
+#define MODC_ISA "x86-64"
+#elif defined __aarch64__
+#define MODC_ISA "aarch64"
+#else
+#define MODC_ISA "any"
+#endif
+#if defined __GNUC__ && !defined _WIN32
+#define MODC_HIDDEN __attribute__((visibility("hidden"))) /* for the files of one model, not for other libraries */
+#else
+#define MODC_HIDDEN
+#endif
 
 /* A tensor, dense and row-major (the last dimension is contiguous). */
 struct modc_tensor {
@@ -185,6 +202,19 @@ struct modc_entry {
                              void *const *outputs);
 };
 
+/* The functions of a model as they were compiled for one instruction set (generate --dispatch). */
+struct modc_isa {
+    const char *name;   /* as -march has it: "x86-64-v3" */
+    bool (*here)(void); /* whether this machine has it; NULL: it needs nothing more than the program itself */
+    const void *code;   /* for emitted code: struct MODEL_code */
+};
+
+struct modc_dispatch {
+    int count;
+    const struct modc_isa *isas; /* the best one first, the last for every machine */
+    size_t chosen;               /* offset in struct MODEL of a pointer to one of them: what calls run on */
+};
+
 struct modc_model {
     int abi;
     const char *name;
@@ -209,6 +239,7 @@ struct modc_model {
     float rtol;
     int threads;      /* the spec's `threads`, where steps are split; 0: none is */
     size_t threading; /* offset of struct modc_threading in struct MODEL, where there is one */
+    const struct modc_dispatch *dispatch; /* NULL: it is compiled once */
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */
@@ -439,6 +470,20 @@ enum modc_status modc_init(struct modc_context *net, const struct modc_model *mo
 void modc_train(struct modc_context *net, bool mode);
 void modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
 void modc_reset_state(struct modc_context *net);
+
+/* What calls of this context run on; NULL: the model is compiled once. */
+const struct modc_isa *modc_get_isa(const struct modc_context *net);
+
+/* Calls of this context run on the instruction set of this name from now on; NULL: on the best that the machine has, which
+ * modc_init chooses. MODC_POINTER, MODC_NAME (the model is not compiled for it), MODC_UNSUPPORTED (this machine does not
+ * have it). */
+enum modc_status modc_set_isa(struct modc_context *net, const char *name);
+
+/* For rows of struct modc_isa: whether the processor and the operating system have all of it. */
+#ifdef MODC_X86_64
+bool modc_has_x86_64_v3(void);
+bool modc_has_x86_64_v4(void);
+#endif
 
 /* What an emitted call tests first; clears the fault. need: the variant's workspace bytes, state included.
  * MODC_POINTER, MODC_WORKSPACE, MODC_STALE. */

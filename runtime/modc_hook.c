@@ -8,6 +8,21 @@
 
 /* ---- contexts ------------------------------------------------------------------------------------------ */
 
+static const struct modc_isa **chosen_isa(struct modc_context *net)
+{
+    return (const struct modc_isa **)(void *)((char *)net + net->model->dispatch->chosen);
+}
+
+/* The first that this machine has; there is one. */
+static void choose_best(struct modc_context *net)
+{
+    const struct modc_isa *isa = net->model->dispatch->isas;
+
+    while (isa->here != NULL && !isa->here())
+        isa++;
+    *chosen_isa(net) = isa;
+}
+
 enum modc_status modc_init(struct modc_context *net, const struct modc_model *model,
                            struct modc_params *params, void *workspace, size_t bytes)
 {
@@ -26,7 +41,38 @@ enum modc_status modc_init(struct modc_context *net, const struct modc_model *mo
     net->workspace = workspace;
     net->workspace_bytes = bytes;
     net->fault_module = -1;
+    if (model->dispatch != NULL)
+        choose_best(net);
     modc_reset_state(net);
+    return MODC_OK;
+}
+
+const struct modc_isa *modc_get_isa(const struct modc_context *net)
+{
+    const struct modc_dispatch *dispatch = net->model->dispatch;
+
+    return dispatch != NULL ? *(const struct modc_isa *const *)(const void *)((const char *)net + dispatch->chosen)
+                            : NULL;
+}
+
+enum modc_status modc_set_isa(struct modc_context *net, const char *name)
+{
+    if (net == NULL || net->model == NULL)
+        return MODC_POINTER;
+    for (int i = 0; name != NULL && net->model->dispatch != NULL && i < net->model->dispatch->count; i++) {
+        const struct modc_isa *isa = &net->model->dispatch->isas[i];
+
+        if (!modc_same_text(isa->name, name))
+            continue;
+        if (isa->here != NULL && !isa->here())
+            return MODC_UNSUPPORTED;
+        *chosen_isa(net) = isa;
+        return MODC_OK;
+    }
+    if (name != NULL)
+        return MODC_NAME;
+    if (net->model->dispatch != NULL)
+        choose_best(net);
     return MODC_OK;
 }
 

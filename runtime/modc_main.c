@@ -33,7 +33,7 @@ struct hook_option {
 };
 
 struct options {
-    const char *weights, *inputs, *outputs, *state, *expect, *entry;
+    const char *weights, *inputs, *outputs, *state, *expect, *entry, *isa; /* isa NULL: the best one */
     bool train, time, sequence;
     uint64_t seed;
     double rtol, atol; /* negative: not given */
@@ -125,6 +125,7 @@ static const char usage[] =
     "  --repeat N        calls N times (with --time: measures N times)\n"
     "  --time            prints how long a call takes\n"
     "  --threads N       runs on N threads (else: those of the spec, as far as there are processors)\n"
+    "  --dispatch NAME   runs on this instruction set (else: on the best that the machine has)\n"
     "  --rtol X --atol X tolerances, relative to the largest expected value and absolute\n"
     "  --hooks MODULE=scale:X, --pre-hooks MODULE=scale:X\n"
     "                    multiplies a module's first output, or input, by X\n"
@@ -155,7 +156,8 @@ static bool set_option(struct options *o, const char *name, const char *value)
         const char *name;
         const char **text;
     } texts[] = {{"--weights", &o->weights}, {"--inputs", &o->inputs}, {"--outputs", &o->outputs},
-                 {"--state", &o->state},     {"--expect", &o->expect}, {"--entry", &o->entry}};
+                 {"--state", &o->state},     {"--expect", &o->expect}, {"--entry", &o->entry},
+                 {"--dispatch", &o->isa}};
     uint64_t number;
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -194,7 +196,7 @@ static int parse_options(struct options *o, int count, char **arguments)
     static const char *const with_value[] = {"--weights", "--inputs", "--outputs", "--state",
                                              "--expect",  "--entry",  "--hooks",   "--pre-hooks",
                                              "--seed",    "--rtol",   "--atol",    "--repeat",
-                                             "--threads"};
+                                             "--threads", "--dispatch"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -917,7 +919,10 @@ static void print_times(const struct run *run, const struct modc_times *times)
     }
     printf("  ");
     print_short((double)bytes / 1024, "KB");
-    printf("  %ld calls\n", times->samples * times->inner);
+    printf("  %ld calls", times->samples * times->inner);
+    if (modc_get_isa(run->net) != NULL)
+        printf("  %s", modc_get_isa(run->net)->name);
+    printf("\n");
 }
 
 static int call_once(void *run)
@@ -969,6 +974,23 @@ static int start_threads(struct run *run)
     return EXIT_OK;
 }
 
+/* ---- instruction sets ---------------------------------------------------------------------------------- */
+
+static int choose_isa(struct run *run)
+{
+    const char *name = run->options.isa;
+    enum modc_status status;
+
+    if (name == NULL || strcmp(name, "best") == 0)
+        return EXIT_OK;
+    status = modc_set_isa(run->net, name);
+    if (status == MODC_OK)
+        return EXIT_OK;
+    return fail(EXIT_USAGE, "modc", status == MODC_UNSUPPORTED ? "--dispatch %s: this machine does not have it"
+                                                               : "--dispatch %s: %s is not compiled for it",
+                name, run->model->name);
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static int find_entry(struct run *run)
@@ -1007,6 +1029,8 @@ static int run_all(struct run *run)
         status = prepare_weights(run);
     if (status == EXIT_OK)
         status = prepare_context(run);
+    if (status == EXIT_OK)
+        status = choose_isa(run);
     if (status == EXIT_OK)
         status = start_threads(run);
     if (status == EXIT_OK)

@@ -26,7 +26,7 @@ const char *modc_status_text(enum modc_status status)
         [MODC_READ_ONLY] = "the tensors lie in read-only memory",
         [MODC_MEMORY] = "out of memory",
         [MODC_ARGUMENT] = "an argument has a value that is not allowed",
-        [MODC_UNSUPPORTED] = "left out of this build",
+        [MODC_UNSUPPORTED] = "left out of this build, or not in this machine",
     };
 
     return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";

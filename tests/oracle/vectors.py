@@ -24,6 +24,7 @@ def program(spec, options):
     parts = [spec, os.environ.get("CC", ""), os.environ.get("CFLAGS", "")]
     for option, value in zip(options, options[1:]):
         parts += [option, value] if option in ("--set", "--dtype", "--plan") else []
+    parts += ["--dispatch"] if "--dispatch" in options else []
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -45,9 +46,10 @@ def reaches(modc, spec, options):
     return None
 
 
-def run(modc, line, timeout, keep):
+def run(modc, line, timeout, keep, dispatch):
     """(name, None or what went wrong)"""
     name, spec, *options = line.split()
+    options += ["--dispatch", dispatch] if dispatch else []
     fault = reaches(modc, spec, options) if "--plan" in options else None
     if fault:
         return name, fault
@@ -62,6 +64,7 @@ def main():
     parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="folder for the compiled programs; cases that share one compile it once")
+    parser.add_argument("--dispatch", help="the instruction set to run on, of those of modc run --dispatch")
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -74,7 +77,7 @@ def main():
         return 2
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for name, fault in pool.map(lambda line: run(modc, line, args.timeout, args.keep), lines):
+        for name, fault in pool.map(lambda line: run(modc, line, args.timeout, args.keep, args.dispatch), lines):
             print(f"{name}: {fault or 'ok'}", flush=True)
             failed += fault is not None
     print(f"{len(lines)} cases, {failed} failed")

@@ -4,7 +4,7 @@
 #     CC=cc CXX=g++ FLAGS=... tests/support/api.sh MODC WORK PROGRAM SPEC...     from the root of the repository
 #
 # A SPEC may have options of `modc generate` behind it. With SHARED=1 the models become WORK/models.so, which the program
-# gets as its argument, and is not linked with.
+# gets as its argument, and is not linked with. RUNNER is a command that runs what another compiler made.
 set -euo pipefail
 
 modc=$1 work=$2 program=$3
@@ -20,12 +20,19 @@ for spec in "$@"; do
     "$modc" generate $spec -o "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 done
 
+# What a file of generate --dispatch has to be compiled with, as the comment of the model says.
+flags_of() {
+    ${CC:-cc} -dumpmachine | grep -q '^x86_64' || return 0
+    sed -n "s|^ \*     cc -O3 \(-march=.*\) -c ${1##*/}\$|\1|p" "$work"/*.c
+}
+
 models=() runtime=()
 for source in "$work"/*.[cS] runtime/*.c; do
     [ "$source" = runtime/modc_main.c ] && continue
     [ -e "$source" ] || continue
     object=$work/${source##*/}.o
-    $c $shared -c -o "$object" "$source"
+    # shellcheck disable=SC2046
+    $c $shared $(flags_of "$source") -c -o "$object" "$source"
     case $source in runtime/*) runtime+=("$object") ;; *) models+=("$object") ;; esac
 done
 if [ -n "$shared" ]; then
@@ -39,4 +46,4 @@ case $program in
 esac
 $link ${FLAGS:-} -o "$work/program" "$work/program.o" ${models[@]+"${models[@]}"} "${runtime[@]}" -lm -lpthread -ldl \
     ${LIBS:-}
-"$work/program" ${shared:+"$work/models.so"}
+${RUNNER:-} "$work/program" ${shared:+"$work/models.so"}

@@ -46,6 +46,7 @@ struct tiny_params {
 
 struct tiny {
     struct modc_context head;
+    const struct modc_isa *isa;
 };
 
 static const struct modc_module modules[] = {
@@ -228,6 +229,14 @@ static const struct modc_entry entries[] = {
     {"forward", 1, 1, &input, &output, max_sizes, {128, 128}, {128, 128}, 8.0, tiny_shape, tiny_call},
 };
 
+static bool on_no_machine(void)
+{
+    return false;
+}
+
+static const struct modc_isa isas[] = {{"wide", on_no_machine, NULL}, {"plain", NULL, NULL}};
+static const struct modc_dispatch dispatch = {2, isas, offsetof(struct tiny, isa)};
+
 const struct modc_model tiny_model = {
     .abi = MODC_ABI,
     .name = "tiny",
@@ -248,6 +257,7 @@ const struct modc_model tiny_model = {
     .entries = entries,
     .states = states,
     .draws = draws,
+    .dispatch = &dispatch,
 };
 
 #endif

@@ -126,6 +126,17 @@ static void test_options(void **state)
     assert_int_equal(DRIVE("--repeat", "3", "--train", "--hooks=fence"), 0);
 }
 
+static void test_instruction_sets(void **state)
+{
+    (void)state;
+    assert_int_equal(DRIVE("--dispatch", "plain"), 0);
+    assert_int_equal(DRIVE("--dispatch=best"), 0);
+    assert_int_equal(DRIVE("--dispatch", "wide"), 2);
+    assert_true(printed("err", "modc: error: --dispatch wide: this machine does not have it\n"));
+    assert_int_equal(DRIVE("--dispatch", "wider"), 2);
+    assert_true(printed("err", "modc: error: --dispatch wider: tiny is not compiled for it\n"));
+}
+
 static void test_outputs(void **state)
 {
     float want[] = {3, 5, 7, 9}, scaled[] = {5, 9, 13, 17}, halved[] = {2, 3, 4, 5},
@@ -230,7 +241,7 @@ static void test_time(void **state)
 {
     (void)state;
     assert_int_equal(DRIVE("--time", "--repeat", "50"), 0);
-    assert_true(printed("out", "  50 calls\n"));
+    assert_true(printed("out", "  50 calls  plain\n"));
     assert_true(printed("out", " MMAC  "));
     assert_int_equal(DRIVE("--time", "--inputs", path("x")), 0);
     assert_true(printed("out", "  0.12 KB  "));
@@ -242,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_options),        cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_special_values), cmocka_unit_test(test_files),
         cmocka_unit_test(test_failing_call),   cmocka_unit_test(test_time),
+        cmocka_unit_test(test_instruction_sets),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

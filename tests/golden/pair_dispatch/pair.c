@@ -1,0 +1,575 @@
+/* pair.c - written by modc from pair.yaml; change the spec, not this file. It is yours, under any terms.
+ *
+ * Compiled for several instruction sets, of which each context takes the best that its machine has:
+ *
+ *     cc -O3 -march=x86-64 -c pair.c
+ *     cc -O3 -march=x86-64-v3 -c pair_x86_64_v3.c
+ *     cc -O3 -march=x86-64-v4 -c pair_x86_64_v4.c
+ */
+#include "pair.h"
+
+#include <string.h>
+
+#ifndef MODC_CODE /* else this is included by a file for one instruction set */
+#define MODC_CODE pair_code
+#define MODC_ONCE
+#if defined MODC_X86_64 && defined __AVX__
+#error "compile pair.c with -march=x86-64: it is for machines without AVX, too"
+#endif
+#endif
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct pair_packed {
+    MODC_ALIGNED float wide_weight[131072]; /* panels [32][256][16] */
+};
+
+typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 linear_batchx256_to_512_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx256_to_512_relu_tile(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   const int rows, const int columns, const int sets,
+                                                   const int row, const int column, const int share,
+                                                   const int turn, int batch, const int slice)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 256;
+    w += column / 16 * (256 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 256 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 256 + (turn * 256 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (256 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 256 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 256 / sets * sets; k < 256; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (256 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 256 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 512 + c, linear_batchx256_to_512_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 512 + c, linear_batchx256_to_512_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx256_to_512_relu_strip(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int rows, const int row, const int tall,
+                                                    const int flat, int batch, const int slice)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 512 / band,
+        rest = 512 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 256);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 256);
+    const int flat_row = row + tall * (rows + 1);
+    const int all = bands + (rest > 0);
+    const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
+
+    if (512 * 256 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = from; n < modc_min(to, bands); n++)
+                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                  n * band, 0, 0, batch, slice);
+            if (rest > 0 && to > bands)
+                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                  row + t * (rows + 1), bands * band, 0, 0, batch, slice);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = from; n < modc_min(to, bands); n++)
+                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                  n * band, 0, 0, batch, slice);
+            if (rest > 0 && to > bands)
+                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                                  bands * band, 0, 0, batch, slice);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 512 * 256 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = from; n < modc_min(to, bands); n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                                  n * band, share, t, batch, slice);
+            for (int t = 0; t < flat; t++)
+                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                                  n * band, share, tall + t, batch, slice);
+        }
+        for (int t = 0; rest > 0 && to > bands && t < tall; t++)
+            linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                              row + t * (rows + 1), bands * band, 0, 0, batch, slice);
+        for (int t = 0; rest > 0 && to > bands && t < flat; t++)
+            linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                              bands * band, 0, 0, batch, slice);
+    }
+}
+
+/* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers;
+ * one of 2 slices, by columns */
+static MODC_KERNEL void linear_batchx256_to_512_relu(float *restrict y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     int batch, const int slice)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx256_to_512_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch,
+                                           slice);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx256_to_512_relu_strip(y, x, w, bias, 8, row, 0, 1, batch, slice);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx256_to_512_relu_strip(y, x, w, bias, 4, row, 0, 1, batch, slice);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx256_to_512_relu_strip(y, x, w, bias, 2, row, 0, 1, batch, slice);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx256_to_512_relu_strip(y, x, w, bias, 1, row, 0, 1, batch, slice);
+#endif
+}
+
+struct linear_batchx256_to_512_relu_call {
+    float *y;
+    const float *x, *w, *bias;
+    int batch;
+};
+
+static void linear_batchx256_to_512_relu_slice(const void *call, int slice)
+{
+    const struct linear_batchx256_to_512_relu_call *c = call;
+
+    linear_batchx256_to_512_relu(c->y, c->x, c->w, c->bias, c->batch, slice);
+}
+
+static void linear_batchx256_to_512_relu_split(const struct modc_threading *threading, float *y,
+                                               const float *x, const float *w, const float *bias,
+                                               int batch)
+{
+    const struct linear_batchx256_to_512_relu_call call = {y, x, w, bias, batch};
+
+    modc_split(threading, 2, linear_batchx256_to_512_relu_slice, &call);
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx512_to_8_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int outputs, const int row,
+                                            const int column, int batch, const int slice)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 512 / MODC_LANES * MODC_LANES;
+
+    x += row * 512;
+    w += column * 512;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 512 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 512 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 512) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 512 + full, 512 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 512 + full, 512 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 8 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx512_to_8_rows(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, int batch, const int slice)
+{
+    const int tiles = 8 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx512_to_8_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch,
+                                   slice);
+    if (8 > full)
+        linear_batchx512_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, batch, slice);
+}
+
+/* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies;
+ * one of 2 slices, by rows */
+static MODC_KERNEL void linear_batchx512_to_8(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch, const int slice)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+    const int all = (batch + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
+    const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
+
+    for (int t = from; t < modc_min(to, tiles); t++)
+        linear_batchx512_to_8_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch, slice);
+    for (int row = tiles * MODC_DOT_ROWS; to > tiles && row < batch; row++)
+        linear_batchx512_to_8_rows(y, x, w, bias, 1, row, batch, slice);
+}
+
+struct linear_batchx512_to_8_call {
+    float *y;
+    const float *x, *w, *bias;
+    int batch;
+};
+
+static void linear_batchx512_to_8_slice(const void *call, int slice)
+{
+    const struct linear_batchx512_to_8_call *c = call;
+
+    linear_batchx512_to_8(c->y, c->x, c->w, c->bias, c->batch, slice);
+}
+
+static void linear_batchx512_to_8_split(const struct modc_threading *threading, float *y, const float *x,
+                                        const float *w, const float *bias, int batch)
+{
+    const struct linear_batchx512_to_8_call call = {y, x, w, bias, batch};
+
+    modc_split(8 * batch >= 188 ? threading : NULL, 2, linear_batchx512_to_8_slice, &call);
+}
+
+/* y (512) = sum of x0; a slice: count of 512 */
+static MODC_KERNEL void sum_batchx512_over_0(float *y, const float *x0, int batch, int count)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= count - 8 * MODC_LANES; i += 8 * MODC_LANES) {
+        modc_f32 sums[8] = {zero, zero, zero, zero, zero, zero, zero, zero};
+
+        for (int j = 0; j < batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 8; s++)
+                sums[s] += modc_f32_load(x0 + j * 512 + i + s * MODC_LANES);
+        }
+        MODC_UNROLL
+        for (int s = 0; s < 8; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s]);
+    }
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int j = 0; j < batch; j++)
+            sum += modc_f32_load(x0 + j * 512 + i);
+        modc_f32_store(y + i, sum);
+    }
+    if (i < count) {
+        modc_f32 sum = zero;
+
+        for (int j = 0; j < batch; j++)
+            sum += modc_f32_load_part(x0 + j * 512 + i, count - i);
+        modc_f32_store_part(y + i, sum, count - i);
+    }
+}
+
+struct sum_batchx512_over_0_call {
+    float *y;
+    const float *x0;
+    int batch;
+};
+
+static void sum_batchx512_over_0_slice(const void *call, int slice)
+{
+    const struct sum_batchx512_over_0_call *c = call;
+    const int batch = c->batch;
+    const int from = modc_share((512 + 63) / 64, slice, 2) * 64;
+    const int count = modc_min(modc_share((512 + 63) / 64, slice + 1, 2) * 64, 512) - from;
+
+    sum_batchx512_over_0(c->y + from, c->x0 + from, batch, count);
+}
+
+static void sum_batchx512_over_0_split(const struct modc_threading *threading, float *y, const float *x0,
+                                       int batch)
+{
+    const struct sum_batchx512_over_0_call call = {y, x0, batch};
+
+    modc_split(threading, 2, sum_batchx512_over_0_slice, &call);
+}
+
+MODC_KERNELS_END
+
+static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0, float *output_1)
+{
+    const struct pair_params *p = (const struct pair_params *)(const void *)net->base.params;
+    const struct pair_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const h = (float *)(void *)(ws + 0); /* (batch, 512) */
+
+    /* wide: Linear(256, 512) */
+    linear_batchx256_to_512_relu_split(&net->threading, h, x, k->wide_weight, p->wide.bias, batch);
+
+    /* narrow: Linear(512, 8) */
+    linear_batchx512_to_8_split(&net->threading, output_0, h, p->narrow.weight, p->narrow.bias, batch);
+    sum_batchx512_over_0_split(&net->threading, output_1, h, batch);
+}
+
+/* What contexts call that run on the instruction set that this was compiled for. */
+struct pair_code {
+    void (*forward_eval)(struct pair *net, int batch, const float *x, float *output_0, float *output_1);
+};
+
+MODC_HIDDEN const struct pair_code MODC_CODE = {
+    .forward_eval = pair_forward_eval,
+};
+
+#ifdef MODC_ONCE /* packing, what users call, tables */
+
+#ifdef MODC_X86_64
+MODC_HIDDEN extern const struct pair_code pair_code_x86_64_v3;
+MODC_HIDDEN extern const struct pair_code pair_code_x86_64_v4;
+#endif
+
+static const struct modc_isa isas_table[] = { /* the best one first */
+#ifdef MODC_X86_64
+    {"x86-64-v4", modc_has_x86_64_v4, &pair_code_x86_64_v4},
+    {"x86-64-v3", modc_has_x86_64_v3, &pair_code_x86_64_v3},
+#endif
+    {MODC_ISA, NULL, &pair_code},
+};
+
+static const struct modc_dispatch dispatch_table = {sizeof isas_table / sizeof *isas_table, isas_table,
+                                                    offsetof(struct pair, isa)};
+
+static const struct pair_code *pair_code_of(const struct pair *net)
+{
+    return net->isa->code;
+}
+
+MODC_KERNELS_BEGIN
+
+/* y in panels [32][256][16] = x0 */
+static MODC_KERNEL void pack_panels_512x256(float *y, const float *x0)
+{
+    for (int i = 0; i < 32; i++)
+        modc_f32_transpose(y + i * 4096, 16, x0 + i * 4096, 256, 256, 16);
+}
+
+MODC_KERNELS_END
+
+static enum modc_status pair_pack_all(struct modc_params *params)
+{
+    const struct pair_params *p = (const struct pair_params *)(const void *)params;
+    struct pair_packed *k = params->packed;
+
+    pack_panels_512x256(k->wide_weight, p->wide.weight);
+    return MODC_OK;
+}
+
+enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0, float *output_1)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output_0 || !output_1)
+        return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output_0 | (uintptr_t)output_1) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if (batch < 0 || batch > 64)
+        return MODC_SIZE;
+    status = modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    pair_code_of(net)->forward_eval(net, batch, x, output_0, output_1);
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 64}};
+
+static const struct modc_key keys_table[] = {
+    {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_WIDE,
+     offsetof(struct pair_params, wide.weight), 0, 0, MODC_INIT_UNIFORM, -0.06249999999999999,
+         0.06249999999999999, NULL},
+    {"wide.bias", MODC_FLOAT32, 1, {512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_WIDE,
+     offsetof(struct pair_params, wide.bias), 524288, 1, MODC_INIT_UNIFORM, -0.0625, 0.0625, NULL},
+    {"narrow.weight", MODC_FLOAT32, 2, {8, 512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_NARROW,
+     offsetof(struct pair_params, narrow.weight), 526336, 2, MODC_INIT_UNIFORM, -0.04419417382415921,
+         0.04419417382415921, NULL},
+    {"narrow.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_NARROW,
+     offsetof(struct pair_params, narrow.bias), 542720, 3, MODC_INIT_UNIFORM, -0.044194173824159216,
+         0.044194173824159216, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.06249999999999999, 0.06249999999999999}, /* wide.weight */
+    {1, MODC_INIT_UNIFORM, -0.0625, 0.0625}, /* wide.bias */
+    {2, MODC_INIT_UNIFORM, -0.04419417382415921, 0.04419417382415921}, /* narrow.weight */
+    {3, MODC_INIT_UNIFORM, -0.044194173824159216, 0.044194173824159216}, /* narrow.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "pair", "", -1, 2, false},
+    {"wide", "wide", "Linear", "in_features=256, out_features=512, bias=True", 0, 0, false},
+    {"narrow", "narrow", "Linear", "in_features=512, out_features=8, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {64, 256}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output_0", MODC_FLOAT32, 2, {64, 8}, {0, -1}},
+    {"output_1", MODC_FLOAT32, 1, {512}, {-1}},
+};
+
+static const int forward_max_sizes[] = {64};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 256;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 8;
+        break;
+    case 1:
+        dims[0] = 512;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return pair_forward((struct pair *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 2, forward_inputs, forward_outputs, forward_max_sizes,
+     {PAIR_WORKSPACE_BYTES, PAIR_TRAIN_WORKSPACE_BYTES}, {0, 0}, 8683520.0, forward_shape, forward_call},
+};
+
+const struct modc_model pair_model = {
+    .abi = MODC_ABI,
+    .name = "pair",
+    .schema = 0x377eeb0822536dbeu,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct pair_params),
+    .context_bytes = sizeof(struct pair),
+    .param_block = PAIR_PARAM_BYTES,
+    .packed_block = PAIR_PACKED_BYTES,
+    .pack = pair_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 4,
+    .keys = keys_table,
+    .draw_count = 4,
+    .draws = draws_table,
+    .module_count = PAIR_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+    .threads = 2,
+    .threading = offsetof(struct pair, threading),
+    .dispatch = &dispatch_table,
+};
+#endif

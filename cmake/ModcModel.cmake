@@ -24,8 +24,19 @@ function(modc_add_runtime)
     set_target_properties(modc_runtime PROPERTIES POSITION_INDEPENDENT_CODE ${shared})
 endfunction()
 
+# modc_dispatch(VARIABLE PATH): the sources that DISPATCH has beside PATH.c, each with the flags of its instruction set,
+# which come behind those of the project. For other processors they are empty, and nothing is said of any flag.
+function(modc_dispatch variable path)
+    set(${variable} ${path}_x86_64_v3.c ${path}_x86_64_v4.c PARENT_SCOPE)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND NOT MSVC)
+        set_source_files_properties(${path}.c PROPERTIES COMPILE_OPTIONS -march=x86-64)
+        set_source_files_properties(${path}_x86_64_v3.c PROPERTIES COMPILE_OPTIONS -march=x86-64-v3)
+        set_source_files_properties(${path}_x86_64_v4.c PROPERTIES COMPILE_OPTIONS -march=x86-64-v4)
+    endif()
+endfunction()
+
 # modc_add_model(NAME SPEC FILE [WEIGHTS FILE] [MODEL NAME] [DTYPE TYPE] [SET NAME=VALUE...] [OPTIONS OPTION...]
-#                [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
+#                [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
 #
 # A library NAME with the model of a spec, whose header is NAME.h and whose functions are NAME_forward and the like,
 # whatever the spec calls the model (MODEL gives them another name than the library has). Who links it can include the
@@ -37,11 +48,13 @@ endfunction()
 #   DTYPE     what the model computes in, else the first of the spec's; for several types call the function several times
 #   SET       other values for constants of the spec, other maxima for its sizes
 #   OPTIONS   further options of `modc generate`
+#   DISPATCH  compiled for x86-64, x86-64-v3 and x86-64-v4, whatever -march the project has: each context takes the best
+#             that its machine has. For other processors nothing is different
 #
 # The kind of library is BUILD_SHARED_LIBS's, if none is given. modc is the target modc::modc, or MODC_EXECUTABLE.
 function(modc_add_model name)
     set(kinds STATIC SHARED MODULE OBJECT)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL" "SPEC;WEIGHTS;MODEL;DTYPE" "SET;OPTIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH" "SPEC;WEIGHTS;MODEL;DTYPE" "SET;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "modc_add_model(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -81,6 +94,12 @@ function(modc_add_model name)
         list(APPEND options --weights ${arg_WEIGHTS})
         list(APPEND sources ${out}/${arg_MODEL}_weights.S)
         list(APPEND files ${out}/${arg_MODEL}_weights.S ${out}/${arg_MODEL}_weights.bin)
+    endif()
+    if(arg_DISPATCH)
+        modc_dispatch(dispatched ${out}/${arg_MODEL})
+        list(APPEND options --dispatch)
+        list(APPEND sources ${dispatched})
+        list(APPEND files ${dispatched})
     endif()
     if(arg_DTYPE)
         list(APPEND options --dtype ${arg_DTYPE})

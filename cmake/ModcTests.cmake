@@ -421,6 +421,14 @@ function(modc_package_tests)
         set_tests_properties("package_use_${generator}" PROPERTIES FIXTURES_REQUIRED installed
                              ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
     endforeach()
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+        find_program(MODC_QEMU_X86_64 NAMES qemu-x86_64 DOC "Emulates machines with fewer instructions")
+        modc_test(package_dispatch package tests/support/dispatch.sh ${CMAKE_COMMAND} ${installed}/modc
+                  ${CMAKE_CURRENT_BINARY_DIR}/dispatch)
+        set_tests_properties(package_dispatch PROPERTIES FIXTURES_REQUIRED installed PROCESSORS 2)
+        set_property(TEST package_dispatch PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CMAKE_GENERATOR=${generator}"
+                     "QEMU=$<$<BOOL:${MODC_QEMU_X86_64}>:${MODC_QEMU_X86_64}>")
+    endif()
     modc_test(package_subproject package tests/support/subproject.sh ${CMAKE_COMMAND} $<TARGET_FILE:modc>
               ${CMAKE_CURRENT_BINARY_DIR}/subproject)
     set_tests_properties(package_subproject PROPERTIES PROCESSORS 2

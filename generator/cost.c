@@ -91,14 +91,26 @@ static double read_seconds(double bytes)
     return bytes / (bytes <= COST_CACHE_BYTES ? COST_CACHE : COST_MEMORY);
 }
 
+/* Of a table, the rows that are looked up; of a concatenation, what does not lie there already. */
+static double moved_bytes(const struct op *op)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < op->input_count; i++) {
+        if (op->code == GRAPH_OP_CONCAT)
+            bytes += op->inputs[i]->base == op->outputs[0]->base ? 0 : 2 * value_bytes(op->inputs[i]);
+        else
+            bytes += op->code == GRAPH_OP_GATHER && i == 0 ? value_bytes(op->outputs[0]) : value_bytes(op->inputs[i]);
+    }
+    for (int i = 0; i < op->output_count && op->code != GRAPH_OP_CONCAT; i++)
+        bytes += value_bytes(op->outputs[i]);
+    return bytes;
+}
+
 struct cost cost_of(const struct op *op, const struct algorithm *algorithm)
 {
-    struct cost cost = {.macs = op_macs(op), .compute = compute_seconds(op, algorithm)};
+    struct cost cost = {.macs = op_macs(op), .bytes = moved_bytes(op), .compute = compute_seconds(op, algorithm)};
 
-    for (int i = 0; i < op->input_count; i++) /* of a table, the rows that are looked up */
-        cost.bytes += op->code == GRAPH_OP_GATHER && i == 0 ? value_bytes(op->outputs[0]) : value_bytes(op->inputs[i]);
-    for (int i = 0; i < op->output_count; i++)
-        cost.bytes += value_bytes(op->outputs[i]);
     cost.reads = read_seconds(cost.bytes);
     cost.seconds = cost.compute > cost.reads ? cost.compute : cost.reads;
     return cost;

@@ -782,10 +782,13 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
         const struct op *op = variant->steps[s].op;
 
         for (int j = 0; j < op->output_count; j++) {
-            const struct value *value = op->outputs[j];
+            const struct value *value = op->outputs[j]->base;
             const struct place *place = &variant->places[value->id];
+            bool first = place->kind == PLACE_WORKSPACE && place->first == s;
 
-            if (place->kind != PLACE_WORKSPACE)
+            for (int i = 0; i < j; i++)
+                first &= op->outputs[i]->base != value;
+            if (!first)
                 continue;
             text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* %s */\n", dtype_rows[value->dtype].c, place->name,
                         dtype_rows[value->dtype].c, (long long)place->offset, shape_of(e->cx, value));

@@ -9,6 +9,7 @@
 #include "emit_kernel.h"
 #include "emit_names.h"
 #include "pass.h"
+#include "plan_join.h"
 #include "template.h"
 
 /* ---- operands --------------------------------------------------------------------------------------------- */
@@ -566,20 +567,17 @@ static void call_map(struct kernels *kernels, struct text *out, const struct var
 static void call_concat(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op)
 {
     struct cx *cx = kernels->cx;
-    struct value *y = op->outputs[0];
-    const struct dim *at = dim_const(&cx->arena, 0);
 
     for (int i = 0; i < op->input_count; i++) {
-        struct value part = *y;
+        struct value part = join_part(&cx->arena, op, i);
         struct text stem = text_new(&cx->arena);
 
-        part.dims[op->concat.axis] = op->inputs[i]->dims[op->concat.axis];
-        part.offset = dim_mul(&cx->arena, at, y->strides[op->concat.axis]);
+        if (join_is_done(&cx->arena, op, i))
+            continue;
         text_add(&stem, "copy");
         name_dims(cx, &stem, part.ndim, part.dims);
         call_map(kernels, out, variant, (struct split){.slices = 1}, stem.data, &part, value_pointer(cx, variant, &part),
-                 dag_identity(&cx->arena, y->dtype), &op->inputs[i], 1);
-        at = dim_add(&cx->arena, at, part.dims[op->concat.axis]);
+                 dag_identity(&cx->arena, part.dtype), &op->inputs[i], 1);
     }
 }
 
@@ -1125,7 +1123,8 @@ static void holes_strided(struct template_job *job)
 {
     struct cx *cx = job->cx;
     const struct value *x = job->op->inputs[0], *w = job->op->inputs[1], *y = job->op->outputs[0];
-    static const char *const batches[2] = {"T_batch0", "T_batch1"}, *const xs[2] = {"T_x0", "T_x1"}, *const ws[2] = {"T_w0", "T_w1"};
+    static const char *const batches[2] = {"T_batch0", "T_batch1"}, *const ys[2] = {"T_y0", "T_y1"};
+    static const char *const xs[2] = {"T_x0", "T_x1"}, *const ws[2] = {"T_w0", "T_w1"};
     const struct dim *zero = dim_const(&cx->arena, 0), *one = dim_const(&cx->arena, 1);
 
     for (int b = 0; b < 2; b++) {
@@ -1138,12 +1137,14 @@ static void holes_strided(struct template_job *job)
         if (axis >= 0 && aw >= 0 && !dim_equals(w->dims[aw], 1))
             sw = w->strides[aw];
         hole_dim(job, batches[b], extent);
+        hole_dim(job, ys[b], axis >= 0 ? y->strides[axis] : zero);
         hole_dim(job, xs[b], sx);
         hole_dim(job, ws[b], sw);
     }
     hole_extent(job, "T_m", y->dims[y->ndim - 2]);
     hole_extent(job, "T_n", y->dims[y->ndim - 1]);
     hole_extent(job, "T_k", x->dims[x->ndim - 1]);
+    hole_dim(job, "T_ym", y->strides[y->ndim - 2]);
     hole_dim(job, "T_xm", x->strides[x->ndim - 2]);
     hole_dim(job, "T_xk", x->strides[x->ndim - 1]);
     hole_dim(job, "T_wk", w->strides[w->ndim - 2]);
@@ -1177,7 +1178,7 @@ static void holes_contract(struct template_job *job, const struct step *step)
     hole_extent(job, "T_n", n);
     hole_extent(job, "T_k", k);
     hole_dim(job, "T_ldx", row_stride(cx, x));
-    hole_dim(job, "T_ldy", n);
+    hole_dim(job, "T_ldy", row_stride(cx, y));
     hole_dim(job, "T_ldw", step->weight ? k : w->strides[1]);
     hole_int(job, "T_streams", step->weight && step->weight->count * dtype_rows[step->weight->dtype].bytes > 1024 * 1024);
     job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
@@ -1218,6 +1219,8 @@ static void holes_conv(struct template_job *job, const struct step *step)
     holes_image(job);
     hole_int(job, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(job, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
+    hole_dim(job, "T_ldx", row_stride(cx, x));
+    hole_dim(job, "T_ldy", row_stride(cx, y));
     hole_extent(job, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
     if (step->algorithm->weight == PACKED_NONE) {
         static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
@@ -1264,6 +1267,10 @@ static void holes_pool(struct template_job *job)
     holes_image(job);
     hole_extent(job, "T_c", channels);
     hole_int(job, "T_whole_c", is_whole(op, channels));
+    if (op->window.channels_last) {
+        hole_dim(job, "T_ldx", row_stride(cx, x));
+        hole_dim(job, "T_ldy", row_stride(cx, y));
+    }
     hole_int(job, "T_is_max", is_max);
     hole_int(job, "T_clipped_h", window_is_clipped(op, 0, false));
     hole_int(job, "T_clipped_w", window_is_clipped(op, 1, false));
@@ -1293,13 +1300,13 @@ static void holes_norm(struct template_job *job)
 {
     struct cx *cx = job->cx;
     const struct op *op = job->op;
-    const struct value *x = op->inputs[0];
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
     struct text eps = text_new(&cx->arena);
 
     hole_extent(job, "T_m", product(cx, x, 0, x->ndim - op->norm.axes));
     hole_extent(job, "T_k", product(cx, x, x->ndim - op->norm.axes, x->ndim));
     hole_dim(job, "T_ldx", op->norm.axes == 1 ? row_stride(cx, x) : product(cx, x, x->ndim - op->norm.axes, x->ndim));
-    hole_dim(job, "T_ldy", product(cx, x, x->ndim - op->norm.axes, x->ndim));
+    hole_dim(job, "T_ldy", op->norm.axes == 1 ? row_stride(cx, y) : product(cx, x, x->ndim - op->norm.axes, x->ndim));
     hole_int(job, "T_weight", op->norm.weight);
     hole_int(job, "T_bias", op->norm.bias);
     hole_int(job, "T_scale", op->norm.weight);
@@ -1324,6 +1331,7 @@ static void holes_softmax(struct template_job *job)
     hole_extent(job, "T_k", x->dims[axis]);
     if (softmax_is_last(op)) {
         hole_dim(job, "T_ldx", row_stride(cx, x));
+        hole_dim(job, "T_ldy", row_stride(cx, op->outputs[0]));
         hole_int(job, "T_wide", dim_upper(x->dims[axis]) >= 128);
     } else {
         const struct dim *columns = product(cx, x, axis + 1, x->ndim);
@@ -1406,6 +1414,10 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
                                    split_names[job.split.axis]);
 
     stem = kernel_stem(cx, op);
+    if (!value_is_dense(&cx->arena, y)) {
+        stem = arena_format(&cx->arena, "%s_part", stem);
+        job.comment = arena_format(&cx->arena, "%s;\n * y is a part of a larger value", job.comment);
+    }
     if (is_narrow(step))
         stem = arena_format(&cx->arena, "%s_%s", stem, dtype_rows[step->weight->dtype].name);
     text_printf(&arguments, "%s, %s", value_pointer(cx, variant, y), value_pointer(cx, variant, op->inputs[0]));

@@ -271,6 +271,13 @@ static enum op_accepts dense_accepts(const struct op *op, int input)
     return in_tail(op, input) ? ACCEPT_ANY : ACCEPT_DENSE;
 }
 
+static enum op_accepts window_accepts(const struct op *op, int input)
+{
+    if (in_tail(op, input))
+        return ACCEPT_ANY;
+    return input == 0 && op->window.channels_last ? ACCEPT_ROWS : ACCEPT_DENSE;
+}
+
 static enum op_accepts contract_accepts(const struct op *op, int input)
 {
     if (in_tail(op, input))
@@ -301,8 +308,8 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
                          .interpret = reduce_interpret,
                          .pure = true},
     [GRAPH_OP_CONTRACT] = {"contract", contract_infer, contract_interpret, contract_accepts, .pure = true},
-    [GRAPH_OP_CONV] = {"conv", conv_infer, conv_interpret, dense_accepts, .pure = true},
-    [GRAPH_OP_POOL] = {"pool", pool_infer, pool_interpret, dense_accepts, .pure = true},
+    [GRAPH_OP_CONV] = {"conv", conv_infer, conv_interpret, window_accepts, .pure = true},
+    [GRAPH_OP_POOL] = {"pool", pool_infer, pool_interpret, window_accepts, .pure = true},
     [GRAPH_OP_NORM] = {"norm", norm_infer, norm_interpret, norm_accepts, .pure = true},
     [GRAPH_OP_SOFTMAX] = {"softmax", softmax_infer, softmax_interpret, softmax_accepts, .pure = true},
     [GRAPH_OP_CONCAT] = {.name = "concat",

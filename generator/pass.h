@@ -41,6 +41,14 @@ bool op_is_narrow(const struct graph *graph, const struct op *op);
 /* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 
+/* Of a resolved value. Dense: row-major without gaps. Rows: the last axis is contiguous and the others collapse to one
+ * stride. Axes of size 1 have no say. */
+bool value_is_dense(struct arena *arena, const struct value *value);
+bool value_is_rows(struct arena *arena, const struct value *value);
+
+/* Whether the op's kernels can read the input from where it lies. */
+bool pass_reads(struct graph *graph, const struct op *op, int input);
+
 /* How the tail of an op reads an operand over its output of (rows, columns): the stride of a row and of a column. Columns
  * are the last axis, of a norm those that it normalises over; rows all others together. False: these do not collapse to
  * one stride. */

@@ -8,6 +8,7 @@
 #include "cost.h"
 #include "options.h"
 #include "pass.h"
+#include "plan_join.h"
 #include "plan_pack.h"
 #include "target.h"
 #include "template.h"
@@ -154,21 +155,6 @@ static int64_t place_in_order(struct interval *list, int count, const int *order
             peak = at + own->bytes;
     }
     return peak;
-}
-
-static int64_t liveness_bound(const struct interval *list, int count, int steps)
-{
-    int64_t bound = 0;
-
-    for (int s = 0; s < steps; s++) {
-        int64_t sum = 0;
-
-        for (int i = 0; i < count; i++)
-            if (list[i].first <= s && s <= list[i].last)
-                sum += list[i].bytes;
-        bound = sum > bound ? sum : bound;
-    }
-    return bound;
 }
 
 static int compare_key(const struct interval *a, const struct interval *b, int rule)
@@ -383,6 +369,8 @@ struct planner {
     struct cx *cx;
     struct plan *plan;
     struct variant *variant;
+    int *last_use;   /* by value id: of what owns memory, the step that reads it last */
+    int64_t *change; /* by step: how many bytes more are live than in the step before */
 };
 
 static bool is_step(const struct op *op)
@@ -741,8 +729,8 @@ static bool is_output(const struct graph *graph, const struct value *base, int *
     return false;
 }
 
-/* Where a base value lies; workspace offsets come later. */
-static void place_value(struct planner *planner, struct value *value, int step)
+/* Where a base value lies; workspace offsets and names come later. */
+static void place_value(struct planner *planner, struct value *value)
 {
     struct variant *variant = planner->variant;
     struct place *place = &variant->places[value->id];
@@ -750,7 +738,6 @@ static void place_value(struct planner *planner, struct value *value, int step)
 
     if (value->base != value || place->kind != PLACE_NONE)
         return;
-    place->first = place->last = step;
     switch (op->code) {
     case GRAPH_OP_INPUT:
         place->kind = PLACE_INPUT;
@@ -772,8 +759,6 @@ static void place_value(struct planner *planner, struct value *value, int step)
     case GRAPH_OP_FENCE:
         place->kind = PLACE_FENCE;
         place->same = op->inputs[value->result]->base;
-        place->name = local_name(planner, value);
-        set_last(variant, value, step);
         return;
     default:
         break;
@@ -793,11 +778,10 @@ static void place_value(struct planner *planner, struct value *value, int step)
     }
     place->kind = PLACE_WORKSPACE;
     place->bytes = plan_aligned(planner->plan, value_bytes(value));
-    place->name = local_name(planner, value);
 }
 
 /* A map may write over an operand that dies there and has its very dims. */
-static void reuse_operand(struct planner *planner, struct op *op, int step, const int *last_use)
+static void reuse_operand(struct planner *planner, struct op *op, int step)
 {
     struct variant *variant = planner->variant;
     struct value *out = op->outputs[0];
@@ -811,7 +795,7 @@ static void reuse_operand(struct planner *planner, struct op *op, int step, cons
         bool alone = true;
 
         if (input->base != input || variant->places[memory->id].kind != PLACE_WORKSPACE ||
-            last_use[memory->id] != step || input->dtype != out->dtype || !dims_equal(input, out))
+            planner->last_use[memory->id] != step || input->dtype != out->dtype || !dims_equal(input, out))
             continue;
         for (int j = 0; j < op->input_count; j++)
             alone &= j == i || memory_of(variant, op->inputs[j]) != memory;
@@ -881,12 +865,190 @@ static int64_t scratch_bytes(const struct plan *plan, const struct step *step)
                : 0;
 }
 
-static void add_interval(struct planner *planner, const char *what, int64_t bytes, int first, int last)
+static void add_interval(struct planner *planner, const char *what, int64_t bytes, int first, int last, int64_t *to)
 {
     struct variant *variant = planner->variant;
 
     ARENA_PUSH(&planner->cx->arena, variant->intervals, variant->interval_count,
-               ((struct interval){what, 0, bytes, first, last}));
+               ((struct interval){what, 0, bytes, first, last, to}));
+}
+
+/* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */
+static struct place *own_place(const struct variant *variant, int s, int output)
+{
+    const struct op *op = variant->steps[s].op;
+    struct place *place = &variant->places[op->outputs[output]->base->id];
+
+    for (int j = 0; j < output; j++)
+        if (op->outputs[j]->base == op->outputs[output]->base)
+            return NULL;
+    return place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0 && place->first == s ? place : NULL;
+}
+
+/* ---- lives: from the first step that writes a value to the last that reads it ---- */
+
+/* Which maps work in place, and when everything in the workspace is live. */
+static void find_lives(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+    int *last_use = planner->last_use;
+
+    for (int i = 0; i < graph->value_count; i++) {
+        struct place *place = &variant->places[i];
+
+        last_use[i] = 0;
+        if (place->kind == PLACE_WORKSPACE || place->kind == PLACE_NONE)
+            place->same = NULL;
+        place->first = place->last = -1;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            struct place *place = &variant->places[op->outputs[j]->base->id];
+
+            if (place->first < 0)
+                place->first = s;
+        }
+        for (int j = 0; j < op->input_count; j++) /* through aliases */
+            last_use[memory_of(variant, op->inputs[j])->id] = s;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+        const struct value *memory;
+
+        if (op->output_count != 1)
+            continue;
+        reuse_operand(planner, op, s);
+        memory = memory_of(variant, op->outputs[0]);
+        if (last_use[op->outputs[0]->id] > last_use[memory->id])
+            last_use[memory->id] = last_use[op->outputs[0]->id];
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->input_count; j++)
+            set_last(variant, op->inputs[j], s);
+        for (int j = 0; j < op->output_count; j++)
+            set_last(variant, op->outputs[j], s);
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        set_last(variant, graph->outputs[i], variant->step_count - 1);
+}
+
+/* What a step needs beside its values: what the region that it calls works in, and its scratch. */
+static int64_t step_bytes(const struct plan *plan, const struct step *step)
+{
+    const struct op *op = step->op;
+
+    return scratch_bytes(plan, step) + (op->code == GRAPH_OP_CALL ? plan_variant(plan, op->invoke.region->graph)->peak : 0);
+}
+
+/* The liveness bound of the lives that find_lives found; shadows, which are always live, left out. */
+static int64_t live_bytes(struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+    int64_t live = 0, most = 0;
+
+    memset(planner->change, 0, (size_t)(variant->step_count + 1) * sizeof *planner->change);
+    for (int s = 0; s < variant->step_count; s++) {
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            const struct place *place = own_place(variant, s, j);
+
+            if (place) {
+                planner->change[s] += place->bytes;
+                planner->change[place->last + 1] -= place->bytes;
+            }
+        }
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        int64_t bytes = step_bytes(planner->plan, &variant->steps[s]);
+
+        live += planner->change[s];
+        most = live + bytes > most ? live + bytes : most;
+    }
+    return most;
+}
+
+/* ---- joins: what is made where a concatenation or a copy wants it ---- */
+
+static void take_place(struct variant *variant, const struct joined *joined, bool own)
+{
+    variant->places[joined->value->id].kind = own ? PLACE_WORKSPACE : PLACE_NONE;
+}
+
+/* Makes operands [first, end) of the join in its result, those of which that can be, unless the bound becomes higher. */
+static bool join_operands(struct planner *planner, struct op *op, int first, int end, int64_t *bound)
+{
+    struct variant *variant = planner->variant;
+    struct joined *list = NULL;
+    int count = 0;
+    int64_t found;
+
+    for (int i = first; i < end; i++) {
+        struct joined joined;
+
+        if (!join_apply(planner->cx, variant, op, i, &joined))
+            continue;
+        take_place(variant, &joined, false);
+        ARENA_PUSH(&planner->cx->arena, list, count, joined);
+    }
+    if (count == 0)
+        return false;
+    find_lives(planner);
+    found = live_bytes(planner);
+    if (found <= *bound) {
+        *bound = found;
+        return true;
+    }
+    while (count-- > 0) {
+        join_undo(&list[count]);
+        take_place(variant, &list[count], true);
+    }
+    return false;
+}
+
+static bool is_step_left(struct planner *planner, const struct step *step)
+{
+    if (!op_is_join(step->op))
+        return true;
+    for (int i = 0; i < step->op->input_count; i++)
+        if (!join_is_done(&planner->cx->arena, step->op, i))
+            return true;
+    return false;
+}
+
+/* See note [joins]. A join may make room for others. */
+static void join_all(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    int kept = 0;
+    bool again = !variant->graph->fenced;
+    int64_t bound;
+
+    find_lives(planner);
+    bound = live_bytes(planner);
+    for (int round = 0; again && round < 3; round++) {
+        again = false;
+        for (int i = variant->step_count - 1; i >= 0; i--) {
+            struct op *op = variant->steps[i].op;
+
+            if (!op_is_join(op))
+                continue;
+            if (join_operands(planner, op, 0, op->input_count, &bound)) {
+                again = true;
+                continue;
+            }
+            for (int j = op->input_count - 1; j >= 0 && op->input_count > 1; j--)
+                again |= join_operands(planner, op, j, j + 1, &bound);
+        }
+    }
+    for (int s = 0; s < variant->step_count; s++)
+        if (is_step_left(planner, &variant->steps[s]))
+            variant->steps[kept++] = variant->steps[s];
+    variant->step_count = kept;
+    find_lives(planner);
 }
 
 /* The last step that checks indices or divisors, or -1. */
@@ -904,8 +1066,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
                      const char *function)
 {
     struct variant *variant = ARENA_NEW(&cx->arena, struct variant);
-    struct planner planner = {cx, plan, variant};
-    int *last_use = ARENA_ARRAY(&cx->arena, graph->value_count + 1, int);
+    struct planner planner = {cx, plan, variant, ARENA_ARRAY(&cx->arena, graph->value_count + 1, int),
+                              ARENA_ARRAY(&cx->arena, graph->op_count + 2, int64_t)};
     bool fine = true;
 
     variant->graph = graph;
@@ -939,10 +1101,10 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     /* inputs, tensors and constants; then each step's own values */
     for (int i = 0; i < graph->pack_count; i++)
         if (!is_step(graph->pack_ops[i]) && graph->pack_ops[i]->code != GRAPH_OP_CONST)
-            place_value(&planner, graph->pack_ops[i]->outputs[0], 0);
+            place_value(&planner, graph->pack_ops[i]->outputs[0]);
     for (int i = 0; i < graph->op_count; i++)
         if (!is_step(graph->ops[i]))
-            place_value(&planner, graph->ops[i]->outputs[0], 0);
+            place_value(&planner, graph->ops[i]->outputs[0]);
     for (int s = 0; s < variant->step_count; s++) {
         struct step *step = &variant->steps[s];
         struct op *op = step->op;
@@ -957,42 +1119,26 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             bool packed = (j == 1 && step->weight) || (j == 2 && step->bias && op->tail_first > 2);
 
             if (!packed && (base->prepared || base->op->code == GRAPH_OP_CONST))
-                place_value(&planner, base, s);
+                place_value(&planner, base);
         }
         for (int j = 0; j < op->output_count; j++)
-            place_value(&planner, op->outputs[j], s);
+            place_value(&planner, op->outputs[j]);
         if (op->code == GRAPH_OP_WRITE)
             variant->writes_buffers |= op->write.tensor->kind != MODULE_STATE;
         if (op->code != GRAPH_OP_CALL)
             variant->macs += op_macs(op);
     }
 
-    /* last uses, through aliases; then maps in place */
-    for (int s = 0; s < variant->step_count; s++)
-        for (int j = 0; j < variant->steps[s].op->input_count; j++)
-            last_use[memory_of(variant, variant->steps[s].op->inputs[j])->id] = s;
+    join_all(&planner);
     for (int s = 0; s < variant->step_count; s++) {
-        struct op *op = variant->steps[s].op;
-        const struct value *memory;
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            struct value *base = variant->steps[s].op->outputs[j]->base;
+            struct place *place = &variant->places[base->id];
 
-        if (op->output_count != 1)
-            continue;
-        reuse_operand(&planner, op, s, last_use);
-        memory = memory_of(variant, op->outputs[0]);
-        if (last_use[op->outputs[0]->id] > last_use[memory->id])
-            last_use[memory->id] = last_use[op->outputs[0]->id];
+            if ((place->kind == PLACE_WORKSPACE || place->kind == PLACE_FENCE) && !place->name)
+                place->name = local_name(&planner, base);
+        }
     }
-    for (int s = 0; s < variant->step_count; s++) {
-        struct op *op = variant->steps[s].op;
-
-        for (int j = 0; j < op->input_count; j++)
-            set_last(variant, op->inputs[j], s);
-        for (int j = 0; j < op->output_count; j++)
-            set_last(variant, op->outputs[j], s);
-    }
-    for (int i = 0; i < graph->output_count; i++)
-        set_last(variant, graph->outputs[i], variant->step_count - 1);
-
     variant->fails = graph->fenced || last_check(variant) >= 0;
 
     /* shadows of slots that are written before the call may end: it must be able to fail without a trace */
@@ -1008,22 +1154,25 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
 
     /* intervals: values, shadows, regions, scratch */
     for (int s = 0; s < variant->step_count; s++) {
-        struct op *op = variant->steps[s].op;
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            struct place *place = own_place(variant, s, j);
 
-        for (int j = 0; j < op->output_count; j++) {
-            const struct place *place = &variant->places[op->outputs[j]->id];
-
-            if (place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0)
-                add_interval(&planner, place->name, place->bytes, place->first, place->last);
+            if (place)
+                add_interval(&planner, place->name, place->bytes, s, place->last, &place->offset);
         }
     }
-    for (int i = 0; i < variant->shadow_count; i++)
-        add_interval(&planner, variant->shadows[i]->path,
-                     plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes),
-                     0, variant->step_count - 1);
+    variant->shadow_offsets = ARENA_ARRAY(&cx->arena, variant->shadow_count + 1, int64_t);
+    variant->bound = live_bytes(&planner);
+    for (int i = 0; i < variant->shadow_count; i++) {
+        int64_t bytes = plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes);
+
+        add_interval(&planner, variant->shadows[i]->path, bytes, 0, variant->step_count - 1, &variant->shadow_offsets[i]);
+        variant->bound += bytes;
+    }
     for (int s = 0; s < variant->step_count; s++) {
-        struct op *op = variant->steps[s].op;
-        int64_t scratch = scratch_bytes(plan, &variant->steps[s]);
+        struct step *step = &variant->steps[s];
+        const struct op *op = step->op;
+        int64_t scratch = scratch_bytes(plan, step);
 
         if (op->code == GRAPH_OP_CALL) {
             const struct variant *region = plan_variant(plan, op->invoke.region->graph);
@@ -1033,38 +1182,15 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             variant->writes_buffers |= region->writes_buffers;
             variant->macs += region->macs * op->invoke.count;
             if (region->peak > 0)
-                add_interval(&planner, region->function, region->peak, s, s);
+                add_interval(&planner, region->function, region->peak, s, s, &step->region_offset);
         }
         if (scratch > 0)
-            add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s);
+            add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s,
+                         &step->scratch_offset);
     }
-    variant->bound = liveness_bound(variant->intervals, variant->interval_count, variant->step_count);
     variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
-
-    /* offsets back to values, shadows and steps, in the order in which they were added */
-    int at = 0;
-
-    for (int s = 0; s < variant->step_count; s++) {
-        struct op *op = variant->steps[s].op;
-
-        for (int j = 0; j < op->output_count; j++) {
-            struct place *place = &variant->places[op->outputs[j]->id];
-
-            if (place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0)
-                place->offset = variant->intervals[at++].offset;
-        }
-    }
-    variant->shadow_offsets = ARENA_ARRAY(&cx->arena, variant->shadow_count + 1, int64_t);
-    for (int i = 0; i < variant->shadow_count; i++)
-        variant->shadow_offsets[i] = variant->intervals[at++].offset;
-    for (int s = 0; s < variant->step_count; s++) {
-        struct op *op = variant->steps[s].op;
-
-        if (op->code == GRAPH_OP_CALL && plan_variant(plan, op->invoke.region->graph)->peak > 0)
-            variant->steps[s].region_offset = variant->intervals[at++].offset;
-        if (scratch_bytes(plan, &variant->steps[s]) > 0)
-            variant->steps[s].scratch_offset = variant->intervals[at++].offset;
-    }
+    for (int i = 0; i < variant->interval_count; i++)
+        *variant->intervals[i].to = variant->intervals[i].offset;
     for (int i = 0; i < graph->value_count; i++) {
         struct place *place = &variant->places[i];
 
@@ -1279,7 +1405,7 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
             text_printf(text, ", \"scratch\": %lld", (long long)scratch_bytes(plan, step));
         text_printf(text, ", \"outputs\": [");
         for (int j = 0; j < step->op->output_count; j++)
-            text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->id);
+            text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->base->id);
         text_printf(text, "], \"inputs\": [");
         for (int j = 0; j < step->op->input_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->inputs[j]->base->id);
@@ -1326,7 +1452,7 @@ static void dump_variant(struct text *text, const struct variant *variant)
             text_printf(text, " in %d slices by %s", step->split.slices, split_names[step->split.axis]);
         text_add(text, " ->");
         for (int j = 0; j < step->op->output_count; j++) {
-            const struct place *place = &variant->places[step->op->outputs[j]->id];
+            const struct place *place = &variant->places[step->op->outputs[j]->base->id];
 
             text_printf(text, " %s", place->name ? place->name : "(slot)");
         }

@@ -84,7 +84,7 @@ struct place {
     enum place_kind kind;
     int index;
     int64_t offset, bytes; /* WORKSPACE */
-    int first, last;       /* WORKSPACE: steps in which it is live */
+    int first, last;       /* WORKSPACE: steps in which it is live, from the first that writes there */
     struct module_tensor *tensor;
     const struct packed *packed;
     const char *inside; /* PACKED: "" or the instance that holds the entry: "blocks[3]." */
@@ -120,6 +120,7 @@ struct interval {
     const char *what;
     int64_t offset, bytes;
     int first, last;
+    int64_t *to; /* where its offset is wanted */
 };
 
 struct variant {

@@ -74,12 +74,11 @@ static bool is_one(const struct dim *dim)
     return dim_equals(dim, 1);
 }
 
-/* Row-major without gaps, whatever the strides of axes of size 1. */
-static bool is_dense(struct arena *arena, const struct value *value, int from)
+bool value_is_dense(struct arena *arena, const struct value *value)
 {
     const struct dim *stride = dim_const(arena, 1);
 
-    for (int i = value->ndim - 1; i >= from; i--) {
+    for (int i = value->ndim - 1; i >= 0; i--) {
         if (!is_one(value->dims[i]) && !dim_equal(value->strides[i], stride))
             return false;
         stride = dim_mul(arena, stride, value->dims[i]);
@@ -87,8 +86,7 @@ static bool is_dense(struct arena *arena, const struct value *value, int from)
     return true;
 }
 
-/* The last axis is contiguous and the others collapse to one stride. */
-static bool is_rows(struct arena *arena, const struct value *value)
+bool value_is_rows(struct arena *arena, const struct value *value)
 {
     const struct dim *stride = NULL;
 
@@ -148,14 +146,15 @@ static bool has_row_tail(const struct op *op)
            op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_SOFTMAX;
 }
 
-static bool accepts(struct graph *graph, const struct op *op, int input)
+bool pass_reads(struct graph *graph, const struct op *op, int input)
 {
     const struct value *value = op->inputs[input];
     struct arena *arena = &graph->cx->arena;
     enum op_accepts needed = op_rows[op->code].accepts ? op_rows[op->code].accepts(op, input) : ACCEPT_ANY;
+    const struct dim *row, *column;
 
-    if (input >= op->tail_first)
-        return true; /* operands of tails are read by strides, see tail_operands */
+    if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
+        return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);
     /* static weights are packed by the plan from any strides */
     if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT) && input >= 1 &&
         value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
@@ -165,8 +164,8 @@ static bool accepts(struct graph *graph, const struct op *op, int input)
     if (op->code == GRAPH_OP_CONV && input == 1)
         return true; /* as it lies, see pass_legalise */
     if (needed == ACCEPT_DENSE)
-        return is_dense(arena, value, 0);
-    return needed == ACCEPT_ANY || is_rows(arena, value);
+        return value_is_dense(arena, value);
+    return needed == ACCEPT_ANY || value_is_rows(arena, value);
 }
 
 /* A hook may write what it sees: never the caller's input or a parameter. */
@@ -187,7 +186,7 @@ static bool is_output_ready(struct graph *graph, int output)
     if (maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE ||
         maker == GRAPH_OP_FENCE || value->base->prepared)
         return false;
-    if (!is_dense(&graph->cx->arena, value, 0) || !dim_equals(value->offset, 0) ||
+    if (!value_is_dense(&graph->cx->arena, value) || !dim_equals(value->offset, 0) ||
         !dim_equal(dims_count(&graph->cx->arena, value), dims_count(&graph->cx->arena, value->base)))
         return false;
     for (int i = 0; i < output; i++)
@@ -196,16 +195,15 @@ static bool is_output_ready(struct graph *graph, int output)
     return true;
 }
 
-/* Kernels with tiles read a tail's operands by row and column. */
+/* What a tail cannot read is expanded to the whole result: that it can. */
 static void tail_operands(struct graph *graph, struct op *op, int *at)
 {
     const struct value *out = op->outputs[0];
-    const struct dim *row, *column;
 
-    for (int j = op->tail_first; has_row_tail(op) && j < op->input_count; j++) {
+    for (int j = op->tail_first; j < op->input_count; j++) {
         struct value *whole;
 
-        if (tail_strides(&graph->cx->arena, op->inputs[j], op, &row, &column))
+        if (pass_reads(graph, op, j))
             continue;
         whole = edit_expand(graph, at, op->inputs[j], out->ndim, out->dims);
         if (whole != op->inputs[j])
@@ -227,7 +225,7 @@ void pass_legalise(struct graph *graph)
             continue;
         }
         for (int j = 0; j < op->input_count; j++)
-            if (!accepts(graph, op, j) || needs_own_memory(op, op->inputs[j]))
+            if ((j < op->tail_first && !pass_reads(graph, op, j)) || needs_own_memory(op, op->inputs[j]))
                 op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !needs_own_memory(op, op->inputs[j]));
         if (op->code == GRAPH_OP_CONV && !value_is_static(graph, op->inputs[1]))
             op->inputs[1] = insert_across(graph, &i, op->inputs[1]);

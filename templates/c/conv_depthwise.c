@@ -1,9 +1,9 @@
 /* Depthwise 2-D convolution, channels last: y (T_n, T_oh, T_ow, T_c) from x (T_n, T_h, T_w, T_c), bias, tail.
  *
- * w is (T_kh, T_kw, T_c), bias (T_c), neither padded. Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw;
- * padding below 0 crops. Fits: groups are the channels, one output for each; the kernel is constant, T_n, T_h, T_w,
- * T_oh, T_ow may be sizes. By line, tile of pixels, vector of channels: the order in which memory is read once; taps
- * outside are left out as in conv_direct. */
+ * Pixels of x are T_ldx apart, of y T_ldy. w is (T_kh, T_kw, T_c), bias (T_c), neither padded. Stride T_sh, T_sw, zero
+ * padding T_ph, T_pw, dilation T_dh, T_dw; padding below 0 crops. Fits: groups are the channels, one output for each;
+ * the kernel is constant, T_n, T_h, T_w, T_oh, T_ow may be sizes. By line, tile of pixels, vector of channels: the order
+ * in which memory is read once; taps outside are left out as in conv_direct. */
 
 /* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
  * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
@@ -25,14 +25,14 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
-        const T_real *const xh = x + (h * T_w + x0) * T_c + channel, *const wh = w + kh * (T_kw * T_c) +
+        const T_real *const xh = x + (h * T_w + x0) * T_ldx + channel, *const wh = w + kh * (T_kw * T_c) +
                                                                                  channel;
 
         if (h < 0 || h >= T_h)
             continue;
         MODC_UNROLL
         for (int kw = 0; kw < T_kw; kw++) {
-            const T_real *const xw = xh + kw * (T_dw * T_c), *const ww = wh + kw * T_c;
+            const T_real *const xw = xh + kw * (T_dw * T_ldx), *const ww = wh + kw * T_c;
             const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
             const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows) : rows;
 
@@ -41,7 +41,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
                 MODC_UNROLL
                 for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
-                    const T_real *const a = xw + i * (T_sw * T_c);
+                    const T_real *const a = xw + i * (T_sw * T_ldx);
 
                     sum[i] += (lanes < T_LANES ? T_V(load_part)(a, lanes) : T_V(load)(a)) * b;
                 }
@@ -55,18 +55,18 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
 #if T_vector_tail
         if (lanes == T_LANES) {
-            T_V(store)(y + r * T_c + channel, T_EPILOGUE_V(sum[i], r, channel));
+            T_V(store)(y + r * T_ldy + channel, T_EPILOGUE_V(sum[i], r, channel));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * T_c + channel, T_EPILOGUE_V(sum[i], r, channel), lanes);
+        T_V(store_part)(y + r * T_ldy + channel, T_EPILOGUE_V(sum[i], r, channel), lanes);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < lanes; l++)
-            y[r * T_c + channel + l] = T_EPILOGUE(part[l], r, channel + l);
+            y[r * T_ldy + channel + l] = T_EPILOGUE(part[l], r, channel + l);
 #endif
     }
 }
@@ -108,7 +108,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 #endif
 
     for (int line = T_IF(T_by_rows, from, 0); line < T_IF(T_by_rows, to, T_n * T_oh); line++) {
-        const T_real *const xn = x + line / T_oh * (T_h * T_w * T_c);
+        const T_real *const xn = x + line / T_oh * (T_h * T_w * T_ldx);
         const int y0 = line % T_oh * T_sh - T_ph;
 
 #if T_fixed_ow

@@ -1,12 +1,12 @@
 /* 2-D convolution, channels last: y (T_n, T_oh, T_ow, T_groups * T_oc) from x (T_n, T_h, T_w, T_groups * T_c), bias, tail.
  *
- * T_c and T_oc are the channels of one group. w lies in panels [T_groups][ceil(T_oc / T_P)][T_kh][T_kw][T_c][T_P], zero
- * padded; bias is [T_groups][ceil(T_oc / T_P) * T_P]. Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw;
- * below 0 it crops. Fits: w is packed, kernel and channels are constants; T_n, T_h, T_w, T_oh, T_ow may be
- * sizes. Neighbouring pixels of a line are the rows of a register tile (Georganas et al., "Anatomy of high-performance
- * deep learning convolutions", 2018). Nothing is padded: the tiles at the ends of a line leave out the rows of a tap
- * that lie outside, which is known while compiling, and lines outside are skipped. Split by rows (lines of all images), by
- * columns (bands of channels), or by groups. */
+ * T_c and T_oc are the channels of one group; pixels of x are T_ldx apart, of y T_ldy. w lies in panels
+ * [T_groups][ceil(T_oc / T_P)][T_kh][T_kw][T_c][T_P], zero padded; bias is [T_groups][ceil(T_oc / T_P) * T_P]. Stride
+ * T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw; below 0 it crops. Fits: w is packed, kernel and channels are
+ * constants; T_n, T_h, T_w, T_oh, T_ow may be sizes. Neighbouring pixels of a line are the rows of a register tile
+ * (Georganas et al., "Anatomy of high-performance deep learning convolutions", 2018). Nothing is padded: the tiles at
+ * the ends of a line leave out the rows of a tap that lie outside, which is known while compiling, and lines outside are
+ * skipped. Split by rows (lines of all images), by columns (bands of channels), or by groups. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
@@ -21,7 +21,7 @@ MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real 
             b[j] = T_V(load)(w + j * T_LANES / T_P * (T_kh * T_kw * T_c * T_P) + j * T_LANES % T_P + k * T_P);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
-            const T_real a = x[i * (T_sw * T_groups * T_c) + k];
+            const T_real a = x[i * (T_sw * T_ldx) + k];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -52,7 +52,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
-        const T_real *const xh = x + (h * T_w + x0) * (T_groups * T_c), *const wh = w +
+        const T_real *const xh = x + (h * T_w + x0) * T_ldx, *const wh = w +
                                                                                     kh * (T_kw * T_c * T_P);
 
         if (h < 0 || h >= T_h)
@@ -60,17 +60,17 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
         if (clip) {
             for (int kw = 0; kw < T_kw; kw++) {
                 if (x0 + kw * T_dw >= 0 && x0 + kw * T_dw < T_w)
-                    T_NAME_taps(sum, xh + kw * (T_dw * T_groups * T_c), wh + kw * (T_c * T_P), T_c, 0, rows,
+                    T_NAME_taps(sum, xh + kw * (T_dw * T_ldx), wh + kw * (T_c * T_P), T_c, 0, rows,
                                 vectors);
             }
-        } else if (left || right || T_dw > 1 || T_groups > 1) {
+        } else if (left || right || T_dw > 1 || T_ldx > T_c) {
             MODC_UNROLL
             for (int kw = 0; kw < T_kw; kw++) {
                 const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
                 const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows)
                                      : rows;
 
-                T_NAME_taps(sum, xh + kw * (T_dw * T_groups * T_c), wh + kw * (T_c * T_P), T_c,
+                T_NAME_taps(sum, xh + kw * (T_dw * T_ldx), wh + kw * (T_c * T_P), T_c,
                             from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
@@ -85,18 +85,18 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
 #if T_vector_tail
         if (rest >= T_LANES) {
-            T_V(store)(y + r * (T_groups * T_oc) + c, T_EPILOGUE_V(sum[i], r, c));
+            T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * (T_groups * T_oc) + c, T_EPILOGUE_V(sum[i], r, c), rest);
+        T_V(store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < T_LANES && l < rest; l++)
-            y[r * (T_groups * T_oc) + c + l] = T_EPILOGUE(part[l], r, c + l);
+            y[r * T_ldy + c + l] = T_EPILOGUE(part[l], r, c + l);
 #endif
     }
 }
@@ -181,7 +181,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 
             for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, full), full); c += band) {
                 for (int n = outer; n < (small ? outer + 1 : T_IF(T_by_rows, images, T_n)); n++) {
-                    const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
+                    const T_real *const xn = x + n * (T_h * T_w * T_ldx) + g * T_c;
 
                     for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
                          oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
@@ -192,7 +192,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
             for (int n = outer; T_IF(T_by_columns, T_oc > full && to > full, T_oc > full) &&
                                 n < (small ? outer + 1 : T_IF(T_by_rows, images, T_n));
                  n++) {
-                const T_real *const xn = x + n * (T_h * T_w * T_groups * T_c) + g * T_c;
+                const T_real *const xn = x + n * (T_h * T_w * T_ldx) + g * T_c;
 
                 for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
                      oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)

@@ -1,10 +1,11 @@
 /* 2-D convolution, channels last, with weights as they lie: y (T_n, T_oh, T_ow, T_groups * T_oc) from x
  * (T_n, T_h, T_w, T_groups * T_c), bias, tail.
  *
- * T_c and T_oc are the channels of one group. Weight (o, kh, kw, c) lies at o * T_wo + kh * T_wh + kw * T_ww + c * T_wc.
- * Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw. Fits: always; T_n, T_h, T_w, T_oh, T_ow may be sizes.
- * T_across 1: T_wo is 1, vectors along the outputs of tiles of pixels; else four outputs of a pixel at a time. Taps outside
- * are left out: single pixels at the ends of a line ask for each, tiles lie between. */
+ * T_c and T_oc are the channels of one group; pixels of x are T_ldx apart, of y T_ldy. Weight (o, kh, kw, c) lies at o *
+ * T_wo + kh * T_wh + kw * T_ww + c * T_wc. Stride T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw. Fits:
+ * always; T_n, T_h, T_w, T_oh, T_ow may be sizes. T_across 1: T_wo is 1, vectors along the outputs of tiles of pixels;
+ * else four outputs of a pixel at a time. Taps outside are left out: single pixels at the ends of a line ask for each,
+ * tiles lie between. */
 
 #if T_across
 /* rows x vectors of y: pixels of line `line` from `pixel` on, outputs from `channel` on, of which the last vector has only
@@ -34,7 +35,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
         if (h < 0 || h >= T_h)
             continue;
         for (int kw = 0; kw < T_kw; kw++) {
-            const T_real *const xk = x + (h * T_w + x0 + kw * T_dw) * (T_groups * T_c);
+            const T_real *const xk = x + (h * T_w + x0 + kw * T_dw) * T_ldx;
             const T_real *const wk = w + kh * T_wh + kw * T_ww;
 
             if (rows == 1 && (x0 + kw * T_dw < 0 || x0 + kw * T_dw >= T_w))
@@ -49,7 +50,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
                 }
                 MODC_UNROLL
                 for (int i = 0; i < rows; i++) {
-                    const T_real a = xk[i * (T_sw * T_groups * T_c) + k];
+                    const T_real a = xk[i * (T_sw * T_ldx) + k];
 
                     MODC_UNROLL
                     for (int j = 0; j < vectors; j++)
@@ -65,18 +66,18 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
 #if T_vector_tail
         if (count == T_LANES) {
-            T_V(store)(y + r * (T_groups * T_oc) + c, T_EPILOGUE_V(sum[i], r, c));
+            T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * (T_groups * T_oc) + c, T_EPILOGUE_V(sum[i], r, c), count);
+        T_V(store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), count);
 #else
         T_real some[T_LANES];
 
         T_V(store)(some, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * (T_groups * T_oc) + c + l] = T_EPILOGUE(some[l], r, c + l);
+            y[r * T_ldy + c + l] = T_EPILOGUE(some[l], r, c + l);
 #endif
     }
 }
@@ -113,7 +114,7 @@ MODC_INLINE void T_NAME_pixel(T_real *restrict y, const T_real *restrict x, cons
         if (h < 0 || h >= T_h)
             continue;
         for (int kw = 0; kw < T_kw; kw++) {
-            const T_real *const xk = x + (h * T_w + x0 + kw * T_dw) * (T_groups * T_c);
+            const T_real *const xk = x + (h * T_w + x0 + kw * T_dw) * T_ldx;
             const T_real *const wk = w + kh * T_wh + kw * T_ww;
 
             if (x0 + kw * T_dw < 0 || x0 + kw * T_dw >= T_w)
@@ -126,7 +127,7 @@ MODC_INLINE void T_NAME_pixel(T_real *restrict y, const T_real *restrict x, cons
         }
     }
     for (int o = 0; o < outputs; o++)
-        y[r * (T_groups * T_oc) + channel + o] = T_EPILOGUE(sum[o], r, channel + o);
+        y[r * T_ldy + channel + o] = T_EPILOGUE(sum[o], r, channel + o);
 }
 #endif
 
@@ -145,7 +146,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 
     for (int g = 0; g < T_groups; g++) {
         for (int line = T_IF(T_by_rows, from, 0); line < T_IF(T_by_rows, to, T_n * T_oh); line++) {
-            const T_real *const xn = x + line / T_oh * (T_h * T_w * T_groups * T_c) + g * T_c;
+            const T_real *const xn = x + line / T_oh * (T_h * T_w * T_ldx) + g * T_c;
             const int y0 = line % T_oh * T_sh - T_ph;
 
             for (int c = 0; c < T_oc; c += band) {

@@ -8,17 +8,17 @@
  * make y. Zero padding T_ph, T_pw; below 0 it crops. v has room for 36 planes of v, 36 of m and one tile of x. Fits:
  * w is packed, stride, dilation and groups are 1, T_c and T_oc multiples of T_P; T_n, T_h, T_w may be sizes. Split by rows
  * (blocks of tiles) or by columns (chunks of channels, for each of which B^T d B is computed again); a slice has a v of its
- * own behind that of the one before. */
+ * own behind that of the one before. Pixels of x are T_ldx apart, of y T_ldy. */
 
-/* B^T d B of one tile, whose lines are `pitch` apart, into the planes of v. */
-MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int pitch)
+/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
+MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line, const int pixel)
 {
     for (int c = 0; c < T_c; c += T_LANES) {
         T_vec d[36];
 
         MODC_UNROLL
         for (int i = 0; i < 36; i++)
-            d[i] = T_V(load)(x + i / 6 * pitch + i % 6 * T_c + c);
+            d[i] = T_V(load)(x + i / 6 * line + i % 6 * pixel + c);
         MODC_UNROLL
         for (int i = 0; i < 6; i++)
             T_V(winograd_input)(d + 6 * i, 1);
@@ -39,11 +39,11 @@ MODC_INLINE void T_NAME_edge(T_real *restrict v, const T_real *restrict x, T_rea
         const int line = h + i / 6, pixel = w + i % 6;
 
         if (line >= 0 && line < T_h && pixel >= 0 && pixel < T_w)
-            memcpy(halo + i * T_c, x + (line * T_w + pixel) * T_c, T_c * sizeof *x);
+            memcpy(halo + i * T_c, x + (line * T_w + pixel) * T_ldx, T_c * sizeof *x);
         else
             memset(halo + i * T_c, 0, T_c * sizeof *x);
     }
-    T_NAME_input(v, halo, 6 * T_c);
+    T_NAME_input(v, halo, 6 * T_c, T_c);
 }
 
 /* Tiles tile ... tile + rows - 1 of one plane, `columns` channels of m. rows and columns are constants. Where share > 0
@@ -170,13 +170,13 @@ MODC_INLINE void T_NAME_output(T_real *restrict y, const T_real *restrict m, con
 #endif
 
 #if T_vector_tail
-                T_V(store)(y + r * T_oc + channel + c, T_EPILOGUE_V(sum, r, channel + c));
+                T_V(store)(y + r * T_ldy + channel + c, T_EPILOGUE_V(sum, r, channel + c));
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, sum);
                 for (int l = 0; l < T_LANES; l++)
-                    y[r * T_oc + channel + c + l] = T_EPILOGUE(part[l], r, channel + c + l);
+                    y[r * T_ldy + channel + c + l] = T_EPILOGUE(part[l], r, channel + c + l);
 #endif
             }
         }
@@ -207,10 +207,10 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         for (int t = 0; t < count; t++) {
             const int n = (first + t) / (down * across);
             const int h = (first + t) / across % down * 4 - T_ph, p = (first + t) % across * 4 - T_pw;
-            const T_real *const xn = x + n * (T_h * T_w * T_c);
+            const T_real *const xn = x + n * (T_h * T_w * T_ldx);
 
             if (h >= 0 && h + 6 <= T_h && p >= 0 && p + 6 <= T_w)
-                T_NAME_input(v + t * T_c, xn + (h * T_w + p) * T_c, T_w * T_c);
+                T_NAME_input(v + t * T_c, xn + (h * T_w + p) * T_ldx, T_w * T_ldx, T_ldx);
             else
                 T_NAME_edge(v + t * T_c, xn, halo, h, p T_PASS);
         }

@@ -1,7 +1,7 @@
 /* y = (x - mean) / sqrt(variance + T_eps) * w + bias over rows of T_k, and the tail: y, x (T_m, T_k), w and bias (T_k).
  *
  * The biased variance, from a second pass around the mean: two passes over a row in cache are as fast as one, and safe
- * (torch.nn.functional.layer_norm). Fits: rows are contiguous, T_ldx apart; T_m and T_k may be sizes. */
+ * (torch.nn.functional.layer_norm). Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k may be sizes. */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
@@ -59,14 +59,14 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
             value += T_V(load)(bias + k);
 #endif
 #if T_vector_tail
-            T_V(store)(y + r * T_k + k, T_EPILOGUE_V(value, r, k));
+            T_V(store)(y + r * T_ldy + k, T_EPILOGUE_V(value, r, k));
 #else
             {
                 T_real lanes[T_LANES];
 
                 T_V(store)(lanes, value);
                 for (int l = 0; l < T_LANES; l++)
-                    y[r * T_k + k + l] = T_EPILOGUE(lanes[l], r, k + l);
+                    y[r * T_ldy + k + l] = T_EPILOGUE(lanes[l], r, k + l);
             }
 #endif
         }
@@ -79,7 +79,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 #if T_bias
             value += bias[k];
 #endif
-            y[r * T_k + k] = T_EPILOGUE(value, r, k);
+            y[r * T_ldy + k] = T_EPILOGUE(value, r, k);
         }
     }
 }

@@ -1,9 +1,8 @@
 /* y[b] (T_m, T_n) = x[b] (T_m, T_k) . w[b] (T_k, T_n) + bias (T_n), and the tail, for b in (T_batch0, T_batch1).
  *
- * y is dense; row r of all its batches together is y + r * T_n, and that is the row that the tail sees. Element (i, k)
- * of x lies at i * T_xm + k * T_xk, (k, j) of w at k * T_wk + j * T_wn, batches T_x0, T_x1, T_w0, T_w1 apart. Fits:
- * always; all of them may be sizes. T_form 1: T_wn is 1, vectors along the columns; 2: T_xk and T_wk are 1, dot
- * products; 0: one by one. */
+ * Element (i, j) of y lies at i * T_ym + j, (i, k) of x at i * T_xm + k * T_xk, (k, j) of w at k * T_wk + j * T_wn,
+ * batches T_y0, T_y1, T_x0, T_x1, T_w0, T_w1 apart; the tail counts the rows of all batches. Fits: always; all of them
+ * may be sizes. T_form 1: T_wn is 1, vectors along the columns; 2: T_xk and T_wk are 1, dot products; 0: one by one. */
 
 #if T_form == 1
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
@@ -15,6 +14,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int tile = rows * vectors;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
+    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row * T_xm;
     w += column;
@@ -47,23 +47,23 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = first + row + i / vectors, c = column + i % vectors * T_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * T_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : T_LANES;
 
 #if T_vector_tail
         if (count == T_LANES) {
-            T_V(store)(y + r * T_n + c, T_EPILOGUE_V(sum[i], r, c));
+            T_V(store)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * T_n + c, T_EPILOGUE_V(sum[i], r, c), count);
+        T_V(store_part)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c), count);
 #else
         T_real lanes[T_LANES];
 
         T_V(store)(lanes, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * T_n + c + l] = T_EPILOGUE(lanes[l], r, c + l);
+            y[r * T_ym + c + l] = T_EPILOGUE(lanes[l], first + r, c + l);
 #endif
     }
 }
@@ -95,6 +95,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int full = T_k / T_LANES * T_LANES;
     T_vec sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
+    (void)first; /* few tails ask for the row */
     x += row * T_xm;
     w += column * T_wn;
     MODC_UNROLL
@@ -135,7 +136,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         T_real total[MODC_DOT_OUTPUTS];
-        const int r = first + row + i;
+        const int r = row + i;
 
         if (outputs == 4) {
             T_V(sum4)(sum + i * 4, total);
@@ -152,7 +153,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
             const T_real value = total[j];
 #endif
 
-            y[r * T_n + column + j] = T_EPILOGUE(value, r, column + j);
+            y[r * T_ym + column + j] = T_EPILOGUE(value, first + r, column + j);
         }
     }
 }
@@ -188,26 +189,26 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
     for (int batch0 = 0; batch0 < T_batch0; batch0++) {
         for (int batch1 = T_IF(T_by_batches, modc_max(from - batch0 * T_batch1, 0), 0);
              batch1 < T_IF(T_by_batches, modc_min(to - batch0 * T_batch1, T_batch1), T_batch1); batch1++) {
-            const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1, *const wb = w + batch0 * T_w0 +
-                                                                                    batch1 * T_w1;
+            T_real *const yb = y + batch0 * T_y0 + batch1 * T_y1;
+            const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1;
+            const T_real *const wb = w + batch0 * T_w0 + batch1 * T_w1;
             const int first = (batch0 * T_batch1 + batch1) * T_m;
 #if T_form == 1
             const int most = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            T_NAME_strip(y, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS T_PASS);
+            T_NAME_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS T_PASS);
 #if MODC_LANES > 1
-            T_NAME_strip(y, xb, wb, bias, 4, first, most, (T_m - most) / 4 T_PASS);
-            T_NAME_strip(y, xb, wb, bias, 1, first, T_m - (T_m - most) % 4, (T_m - most) % 4 T_PASS);
+            T_NAME_strip(yb, xb, wb, bias, 4, first, most, (T_m - most) / 4 T_PASS);
+            T_NAME_strip(yb, xb, wb, bias, 1, first, T_m - (T_m - most) % 4, (T_m - most) % 4 T_PASS);
 #endif
 #elif T_form == 2
             const int most = T_m / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-            T_NAME_strip(y, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS T_PASS);
-            T_NAME_strip(y, xb, wb, bias, 1, first, most, T_m - most T_PASS);
+            T_NAME_strip(yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS T_PASS);
+            T_NAME_strip(yb, xb, wb, bias, 1, first, most, T_m - most T_PASS);
 #else
+            (void)first;
             for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m); i++) {
-                const int r = first + i;
-
                 for (int j = 0; j < T_n; j++) {
 #if T_bias
                     T_real sum = bias[j];
@@ -217,7 +218,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 
                     for (int k = 0; k < T_k; k++)
                         sum += xb[i * T_xm + k * T_xk] * wb[k * T_wk + j * T_wn];
-                    y[r * T_n + j] = T_EPILOGUE(sum, r, j);
+                    yb[i * T_ym + j] = T_EPILOGUE(sum, first + i, j);
                 }
             }
 #endif

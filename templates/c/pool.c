@@ -1,11 +1,10 @@
 /* Pooling over windows, channels last: y (T_n, T_oh, T_ow, T_c) from x (T_n, T_h, T_w, T_c), and the tail.
  *
- * Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, dilation T_dh, T_dw. T_is_max: the maximum of what lies
- * inside, NaN if any is. Otherwise the mean: the sum over T_area or, where means are T_uneven, over the size of the window,
- * cut off at the padding (T_count_include_pad) or at the border (torch.nn.functional.avg_pool2d). ceil_mode shows in
- * T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the border. T_whole_c: channels
- * fill vectors. Fits: channels last; all but the window
- * may be sizes. */
+ * Pixels of x are T_ldx apart, of y T_ldy. Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, dilation T_dh,
+ * T_dw. T_is_max: the maximum of what lies inside, NaN if any is. Otherwise the mean: the sum over T_area or, where
+ * means are T_uneven, over the size of the window, cut off at the padding (T_count_include_pad) or at the border
+ * (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach
+ * over the border. T_whole_c: channels fill vectors. Fits: channels last; all but the window may be sizes. */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
 #if T_by_rows
@@ -55,7 +54,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
                     for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
-                        const T_vec a = T_V(load)(x + (corner + kh * T_dh * T_w + kw * T_dw) * T_c + c);
+                        const T_vec a = T_V(load)(x + (corner + kh * T_dh * T_w + kw * T_dw) * T_ldx + c);
 
                         value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
@@ -64,13 +63,13 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
                 value *= scale;
 #endif
 #if T_vector_tail
-                T_V(store)(y + r * T_c + c, T_EPILOGUE_V(value, r, c));
+                T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(value, r, c));
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, value);
                 for (int l = 0; l < T_LANES; l++)
-                    y[r * T_c + c + l] = T_EPILOGUE(part[l], r, c + l);
+                    y[r * T_ldy + c + l] = T_EPILOGUE(part[l], r, c + l);
 #endif
             }
 #if !T_whole_c
@@ -79,7 +78,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
                     for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
-                        const T_vec a = T_V(load_part)(x + (corner + kh * T_dh * T_w + kw * T_dw) * T_c + full, rest);
+                        const T_vec a = T_V(load_part)(x + (corner + kh * T_dh * T_w + kw * T_dw) * T_ldx + full, rest);
 
                         value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
@@ -88,13 +87,13 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
                 value *= scale;
 #endif
 #if T_pure_tail
-                T_V(store_part)(y + r * T_c + full, T_EPILOGUE_V(value, r, full), rest);
+                T_V(store_part)(y + r * T_ldy + full, T_EPILOGUE_V(value, r, full), rest);
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, value);
                 for (int l = 0; l < rest; l++)
-                    y[r * T_c + full + l] = T_EPILOGUE(part[l], r, full + l);
+                    y[r * T_ldy + full + l] = T_EPILOGUE(part[l], r, full + l);
 #endif
             }
 #endif

@@ -2,8 +2,8 @@
  *
  * exp(x - max) / sum(exp(x - max)), in three passes over a row in cache: the maximum, the exponentials and their sum,
  * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous,
- * T_ldx apart; T_m and T_k may be sizes. T_wide: rows are so long
- * that a single maximum would wait for itself. T_vector_math: there is a vector exp for the type (float32). */
+ * T_ldx apart, those of y T_ldy; T_m and T_k may be sizes. T_wide: rows are so long that a single maximum would wait for
+ * itself. T_vector_math: there is a vector exp for the type (float32). */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
 {
 #if T_by_rows
@@ -12,7 +12,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #endif
     for (int r = T_IF(T_by_rows, from, 0); r < T_IF(T_by_rows, to, T_m); r++) {
         const T_real *const row = x + r * T_ldx;
-        T_real *const out = y + r * T_k;
+        T_real *const out = y + r * T_ldy;
 #if T_vector_math
         const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
         T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0); /* high may lose a NaN, which exp brings back */

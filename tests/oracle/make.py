@@ -203,6 +203,7 @@ def all_cases():
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
 
     yield from gathered()
+    yield from joined()
     yield from shared()
     yield from in_eval()
     yield from extended()
@@ -231,6 +232,15 @@ def gathered():
     yield Case("text_hooks", text, "--hooks embed=scale:2.0 --hooks position=scale:0.5",
                "tests/vectors/text_5x11/inputs.safetensors", own)
     yield Case("text_seed", text, "--seed 7", "tests/vectors/text_5x11/inputs.safetensors")
+
+
+def joined():
+    """What is concatenated, in place and not."""
+    joins = "tests/specs/joins.yaml"
+    own = "tests/vectors/joins_3x6/weights.safetensors"
+    for n, past in ((3, 6), (1, 4), (2, 0)):
+        inputs = {"image": draw(141 + n, n, 3, 9, 8), "x": draw(142 + n, n, 24), "cache": draw(143 + n, 2, n, 2, past, 12)}
+        yield Case(f"joins_{n}x{past}", joins, "--rtol 1e-4", inputs, weights(9, joins) if n == 3 else own)
 
 
 def shared():
@@ -380,6 +390,8 @@ def forced():
     yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_direct")
     yield again("winograd_2", winograd, "conv=conv_winograd", "--rtol 1e-4")
     yield again("winograd_1", winograd, "conv=conv_winograd", "--rtol 1e-4", "tests/vectors/winograd_2/weights.safetensors")
+    for plan in ("conv=conv_direct", "conv=conv_plain", "contract=matmul_strided", "contract=gemm_dot", "split=3"):
+        yield again("joins_3x6", "tests/specs/joins.yaml", plan, "" if plan.startswith("conv") else "--rtol 1e-4")
     yield again("pool_3", "tests/specs/pool.yaml", "pool=pool")
     yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
     for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):

@@ -68,7 +68,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const d
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const double *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+        const double *const xh = x + (h * 8 + x0), *const wh = w +
                                                                                     kh * (3 * 8);
 
         if (h < 0 || h >= 8)
@@ -100,10 +100,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const d
         const int rest = columns - i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * (1 * 16) + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            modc_f64_store(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(y + r * (1 * 16) + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+        modc_f64_store_part(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -265,7 +265,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const double *const xh = x + (h * 4 + x0) * (1 * 16), *const wh = w +
+        const double *const xh = x + (h * 4 + x0) * 16, *const wh = w +
                                                                                     kh * (3 * 16 * 8);
 
         if (h < 0 || h >= 4)
@@ -276,7 +276,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
                     conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8), 16, 0,
                                                          rows, vectors);
             }
-        } else if (left || right || 1 > 1 || 1 > 1) {
+        } else if (left || right || 1 > 1 || 16 > 16) {
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
@@ -297,10 +297,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
         const int rest = columns - i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * (1 * 32) + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
+            modc_f64_store(y + r * 32 + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(y + r * (1 * 32) + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
+        modc_f64_store_part(y + r * 32 + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -552,7 +552,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const double *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+        const double *const xh = x + (h * 8 + x0), *const wh = w +
                                                                                     kh * (3 * 8);
 
         if (h < 0 || h >= 8)
@@ -584,10 +584,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double
         const int rest = columns - i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * (1 * 16) + c, sum[i]);
+            modc_f64_store(y + r * 16 + c, sum[i]);
             continue;
         }
-        modc_f64_store_part(y + r * (1 * 16) + c, sum[i], rest);
+        modc_f64_store_part(y + r * 16 + c, sum[i], rest);
     }
 }
 
@@ -827,7 +827,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const double *const xh = x + (h * 4 + x0) * (1 * 16), *const wh = w +
+        const double *const xh = x + (h * 4 + x0) * 16, *const wh = w +
                                                                                     kh * (3 * 16 * 8);
 
         if (h < 0 || h >= 4)
@@ -838,7 +838,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
                     conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8), 16, 0,
                                                     rows, vectors);
             }
-        } else if (left || right || 1 > 1 || 1 > 1) {
+        } else if (left || right || 1 > 1 || 16 > 16) {
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
@@ -859,10 +859,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
         const int rest = columns - i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * (1 * 32) + c, sum[i]);
+            modc_f64_store(y + r * 32 + c, sum[i]);
             continue;
         }
-        modc_f64_store_part(y + r * (1 * 32) + c, sum[i], rest);
+        modc_f64_store_part(y + r * 32 + c, sum[i], rest);
     }
 }
 

@@ -68,7 +68,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const fl
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+        const float *const xh = x + (h * 8 + x0), *const wh = w +
                                                                                     kh * (3 * 16);
 
         if (h < 0 || h >= 8)
@@ -100,10 +100,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const fl
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * (1 * 16) + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * (1 * 16) + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -222,16 +222,16 @@ MODC_INLINE modc_f32 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
-/* B^T d B of one tile, whose lines are `pitch` apart, into the planes of v. */
+/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
 MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_input(float *restrict v, const float *restrict x,
-                                                       const int pitch)
+                                                       const int line, const int pixel)
 {
     for (int c = 0; c < 16; c += MODC_LANES) {
         modc_f32 d[36];
 
         MODC_UNROLL
         for (int i = 0; i < 36; i++)
-            d[i] = modc_f32_load(x + i / 6 * pitch + i % 6 * 16 + c);
+            d[i] = modc_f32_load(x + i / 6 * line + i % 6 * pixel + c);
         MODC_UNROLL
         for (int i = 0; i < 6; i++)
             modc_f32_winograd_input(d + 6 * i, 1);
@@ -257,7 +257,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_edge(float *restrict v, const f
         else
             memset(halo + i * 16, 0, 16 * sizeof *x);
     }
-    conv2d_4x4x16_to_4x4x32_k3_relu_input(v, halo, 6 * 16);
+    conv2d_4x4x16_to_4x4x32_k3_relu_input(v, halo, 6 * 16, 16);
 }
 
 /* Tiles tile ... tile + rows - 1 of one plane, `columns` channels of m. rows and columns are constants. Where share > 0
@@ -411,7 +411,7 @@ static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y, const
             const float *const xn = x + n * (4 * 4 * 16);
 
             if (h >= 0 && h + 6 <= 4 && p >= 0 && p + 6 <= 4)
-                conv2d_4x4x16_to_4x4x32_k3_relu_input(v + t * 16, xn + (h * 4 + p) * 16, 4 * 16);
+                conv2d_4x4x16_to_4x4x32_k3_relu_input(v + t * 16, xn + (h * 4 + p) * 16, 4 * 16, 16);
             else
                 conv2d_4x4x16_to_4x4x32_k3_relu_edge(v + t * 16, xn, halo, h, p, batch);
         }
@@ -596,7 +596,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+        const float *const xh = x + (h * 8 + x0), *const wh = w +
                                                                                     kh * (3 * 16);
 
         if (h < 0 || h >= 8)
@@ -628,10 +628,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * (1 * 16) + c, sum[i]);
+            modc_f32_store(y + r * 16 + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * (1 * 16) + c, sum[i], rest);
+        modc_f32_store_part(y + r * 16 + c, sum[i], rest);
     }
 }
 
@@ -873,7 +873,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float 
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const float *const xh = x + (h * 4 + x0) * (1 * 16), *const wh = w +
+        const float *const xh = x + (h * 4 + x0) * 16, *const wh = w +
                                                                                     kh * (3 * 16 * 16);
 
         if (h < 0 || h >= 4)
@@ -884,7 +884,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float 
                     conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16, 0,
                                                     rows, vectors);
             }
-        } else if (left || right || 1 > 1 || 1 > 1) {
+        } else if (left || right || 1 > 1 || 16 > 16) {
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
@@ -905,10 +905,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float 
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * (1 * 32) + c, sum[i]);
+            modc_f32_store(y + r * 32 + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * (1 * 32) + c, sum[i], rest);
+        modc_f32_store_part(y + r * 32 + c, sum[i], rest);
     }
 }
 

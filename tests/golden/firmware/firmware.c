@@ -70,7 +70,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const flo
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+        const float *const xh = x + (h * 8 + x0), *const wh = w +
                                                                                     kh * (3 * 16);
 
         if (h < 0 || h >= 8)
@@ -102,10 +102,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const flo
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * (1 * 6) + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * 6 + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * (1 * 6) + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * 6 + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -698,7 +698,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *r
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0) * (1), *const wh = w +
+        const float *const xh = x + (h * 8 + x0), *const wh = w +
                                                                                     kh * (3 * 16);
 
         if (h < 0 || h >= 8)
@@ -730,10 +730,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *r
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * (1 * 6) + c, sum[i]);
+            modc_f32_store(y + r * 6 + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * (1 * 6) + c, sum[i], rest);
+        modc_f32_store_part(y + r * 6 + c, sum[i], rest);
     }
 }
 

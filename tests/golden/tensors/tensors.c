@@ -41,6 +41,7 @@ MODC_INLINE void matmul_8xbatch_tokens_to_8_tile(float *restrict y, const float 
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
+    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row;
     w += column;
@@ -67,7 +68,7 @@ MODC_INLINE void matmul_8xbatch_tokens_to_8_tile(float *restrict y, const float 
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = first + row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
@@ -108,17 +109,18 @@ static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const floa
 {
     for (int batch0 = 0; batch0 < 1; batch0++) {
         for (int batch1 = 0; batch1 < 1; batch1++) {
-            const float *const xb = x, *const wb = w +
-                                                                                    0;
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
             const int first = (batch0 + batch1) * 8;
             const int most = 8 / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_8xbatch_tokens_to_8_strip(y, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
                                              most / MODC_TILE_ROWS, batch, tokens);
 #if MODC_LANES > 1
-            matmul_8xbatch_tokens_to_8_strip(y, xb, wb, bias, 4, first, most, (8 - most) / 4, batch,
+            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, 4, first, most, (8 - most) / 4, batch,
                                              tokens);
-            matmul_8xbatch_tokens_to_8_strip(y, xb, wb, bias, 1, first, 8 - (8 - most) % 4, (8 - most) % 4,
+            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, 1, first, 8 - (8 - most) % 4, (8 - most) % 4,
                                              batch, tokens);
 #endif
         }
@@ -136,6 +138,7 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, c
     const int full = 4 / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
+    (void)first; /* few tails ask for the row */
     x += row * 8;
     w += column * 8;
     MODC_UNROLL
@@ -176,7 +179,7 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, c
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
-        const int r = first + row + i;
+        const int r = row + i;
 
         if (outputs == 4) {
             modc_f32_sum4(sum + i * 4, total);
@@ -223,15 +226,15 @@ static MODC_KERNEL void matmul_batchx2xtokensx4_to_tokens_mul(float *restrict y,
 {
     for (int batch0 = 0; batch0 < batch; batch0++) {
         for (int batch1 = 0; batch1 < 2; batch1++) {
-            const float *const xb = x + batch0 * (8 * tokens) + batch1 * 4,
-                *const wb = w + batch0 * (8 * tokens) +
-                                                                                    batch1 * 4;
+            float *const yb = y + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens);
+            const float *const xb = x + batch0 * (8 * tokens) + batch1 * 4;
+            const float *const wb = w + batch0 * (8 * tokens) + batch1 * 4;
             const int first = (batch0 * 2 + batch1) * tokens;
             const int most = tokens / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-            matmul_batchx2xtokensx4_to_tokens_mul_strip(y, xb, wb, bias, MODC_DOT_ROWS, first, 0,
+            matmul_batchx2xtokensx4_to_tokens_mul_strip(yb, xb, wb, bias, MODC_DOT_ROWS, first, 0,
                                                         most / MODC_DOT_ROWS, batch, tokens);
-            matmul_batchx2xtokensx4_to_tokens_mul_strip(y, xb, wb, bias, 1, first, most, tokens - most,
+            matmul_batchx2xtokensx4_to_tokens_mul_strip(yb, xb, wb, bias, 1, first, most, tokens - most,
                                                         batch, tokens);
         }
     }
@@ -239,15 +242,17 @@ static MODC_KERNEL void matmul_batchx2xtokensx4_to_tokens_mul(float *restrict y,
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_tile(float *restrict y, const float *restrict x,
-                                                        const float *restrict w, const float *restrict bias,
-                                                        const int rows, const int vectors, const int part,
-                                                        const int first, const int row, const int column,
-                                                        int batch, int tokens)
+MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_tile(float *restrict y, const float *restrict x,
+                                                             const float *restrict w,
+                                                             const float *restrict bias, const int rows,
+                                                             const int vectors, const int part,
+                                                             const int first, const int row,
+                                                             const int column, int batch, int tokens)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
+    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row * tokens;
     w += column;
@@ -274,76 +279,65 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_tile(float *restrict y, const
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = first + row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 4 + c, sum[i]);
+            modc_f32_store(y + r * 8 + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 4 + c, sum[i], count);
+        modc_f32_store_part(y + r * 8 + c, sum[i], count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_strip(float *restrict y, const float *restrict x,
-                                                         const float *restrict w,
-                                                         const float *restrict bias, const int rows,
-                                                         const int first, const int row, const int count,
-                                                         int batch, int tokens)
+MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_strip(float *restrict y, const float *restrict x,
+                                                              const float *restrict w,
+                                                              const float *restrict bias, const int rows,
+                                                              const int first, const int row,
+                                                              const int count, int batch, int tokens)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
               whole = 4 / MODC_LANES * MODC_LANES;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                                   row + t * rows, c, batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                                        row + t * rows, c, batch, tokens);
         for (int c = full; c < whole; c += MODC_LANES)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
-                                                   batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
+                                                        batch, tokens);
         if (4 > whole)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 4 - whole, first, row + t * rows,
-                                                   whole, batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, 1, 4 - whole, first,
+                                                        row + t * rows, whole, batch, tokens);
     }
 }
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4).
- * In register tiles from where both operands lie: neither is a weight that could be packed */
-static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(float *restrict y, const float *restrict x,
-                                                          const float *restrict w,
-                                                          const float *restrict bias, int batch,
-                                                          int tokens)
+ * In register tiles from where both operands lie: neither is a weight that could be packed;
+ * y is a part of a larger value */
+static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4_part(float *restrict y, const float *restrict x,
+                                                               const float *restrict w,
+                                                               const float *restrict bias, int batch,
+                                                               int tokens)
 {
     for (int batch0 = 0; batch0 < batch; batch0++) {
         for (int batch1 = 0; batch1 < 2; batch1++) {
-            const float *const xb = x + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens),
-                *const wb = w + batch0 * (8 * tokens) +
-                                                                                    batch1 * 4;
+            float *const yb = y + batch0 * (8 * tokens) + batch1 * 4;
+            const float *const xb = x + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens);
+            const float *const wb = w + batch0 * (8 * tokens) + batch1 * 4;
             const int first = (batch0 * 2 + batch1) * tokens;
             const int most = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_batchx2xtokensxtokens_to_4_strip(y, xb, wb, bias, MODC_TILE_ROWS, first, 0,
-                                                    most / MODC_TILE_ROWS, batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_part_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+                                                         most / MODC_TILE_ROWS, batch, tokens);
 #if MODC_LANES > 1
-            matmul_batchx2xtokensxtokens_to_4_strip(y, xb, wb, bias, 4, first, most, (tokens - most) / 4,
-                                                    batch, tokens);
-            matmul_batchx2xtokensxtokens_to_4_strip(y, xb, wb, bias, 1, first, tokens - (tokens - most) % 4,
-                                                    (tokens - most) % 4, batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_part_strip(yb, xb, wb, bias, 4, first, most,
+                                                         (tokens - most) / 4, batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_part_strip(yb, xb, wb, bias, 1, first,
+                                                         tokens - (tokens - most) % 4, (tokens - most) % 4,
+                                                         batch, tokens);
 #endif
-        }
-    }
-}
-
-/* y (batch, tokens, 2, 4) = x0 */
-static MODC_KERNEL void copy_batchxtokensx2x4(float *y, const float *x0, int batch, int tokens)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < tokens; j++) {
-            for (int k = 0; k < 2; k++) {
-                memcpy(y + i * 8 * tokens + j * 8 + k * 4, x0 + i * 8 * tokens + j * 4 + k * 4 * tokens,
-                       4 * sizeof *y);
-            }
         }
     }
 }
@@ -480,6 +474,119 @@ static MODC_KERNEL void copy_batchxtokens_4bb9(bool *y, const bool *x0, int batc
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_tile(float *restrict y, const float *restrict x,
+                                                        const float *restrict w, const float *restrict bias,
+                                                        const int rows, const int vectors, const int part,
+                                                        const int first, const int row, const int column,
+                                                        int batch, int tokens)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    (void)first; /* few tails ask for the row */
+    MODC_FENCE;
+    x += row * tokens;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < tokens; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 8 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * tokens + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 4 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 4 + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_strip(float *restrict y, const float *restrict x,
+                                                         const float *restrict w,
+                                                         const float *restrict bias, const int rows,
+                                                         const int first, const int row, const int count,
+                                                         int batch, int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
+              whole = 4 / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                                   row + t * rows, c, batch, tokens);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
+                                                   batch, tokens);
+        if (4 > whole)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 4 - whole, first, row + t * rows,
+                                                   whole, batch, tokens);
+    }
+}
+
+/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
+static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(float *restrict y, const float *restrict x,
+                                                          const float *restrict w,
+                                                          const float *restrict bias, int batch,
+                                                          int tokens)
+{
+    for (int batch0 = 0; batch0 < batch; batch0++) {
+        for (int batch1 = 0; batch1 < 2; batch1++) {
+            float *const yb = y + batch0 * (8 * tokens) + batch1 * (4 * tokens);
+            const float *const xb = x + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens);
+            const float *const wb = w + batch0 * (8 * tokens) + batch1 * 4;
+            const int first = (batch0 * 2 + batch1) * tokens;
+            const int most = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_batchx2xtokensxtokens_to_4_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+                                                    most / MODC_TILE_ROWS, batch, tokens);
+#if MODC_LANES > 1
+            matmul_batchx2xtokensxtokens_to_4_strip(yb, xb, wb, bias, 4, first, most, (tokens - most) / 4,
+                                                    batch, tokens);
+            matmul_batchx2xtokensxtokens_to_4_strip(yb, xb, wb, bias, 1, first,
+                                                    tokens - (tokens - most) % 4, (tokens - most) % 4,
+                                                    batch, tokens);
+#endif
+        }
+    }
+}
+
+/* y (batch, tokens, 2, 4) = x0 */
+static MODC_KERNEL void copy_batchxtokensx2x4(float *y, const float *x0, int batch, int tokens)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < tokens; j++) {
+            for (int k = 0; k < 2; k++) {
+                memcpy(y + i * 8 * tokens + j * 8 + k * 4, x0 + i * 8 * tokens + j * 4 + k * 4 * tokens,
+                       4 * sizeof *y);
+            }
+        }
+    }
+}
+
 /* y (8, 8) = x0 */
 static MODC_KERNEL void copy_8x8(float *y, const float *x0)
 {
@@ -521,7 +628,6 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     float *const cat = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
     float *const mixed = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
     float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
-    float *const matmul = (float *)(void *)(ws + 6720); /* (batch, 2, tokens, 4) */
     float *const sum = (float *)(void *)(ws + 0); /* (batch, tokens, 1) */
 
     copy_batchxtokensx4(cat, x + 4, batch, tokens);
@@ -529,8 +635,7 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     mul_add_where_batchxtokensx8(mixed, mask, cat, x, y, batch, tokens);
     matmul_8xbatch_tokens_to_8(gram, mixed, mixed, NULL, batch, tokens);
     matmul_batchx2xtokensx4_to_tokens_mul(scores, mixed, mixed, NULL, batch, tokens);
-    matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
-    copy_batchxtokensx2x4(merged, matmul, batch, tokens);
+    matmul_batchx2xtokensxtokens_to_4_part(merged, scores, mixed, NULL, batch, tokens);
     sum_batchxtokens_over_1(total, mask, count, batch, tokens);
     not_gt_and_batchxtokens(many, count, mask, batch, tokens);
     max_batchxtokensx8_over_0_1(peak, merged, batch, tokens);

@@ -11,6 +11,7 @@
 const struct pass passes[] = {
     {"dead", pass_dead, "", ""},
     {"fold", pass_fold, "convolutions and products still stand apart from what follows them", "the weights' own values"},
+    {"parts", pass_parts, "products still stand apart from what follows them", "one product of the spec, one op"},
     {"layout", pass_layout, "4-D values in PyTorch's order", "nothing: views say what changed"},
     {"views", pass_views, "", "chains of views"},
     {"prepare", pass_prepare, "", "views of prepared maps"},
@@ -185,6 +186,22 @@ struct value *edit_expand(struct graph *graph, int *position, struct value *valu
     op->label = "expand";
     op->view.kind = VIEW_EXPAND;
     return edit_view(graph, position, op, value, ndim, dims);
+}
+
+struct value *edit_slice(struct graph *graph, int *position, struct value *value, int axis, const struct dim *start,
+                         const struct dim *extent)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+    const struct dim *dims[MAX_DIMS];
+
+    op->label = "slice";
+    op->view.kind = VIEW_SLICE;
+    op->view.axis = axis;
+    op->view.start = start;
+    op->view.step = dim_const(&graph->cx->arena, 1);
+    memcpy(dims, value->dims, sizeof dims);
+    dims[axis] = extent;
+    return edit_view(graph, position, op, value, value->ndim, dims);
 }
 
 struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,

@@ -21,6 +21,7 @@ void pass_run(struct cx *cx, struct program *program,
 void pass_dead(struct graph *graph);
 void pass_fold(struct graph *graph);
 void pass_layout(struct graph *graph);
+void pass_parts(struct graph *graph);
 void pass_views(struct graph *graph);
 void pass_prepare(struct graph *graph);
 void pass_fuse(struct graph *graph);
@@ -61,6 +62,8 @@ struct value *edit_reshape(struct graph *graph, int *position, struct value *val
                            const struct dim *const *dims);
 struct value *edit_expand(struct graph *graph, int *position, struct value *value, int ndim,
                           const struct dim *const *dims);
+struct value *edit_slice(struct graph *graph, int *position, struct value *value, int axis, const struct dim *start,
+                         const struct dim *extent);
 struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,
                        struct value *const *inputs, int count, int ndim, const struct dim *const *dims);
 struct op *edit_op(struct graph *graph, const struct op *like); /* a copy without outputs */

@@ -357,6 +357,7 @@ function(modc_api_tests)
     modc_api_test(slices slices.c ${slices} specs/digits/mlp.yaml ENV "FLAGS=-DSLICES=3")
     modc_api_test(slices_forced slices.c "${slices} --plan split=5" specs/digits/mlp.yaml
                   ENV "FLAGS=-DSLICES=5 -O0 -fsanitize=address,undefined")
+    modc_api_test(slices_dispatch slices.c "${slices} --dispatch" specs/digits/mlp.yaml ENV "FLAGS=-DSLICES=3")
     if(MODC_RUNS_TSAN)
         modc_api_test(slices_tsan slices.c "${slices} --plan split=3" specs/digits/mlp.yaml
                       ENV "FLAGS=-DSLICES=3 -g -fsanitize=thread")

@@ -128,6 +128,8 @@ static void call(const struct modc_model *model, const char *path, const char *n
         outputs[i] = malloc(modc_tensor_bytes(&most));
     }
     must(entry->call(net, sizes, inputs, outputs), name);
+    if (modc_get_isa(net)) /* modc_set_isa takes another one */
+        printf("on %s\n", modc_get_isa(net)->name);
     for (int i = 0; i < entry->output_count; i++) {
         const struct modc_io *io = &entry->outputs[i];
         int dims[MODC_MAX_DIMS], count = 1;

@@ -93,23 +93,6 @@ enum modc_dtype {
 };
 size_t modc_dtype_bytes(enum modc_dtype dtype);
 
-/* Where files of modc generate --dispatch have code for further instruction sets, and what that of the others is called. */
-#if defined __x86_64__ && defined __GNUC__
-#define MODC_X86_64 1
-#endif
-#if defined __x86_64__ || defined _M_X64
-#define MODC_ISA "x86-64"
-#elif defined __aarch64__
-#define MODC_ISA "aarch64"
-#else
-#define MODC_ISA "any"
-#endif
-#if defined __GNUC__ && !defined _WIN32
-#define MODC_HIDDEN __attribute__((visibility("hidden"))) /* for the files of one model, not for other libraries */
-#else
-#define MODC_HIDDEN
-#endif
-
 /* A tensor, dense and row-major (the last dimension is contiguous). */
 struct modc_tensor {
     void *data;
@@ -202,7 +185,25 @@ struct modc_entry {
                              void *const *outputs);
 };
 
-/* The functions of a model as they were compiled for one instruction set (generate --dispatch). */
+/* Models of generate --dispatch. MODC_X86_64: the files for further instruction sets have code in them; MODC_ISA: the name of
+ * the set that all machines of this kind have. */
+#if defined __x86_64__ && defined __GNUC__
+#define MODC_X86_64 1
+#endif
+#if defined __x86_64__ || defined _M_X64
+#define MODC_ISA "x86-64"
+#elif defined __aarch64__
+#define MODC_ISA "aarch64"
+#else
+#define MODC_ISA "any"
+#endif
+#if defined __GNUC__ && !defined _WIN32
+#define MODC_HIDDEN __attribute__((visibility("hidden"))) /* what files of one model share, and no other library sees */
+#else
+#define MODC_HIDDEN
+#endif
+
+/* The functions of a model as they were compiled for one instruction set. */
 struct modc_isa {
     const char *name;   /* as -march has it: "x86-64-v3" */
     bool (*here)(void); /* whether this machine has it; NULL: it needs nothing more than the program itself */

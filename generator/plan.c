@@ -122,10 +122,15 @@ static bool overlaps(const struct interval *a, const struct interval *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest offset for each interval in this order; returns the peak. */
-static int64_t place_in_order(struct interval *list, int count, const int *order, int *sorted)
+/* Of a placing: its peak, and how far in all the intervals reach above the bound. */
+struct placing {
+    int64_t peak, excess;
+};
+
+/* The lowest offset for each interval in this order. */
+static struct placing place_in_order(struct interval *list, int count, int64_t bound, const int *order, int *sorted)
 {
-    int64_t peak = 0;
+    struct placing found = {0, 0};
     int placed = 0;
 
     for (int i = 0; i < count; i++) {
@@ -151,10 +156,11 @@ static int64_t place_in_order(struct interval *list, int count, const int *order
             k--;
         }
         sorted[k] = order[i];
-        if (at + own->bytes > peak)
-            peak = at + own->bytes;
+        at += own->bytes;
+        found.peak = at > found.peak ? at : found.peak;
+        found.excess += at > bound ? at - bound : 0;
     }
-    return peak;
+    return found;
 }
 
 static int compare_key(const struct interval *a, const struct interval *b, int rule)
@@ -186,138 +192,61 @@ static int compare_key(const struct interval *a, const struct interval *b, int r
     return x < y ? -1 : x > y;
 }
 
-/* Repairs an order: what lies above the bound moves before something that is in its way. What makes the peak higher is taken
- * back, mostly. True if that reaches the bound. */
-static bool place_repaired(struct cx *cx, struct interval *list, int count, int64_t bound, int *order, int *sorted)
+static uint32_t next_random(uint64_t *random)
 {
-    int *next = ARENA_ARRAY(&cx->arena, count + 1, int);
-    int64_t peak = place_in_order(list, count, order, sorted);
-    uint64_t random = 88172645463325252u;
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return (uint32_t)(*random >> 32);
+}
 
-    for (int round = 0; round < 50 + 40000000 / (count * count); round++) {
-        int high = 0, before = 0, candidates = 0;
-        int64_t found;
+/* Repairs an order: something that lies above the bound moves before something that is in its way. What makes more lie there
+ * is taken back, mostly. loose: sometimes anything moves anywhere, and a little more may stay. True if all comes to lie
+ * below; `best` becomes the order of the lowest peak. */
+static bool place_repaired(struct interval *list, int count, int64_t bound, bool loose, int *order, int *best, int64_t *peak,
+                           int *room, uint64_t *random)
+{
+    int *sorted = room, *next = room + count;
+    struct placing was = place_in_order(list, count, bound, order, sorted);
 
-        while (list[order[high]].offset + list[order[high]].bytes <= bound)
-            high++;
-        for (int i = 0; i < high; i++) {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            if (overlaps(&list[order[i]], &list[order[high]]) && (random >> 20) % (uint64_t)++candidates == 0)
+    for (int round = 0; round < 50 + 120000000 / (count * count) && was.excess > 0; round++) {
+        int high = 0, before = 0, candidates = 0, moved;
+        struct placing found;
+        bool stays;
+
+        for (int i = 0; i < count; i++)
+            if (list[order[i]].offset + list[order[i]].bytes > bound && next_random(random) % (uint32_t)++candidates == 0)
+                high = i;
+        candidates = 0;
+        for (int i = 0; i < high; i++)
+            if (overlaps(&list[order[i]], &list[order[high]]) && next_random(random) % (uint32_t)++candidates == 0)
                 before = i;
+        if (loose && next_random(random) % 4 == 0) {
+            high = (int)(next_random(random) % (uint32_t)count);
+            before = (int)(next_random(random) % (uint32_t)count);
         }
+        moved = order[high];
         memcpy(next, order, (size_t)count * sizeof *next);
-        memmove(next + before + 1, order + before, (size_t)(high - before) * sizeof *next);
-        next[before] = order[high];
-        found = place_in_order(list, count, next, sorted);
-        if (found <= bound)
-            return true;
-        if (found <= peak || (random >> 40) % 64 == 0) {
+        if (before < high)
+            memmove(next + before + 1, order + before, (size_t)(high - before) * sizeof *next);
+        else
+            memmove(next + high, order + high + 1, (size_t)(before - high) * sizeof *next);
+        next[before] = moved;
+        found = place_in_order(list, count, bound, next, sorted);
+        if (found.peak < *peak) {
+            *peak = found.peak;
+            memcpy(best, next, (size_t)count * sizeof *best);
+        }
+        stays = found.excess <= was.excess || next_random(random) % (loose ? 256 : 64) == 0 ||
+                (loose && found.excess < was.excess + was.excess / 16 && next_random(random) % 8 == 0);
+        if (stays) {
             memcpy(order, next, (size_t)count * sizeof *next);
-            peak = found;
+            was = found;
         } else {
-            place_in_order(list, count, order, sorted);
+            place_in_order(list, count, bound, order, sorted);
         }
     }
-    return false;
-}
-
-/* ---- search: intervals in the order in which they begin, each at an edge of what is live there ---- */
-
-#define SEARCH_NODES 2000000
-#define SEARCH_FAILED 65536 /* a power of two */
-
-struct search {
-    struct interval *list;
-    const int *order;
-    int count, nodes;
-    int64_t bound;
-    uint64_t *failed; /* states, by hash, that lead nowhere */
-};
-
-/* What the rest of the search depends on: the offsets of what is still live. */
-static uint64_t search_state(const struct search *search, int at)
-{
-    int first = search->list[search->order[at]].first;
-    uint64_t hash = 1469598103934665603u + (uint64_t)at;
-
-    for (int i = 0; i < at; i++) {
-        const struct interval *other = &search->list[search->order[i]];
-
-        if (other->last >= first)
-            hash = (hash ^ (uint64_t)(other->offset * 64 + i)) * 1099511628211u;
-    }
-    return hash ? hash : 1;
-}
-
-static bool search_fits(const struct search *search, int at, int64_t offset)
-{
-    const struct interval *own = &search->list[search->order[at]];
-
-    if (offset < 0 || offset + own->bytes > search->bound)
-        return false;
-    for (int i = 0; i < at; i++) {
-        const struct interval *other = &search->list[search->order[i]];
-
-        if (overlaps(own, other) && other->offset < offset + own->bytes && offset < other->offset + other->bytes)
-            return false;
-    }
-    return true;
-}
-
-static bool search_from(struct search *search, int at)
-{
-    struct interval *own;
-    uint64_t state;
-
-    if (at == search->count)
-        return true;
-    state = search_state(search, at);
-    if (search->failed[state % SEARCH_FAILED] == state || ++search->nodes > SEARCH_NODES)
-        return false;
-    own = &search->list[search->order[at]];
-    for (int i = -2; i < at; i++) {
-        const struct interval *other = i < 0 ? NULL : &search->list[search->order[i]];
-        int64_t edges[2] = {i == -2 ? 0 : search->bound - own->bytes, -1};
-
-        if (other) {
-            if (!overlaps(own, other))
-                continue;
-            edges[0] = other->offset + other->bytes;
-            edges[1] = other->offset - own->bytes;
-        }
-        for (int e = 0; e < 2; e++) {
-            if (!search_fits(search, at, edges[e]))
-                continue;
-            own->offset = edges[e];
-            if (search_from(search, at + 1))
-                return true;
-        }
-    }
-    search->failed[state % SEARCH_FAILED] = state;
-    return false;
-}
-
-static bool search_bound(struct cx *cx, struct interval *list, int count, int64_t bound)
-{
-    int *order = ARENA_ARRAY(&cx->arena, count + 1, int);
-    struct search search = {.list = list, .order = order, .count = count, .bound = bound};
-
-    if (count > 2000)
-        return false;
-    search.failed = ARENA_ARRAY(&cx->arena, SEARCH_FAILED, uint64_t);
-    for (int i = 0; i < count; i++) { /* by first step, the longer-lived first, then the larger */
-        int k = i;
-
-        while (k > 0 && (list[order[k - 1]].first > list[i].first ||
-                         (list[order[k - 1]].first == list[i].first && list[order[k - 1]].last < list[i].last))) {
-            order[k] = order[k - 1];
-            k--;
-        }
-        order[k] = i;
-    }
-    return search_from(&search, 0);
+    return was.excess == 0;
 }
 
 enum { PLACE_RULES = 5 };
@@ -335,32 +264,35 @@ static void order_by(const struct interval *list, int count, int rule, int *orde
     }
 }
 
-/* Offsets that reach the liveness bound: several orders of placing, each repaired where none does, then a search; the
- * same every time. */
+#define PLACE_REPAIRS 24
+
+/* Offsets that reach the liveness bound: several orders of placing, each repaired some times where none does; the same every
+ * time. Whether there are any is NP-complete, so that many intervals may come to lie a little above it. */
 static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound)
 {
     int *order = ARENA_ARRAY(&cx->arena, count + 1, int), *best = ARENA_ARRAY(&cx->arena, count + 1, int);
-    int *sorted = ARENA_ARRAY(&cx->arena, count + 1, int);
+    int *room = ARENA_ARRAY(&cx->arena, 2 * count + 1, int);
+    uint64_t random = 88172645463325252u;
     int64_t peak = INT64_MAX;
 
     for (int rule = 0; rule < PLACE_RULES && peak > bound; rule++) {
         int64_t found;
 
         order_by(list, count, rule, order);
-        found = place_in_order(list, count, order, sorted);
+        found = place_in_order(list, count, bound, order, room).peak;
         if (found < peak) {
             peak = found;
             memcpy(best, order, (size_t)count * sizeof *order);
         }
     }
-    for (int rule = PLACE_RULES - 1; rule >= 0 && peak > bound; rule--) {
-        order_by(list, count, rule, order);
-        if (place_repaired(cx, list, count, bound, order, sorted))
+    for (int i = 0; i < PLACE_REPAIRS && peak > bound; i++) {
+        bool loose = i % 2 == 1;
+
+        order_by(list, count, PLACE_RULES - 1 - (loose ? 0 : i / 2 % PLACE_RULES), order);
+        if (place_repaired(list, count, bound, loose, order, best, &peak, room, &random))
             return bound;
     }
-    if (peak > bound && search_bound(cx, list, count, bound))
-        return bound;
-    return place_in_order(list, count, best, sorted);
+    return place_in_order(list, count, bound, best, room).peak;
 }
 
 /* ---- one variant ------------------------------------------------------------------------------------------ */

@@ -1,7 +1,9 @@
 /* y = (x - mean) / sqrt(variance + T_eps) * w + bias over rows of T_k, and the tail: y, x (T_m, T_k), w and bias (T_k).
  *
  * The biased variance, from a second pass around the mean: two passes over a row in cache are as fast as one, and safe
- * (torch.nn.functional.layer_norm). Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k may be sizes. */
+ * (torch.nn.functional.layer_norm). That pass adds up the differences too, which are the rounding error of the mean: a row
+ * of one value becomes 0, however small T_eps is. Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k
+ * may be sizes. */
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
@@ -12,8 +14,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
 
     for (int r = T_IF(T_by_rows, from, 0); r < T_IF(T_by_rows, to, T_m); r++) {
         const T_real *const row = x + r * T_ldx;
-        T_vec part[4] = {T_V(set)(0), T_V(set)(0), T_V(set)(0), T_V(set)(0)}, middle;
-        T_real sum, mean, scale;
+        T_vec part[4] = {T_V(set)(0), T_V(set)(0), T_V(set)(0), T_V(set)(0)}, off[2] = {T_V(set)(0), T_V(set)(0)}, middle;
+        T_real sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * T_LANES) {
             MODC_UNROLL
@@ -37,17 +39,25 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
                 const T_vec d = T_V(load)(row + k + j * T_LANES) - middle;
 
                 part[j] += d * d;
+                off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += T_LANES) {
             const T_vec d = T_V(load)(row + k) - middle;
 
             part[0] += d * d;
+            off[0] += d;
         }
         sum = T_V(sum)((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < T_k; k++)
+        error = T_V(sum)(off[0] + off[1]);
+        for (int k = full; k < T_k; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
-        scale = T_S(rsqrt)(sum / (T_real)T_k + T_eps);
+            error += row[k] - mean;
+        }
+        error /= (T_real)T_k;
+        mean += error;
+        middle = T_V(set)(mean);
+        scale = T_S(rsqrt)(T_S(max)(sum / (T_real)T_k - error * error, 0) + T_eps);
 
         for (int k = 0; k < full; k += T_LANES) {
             T_vec value = (T_V(load)(row + k) - middle) * scale;

@@ -176,7 +176,7 @@ class Draw:
         self.modules = {}  # name: YAML lines
         self.shared = []  # (name, dims in, dims out) of modules that may be called once more
         self.statements, self.values, self.names = [], [], set()
-        self.entry, self.sequence, self.dropout, self.batchnorm = None, False, False, False
+        self.entry, self.sequence, self.dropout, self.batchnorm, self.winograd = None, False, False, False, False
         self.rows = rows_of(seed, catalogue) if catalogue else []
         self.probes = {}  # size: its values where rows are tried, the maximum first
         self.shapes = {}  # name: {probe: shape} of values whose dims only `name.shape[i]` says
@@ -304,6 +304,11 @@ class Draw:
         a, b = (a, b) if b.kind == "int" or self.chance(0.5) else (b, a)
         return self.say(text.format(a=a.name, b=b.name), self.broadcast(a.dims, b.dims), "float", [a, b])
 
+    def is_never_empty(self, dim):
+        """At sizes of at least 1."""
+        ones = self.probe_count() - 2
+        return all(self.shape_at([Dim(1, (atom,))], ones)[0] > 0 for atom in dim.atoms)
+
     def slice(self):
         a = self.some(None, lambda v: v.dims)
         if not a:
@@ -324,7 +329,7 @@ class Draw:
             elif way == 2 and n is not None and n > 1:  # of a size it is max(size - 1, 0), which no Dim says
                 items.append(self.pick(["1:", ":-1"]))
                 dims.append(dim.less(1))
-            elif way == 3 and len(a.dims) > 1:
+            elif way == 3 and len(a.dims) > 1 and (n is not None or self.is_never_empty(dim)):
                 items.append(self.pick(["0", "-1"] if n is None else [str(self.random.randrange(n)), "-1"]))
             elif way == 4 and len(a.dims) < 5:
                 items += ["None", ":"]
@@ -805,8 +810,10 @@ class Draw:
         if way < 4:
             kernel, stride, padding = self.pick([1, 2, 3, 3, 3, 5]), self.pick([1, 1, 2]), self.pick([0, 1, 1, 2])
             dilation = self.pick([1, 1, 1, 2])
-            out, groups = self.pick([1, 2, 3, 4, 8, 16, self.pick([17, 20, 33])]), 1
-            if self.chance(0.2):
+            out, groups = self.pick([1, 2, 3, 4, 8, 16, 16, 16, self.pick([17, 20, 33])]), 1
+            if c == 16 and self.chance(0.7):  # what Winograd takes
+                kernel, stride, dilation, out, self.winograd = 3, 1, 1, 16, True
+            elif self.chance(0.2):
                 groups = self.pick([n for n in range(1, c + 1) if c % n == 0])
                 out = groups * self.pick([1, 2, 3])
             if min(d.const or 99 for d in dims[2:]) + 2 * padding < dilation * (kernel - 1) + 1:
@@ -1217,9 +1224,9 @@ def distances(after, exact):
     return found
 
 
-def tolerances(outputs, exact, mixed):
+def tolerances(outputs, exact, mixed, winograd):
     """{name: relative tolerance that it needs where that is more than the design's own}, or Rejected. `exact`: the same
-    from a float64 run of the model. `mixed`: float64 values may come from float32 ones."""
+    from a float64 run of the model. `mixed`: float64 values may come from float32 ones. `winograd`: it may be used."""
     found = {}
     for name, tensor in outputs.items():
         if tensor.numel() > 40000:
@@ -1244,6 +1251,8 @@ def tolerances(outputs, exact, mixed):
         lost = 2.5 * torch.finfo(tensor.dtype).eps / largest  # inputs are about 1: a sum of them may be small by chance
         if max(4 * distance, lost) > least or (mixed and tensor.dtype == torch.float64):
             found[name] = max(4 * distance, lost, least)
+        if winograd and tensor.dtype == torch.float32:
+            found[name] = max(found.get(name, 0), 1e-4)
     return found
 
 
@@ -1278,6 +1287,8 @@ def plan_runs(draw, root, generator, catalogue):
         ops = catalogue["ops"].values() if catalogue else ()
         plans = [f"{op['name']}={generator.choice(op['algorithms'])}" for op in ops if len(op["algorithms"]) > 1]
         runs.append(("plan", [text for plan in plans for text in ("--plan", plan)], None, draw.sizes, 1))
+    if draw.winograd:
+        runs.append(("winograd", ["--plan", "conv=conv_winograd"], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
     apart = random.Random(str(generator.getstate()[1][:8]))  # so that what is drawn stays what it was
@@ -1376,7 +1387,7 @@ def write_once(seed, attempt, folder, catalogue):
             try:
                 sizes = draw_sizes(draw, generator, most, way)
                 given = draw_inputs(inputs, draw.dtype, names, sizes, generator, 5 if draw.sequence else None)
-                run = write_run(model, folder, name, [*options, *shared], given, draw.sequence, mixed,
+                run = write_run(model, folder, name, [*options, *shared], given, draw, mixed,
                                 bool(weights) and name in ("at_maxima", "train"))
                 run["sizes"] = sizes
                 break
@@ -1392,14 +1403,14 @@ def write_once(seed, attempt, folder, catalogue):
             "inputs": inputs, "mixed": mixed, "sequence": draw.sequence, "runs": runs}
 
 
-def write_run(model, folder, name, options, inputs, sequence, mixed, state):
+def write_run(model, folder, name, options, inputs, draw, mixed, state):
     """One run: its files, and what live.py needs of it. `tolerances`: of outputs that need more than the design's."""
     safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
-    options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if sequence else [])]
+    options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if draw.sequence else [])]
     args = torch_run.parse(["run", "spec.yaml", *options])
-    outputs, exact, after, after_exact = model.run(inputs, sequence, entry=args.entry, train=args.train, hooks=args.hooks,
+    outputs, exact, after, after_exact = model.run(inputs, draw.sequence, entry=args.entry, train=args.train, hooks=args.hooks,
                                       pre_hooks=args.pre_hooks)
-    needed = tolerances(outputs, exact, mixed)
+    needed = tolerances(outputs, exact, mixed, draw.winograd)
     safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)
     options += ["--expect", f"{name}.expect.safetensors"]
     if needed:

@@ -288,6 +288,7 @@ def one_of_sizes(d):
     """Either a size or a scale; align_corners and scales for the modes that take them."""
     size, scale = d.args.get("size"), d.args.get("scale_factor")
     d.refuse((size is None) == (scale is None) or (size is not None and bool(d.args.get("recompute_scale_factor"))))
+    d.refuse(size is None and d.due not in ("scale_factor", "recompute_scale_factor") and d.chance(0.6))  # either as often
     d.refuse(bool(d.args.get("antialias")) and d.args["mode"] not in ("bilinear", "bicubic"))
 
 
@@ -451,9 +452,10 @@ function("amax amin", input=T("*", "num"), dim=DIMS, keepdim=True)
 function("any all", input=T("*", "num", "whole"), dim=DIM, keepdim=True)
 function("argmax argmin", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
 function("max min", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
-function("var std", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True, since={"correction": "2.0"})
-function("var_mean std_mean", input=T("* a:3-6"), dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True,
-         since={"correction": "2.0"})
+VARIANCE = dict(dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True, since={"correction": "2.0"},
+                check=lambda d: d.refuse(d.due != "correction" and d.args.get("correction") in (0, 2) and d.chance(0.3)))  # or `unbiased`
+function("var std", input=T("* a:3-6"), **VARIANCE)
+function("var_mean std_mean", input=T("* a:3-6"), **VARIANCE)
 function("aminmax", input=T("*", "num", "grid"), dim=DIM, keepdim=True,
          check=lambda d: d.refuse(d.rank() == 0 and not is_here("2.0")))  # which kept a dimension of none
 function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, -math.inf, 0], dim=DIMS, keepdim=True,

@@ -44,8 +44,9 @@ static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float 
 
     for (int r = 0; r < tokens; r++) {
         const float *const row = x + r * 64;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, scale;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
             MODC_UNROLL
@@ -69,17 +70,25 @@ static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float 
                 const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
 
                 part[j] += d * d;
+                off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += MODC_LANES) {
             const modc_f32 d = modc_f32_load(row + k) - middle;
 
             part[0] += d * d;
+            off[0] += d;
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 64; k++)
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < 64; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
-        scale = modc_f32s_rsqrt(sum / (float)64 + (9.99999975e-06f));
+            error += row[k] - mean;
+        }
+        error /= (float)64;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)64 - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -417,8 +426,9 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
 
     for (int r = 0; r < tokens; r++) {
         const float *const row = x + r * 64;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, scale;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
             MODC_UNROLL
@@ -442,17 +452,25 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
                 const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
 
                 part[j] += d * d;
+                off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += MODC_LANES) {
             const modc_f32 d = modc_f32_load(row + k) - middle;
 
             part[0] += d * d;
+            off[0] += d;
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 64; k++)
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < 64; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
-        scale = modc_f32s_rsqrt(sum / (float)64 + (9.99999975e-06f));
+            error += row[k] - mean;
+        }
+        error /= (float)64;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)64 - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -959,81 +977,81 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const x_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
-    float *const blocks_0_norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_0_up = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_0_act_b = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_0_down_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_0 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_1_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_d = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const x_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const blocks_0_norm = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const h = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const blocks_0_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
+    float *const blocks_0_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
+    float *const blocks_0_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_0 = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_1_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_d = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const blocks_1_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_1_act_b = (float *)(void *)(ws + 0); /* (tokens, 128) */
+    float *const blocks_1_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
     float *const blocks_1_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_1_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const blocks_1_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
     float *const blocks_2_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_g = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const h_g = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const blocks_2_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_2_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_2_down_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_2_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_3_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_j = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_3_up = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_3_act_b = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_3_down_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_3_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_4_norm_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const h_m = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_4_up = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_4_act_b = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_4_down_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_4_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_5_norm_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const h_p = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_5_up = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_5_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_5_down_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_5_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_6_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_s = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_6_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_6_act_b = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_6_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_6_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_7_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_w = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_7_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_7_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_7_down_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_7_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_2_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_2_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_2_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_3_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_j = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_3_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
+    float *const blocks_3_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_3_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_3_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const blocks_4_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_m = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_4_up = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_4_act_b = (float *)(void *)(ws + 8192); /* (tokens, 128) */
+    float *const blocks_4_down_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_4_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_5_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_p = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_5_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
+    float *const blocks_5_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_5_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_5_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const blocks_6_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_s = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_6_up = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_6_act_b = (float *)(void *)(ws + 8192); /* (tokens, 128) */
+    float *const blocks_6_down_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_6_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_7_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_w = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_7_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
+    float *const blocks_7_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_7_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_7_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
     float *const blocks_8_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_z = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_8_up = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_8_act_b = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_8_down_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_8_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_9_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_c1 = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_9_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_9_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_9_down_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_9_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_10_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_f1 = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_10_up = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_10_act_b = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const blocks_10_down_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_10_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_11_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_i1 = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_11_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_11_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_11_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_11_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const norm_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const head_b = (float *)(void *)(ws + 8192); /* (tokens, 8) */
+    float *const h_z = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_8_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
+    float *const blocks_8_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_8_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_8_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_9_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_c1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_9_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
+    float *const blocks_9_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_9_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const blocks_9_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const blocks_10_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_f1 = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_10_up = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_10_act_b = (float *)(void *)(ws + 8192); /* (tokens, 128) */
+    float *const blocks_10_down_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_10_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const blocks_11_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const h_i1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const blocks_11_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
+    float *const blocks_11_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
+    float *const blocks_11_down_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
+    float *const blocks_11_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    float *const head_b = (float *)(void *)(ws + 16384); /* (tokens, 8) */
     enum modc_status status;
 
     copy_tokensx64(x_b, x, tokens);

@@ -44,8 +44,9 @@ static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float 
 
     for (int r = 0; r < tokens; r++) {
         const float *const row = x + r * 64;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, scale;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
             MODC_UNROLL
@@ -69,17 +70,25 @@ static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float 
                 const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
 
                 part[j] += d * d;
+                off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += MODC_LANES) {
             const modc_f32 d = modc_f32_load(row + k) - middle;
 
             part[0] += d * d;
+            off[0] += d;
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 64; k++)
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < 64; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
-        scale = modc_f32s_rsqrt(sum / (float)64 + (9.99999975e-06f));
+            error += row[k] - mean;
+        }
+        error /= (float)64;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)64 - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -417,8 +426,9 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
 
     for (int r = 0; r < tokens; r++) {
         const float *const row = x + r * 64;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, scale;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
             MODC_UNROLL
@@ -442,17 +452,25 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
                 const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
 
                 part[j] += d * d;
+                off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += MODC_LANES) {
             const modc_f32 d = modc_f32_load(row + k) - middle;
 
             part[0] += d * d;
+            off[0] += d;
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 64; k++)
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < 64; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
-        scale = modc_f32s_rsqrt(sum / (float)64 + (9.99999975e-06f));
+            error += row[k] - mean;
+        }
+        error /= (float)64;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)64 - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;

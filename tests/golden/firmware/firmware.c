@@ -405,8 +405,9 @@ static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict
 
     for (int r = 0; r < 1; r++) {
         const float *const row = x + r * 24;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, scale;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
             MODC_UNROLL
@@ -430,17 +431,25 @@ static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict
                 const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
 
                 part[j] += d * d;
+                off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += MODC_LANES) {
             const modc_f32 d = modc_f32_load(row + k) - middle;
 
             part[0] += d * d;
+            off[0] += d;
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 24; k++)
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < 24; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
-        scale = modc_f32s_rsqrt(sum / (float)24 + (9.99999975e-06f));
+            error += row[k] - mean;
+        }
+        error /= (float)24;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)24 - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;

@@ -216,7 +216,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
         }
 #if T_fixed_tiles
         for (int i = 0; count < T_block && i < 36; i++) /* the products take whole blocks */
-            memset(v + i * (T_block * T_c + T_P) + count * T_c, 0, (T_block - count) * T_c * sizeof *v);
+            memset(v + i * (T_block * T_c + T_P) + count * T_c, 0, (size_t)((T_block - count) * T_c) * sizeof *v);
 #endif
         for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, to, T_oc); c += T_chunk) {
             const int columns = T_oc - c < T_chunk ? T_oc - c : T_chunk;

@@ -104,6 +104,8 @@ static void check(const struct modc_model *model, const char *weights, const cha
     for (int i = 0; i < model->dispatch->count; i++) {
         const struct modc_isa *isa = &model->dispatch->isas[i];
 
+        for (int k = 0; k < i; k++)
+            CHECK(isa->code != model->dispatch->isas[k].code);
         if (isa->here != NULL && !isa->here()) {
             CHECK(ran == 0 && modc_set_isa(net, isa->name) == MODC_UNSUPPORTED && modc_get_isa(net)->name == best);
             continue;

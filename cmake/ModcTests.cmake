@@ -654,6 +654,17 @@ function(modc_chip_tests)
                    specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --set batch=1)
 endfunction()
 
+# Of equal blocks there is one text: 2 and 20 of them differ in calls and tables.
+function(modc_growth_tests)
+    file(GLOB specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/growth/*.yaml)
+    foreach(spec ${specs})
+        get_filename_component(name ${spec} NAME_WE)
+        modc_test(growth_${name} compile ${MODC_PYTHON} tests/support/growth.py $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/growth/${name} ${spec})
+        set_property(TEST growth_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endforeach()
+endfunction()
+
 # The programs of bench/: their C compiles, and where bench/setup has been they agree on numbers. Nothing is timed.
 function(modc_bench_tests)
     add_library(modc_bench OBJECT ${PROJECT_SOURCE_DIR}/bench/clock.c ${PROJECT_SOURCE_DIR}/bench/peer_ort.c

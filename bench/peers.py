@@ -226,19 +226,26 @@ class Emx(clock.InC):
         if shutil.which(compiler) is None:
             raise Missing(f"there is no {compiler}")
 
-    def open(self, model):
+    @staticmethod
+    def source(model):
+        """What it writes for a model: net.c, and net.bin beside it."""
         folder = model.folder / "emx"
-        source, wrapper = folder / "net.c", folder / "call.c"
+        source = folder / "net.c"
         if not model.is_kept(source):
             folder.mkdir(exist_ok=True)
             # Its temporaries on the stack: the other choice is to allocate them in each call. It looks for weights in the
             # current folder.
             run([pathlib.Path(sys.executable).parent / "emx-onnx-cgen", "compile", model.onnx_file.name, source,
                  "--model-name", "net", "--restrict-arrays", "--large-temp-threshold", "0"], "emx-onnx-cgen", cwd=model.folder)
-            count = len(model.inputs) + len(model.expected)
-            wrapper.write_text('#include "net.c"\nint call(void *user)\n{\n    void **p = user;\n    net('
-                               + ", ".join(f"p[{i}]" for i in range(count)) + ");\n    return 0;\n}\n")
             model.keep(source)
+        return source
+
+    def open(self, model):
+        source = self.source(model)
+        folder, wrapper = source.parent, source.with_name("call.c")
+        count = len(model.inputs) + len(model.expected)
+        wrapper.write_text('#include "net.c"\nint call(void *user)\n{\n    void **p = user;\n    net('
+                           + ", ".join(f"p[{i}]" for i in range(count)) + ");\n    return 0;\n}\n")
         library = folder / f"{re.sub(r'[^a-z]+', '_', self.name)}.so"
         build(library, [self.compiler, *self.flags, "-w", "-shared", "-fPIC", wrapper, "-lm"], [source, wrapper], self.name)
         code = ctypes.CDLL(str(library))

@@ -105,9 +105,11 @@
 #if defined __GNUC__
 #define MODC_INLINE static inline __attribute__((always_inline))
 #define MODC_OUTLINE static __attribute__((noinline, unused))
+#define MODC_ALONE __attribute__((noinline)) /* a kernel so large that it takes time to compile it into its caller */
 #else
 #define MODC_INLINE static inline
 #define MODC_OUTLINE static inline
+#define MODC_ALONE
 #endif
 
 /* MODC_UNROLL before a loop of the register tile, whose bounds are constants once it is inlined: all of it, early.

@@ -64,14 +64,24 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
                                 vectors);
             }
         } else if (left || right || T_dw > 1 || T_ldx > T_c) {
+#if T_dw > 1 || T_ldx > T_c
+            const int whole = T_kw, end = T_kw;
+#else
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? T_pw : 0, reach = T_w + T_pw - (T_ow - 1) * T_sw;
+            const int end = right && reach < T_kw ? reach : T_kw;
+#endif
+
             MODC_UNROLL
             for (int kw = 0; kw < T_kw; kw++) {
                 const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
                 const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows)
                                      : rows;
 
-                T_NAME_taps(sum, xh + kw * (T_dw * T_ldx), wh + kw * (T_c * T_P), T_c,
-                            from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    T_NAME_taps(sum, xh + kw * (T_dw * T_ldx), wh + kw * (T_c * T_P),
+                                kw == whole && whole < end ? (end - whole) * T_c : T_c, from < 0 ? 0 : from,
+                                to > rows ? rows : to, vectors);
             }
         } else {
             T_NAME_taps(sum, xh, wh, T_kw * T_c, 0, rows, vectors);
@@ -146,7 +156,7 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 #endif
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     enum {

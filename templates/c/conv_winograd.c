@@ -183,7 +183,7 @@ MODC_INLINE void T_NAME_output(T_real *restrict y, const T_real *restrict m, con
     }
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v T_ARGS)
 {
 #if T_slices > 1

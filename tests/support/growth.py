@@ -71,7 +71,7 @@ def sizes(source, flags):
 
 
 def check_code(small, large):
-    names = set(re.findall(r"^static MODC_KERNEL void (\w+)\(", small.read_text(), re.MULTILINE))
+    names = set(re.findall(r"^static MODC_KERNEL(?: MODC_ALONE)? void (\w+)\(", small.read_text(), re.MULTILINE))
     # without what a compiler copies into each caller by its own choice
     few, many = (sizes(source, ["-O1", "-fno-inline"]) for source in (small, large))
     if not names or names - set(few):

@@ -80,14 +80,21 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const d
                                                         vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
                 const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
                                      : rows;
 
-                conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 8), 1,
-                                                    from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 8),
+                                                        kw == whole && whole < end ? (end - whole) : 1,
+                                                        from < 0 ? 0 : from, to > rows ? rows : to,
+                                                        vectors);
             }
         } else {
             conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
@@ -149,9 +156,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(double *restrict y, const d
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3_relu(double *restrict y, const double *restrict x,
-                                                       const double *restrict w,
-                                                       const double *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restrict y,
+                                                                  const double *restrict x,
+                                                                  const double *restrict w,
+                                                                  const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 8,
@@ -277,14 +285,22 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
                                                          rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
                 const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
                                      : rows;
 
-                conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8), 16,
-                                                     from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8),
+                                                         kw == whole &&
+                                                         whole < end ? (end - whole) * 16 : 16,
+                                                         from < 0 ? 0 : from, to > rows ? rows : to,
+                                                         vectors);
             }
         } else {
             conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
@@ -346,9 +362,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(double *restrict y, const 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3_relu(double *restrict y, const double *restrict x,
-                                                        const double *restrict w,
-                                                        const double *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restrict y,
+                                                                   const double *restrict x,
+                                                                   const double *restrict w,
+                                                                   const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 8,
@@ -564,14 +581,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double
                                                    vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
                 const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
                                      : rows;
 
-                conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 8), 1,
-                                               from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 8), kw == whole &&
+                                                   whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                                   to > rows ? rows : to, vectors);
             }
         } else {
             conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
@@ -632,9 +655,9 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(double *restrict y, const double
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL void conv2d_8x8x1_to_8x8x16_k3(double *restrict y, const double *restrict x,
-                                                  const double *restrict w, const double *restrict bias,
-                                                  int batch)
+static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y, const double *restrict x,
+                                                             const double *restrict w,
+                                                             const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 8,
@@ -839,14 +862,20 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
                                                     rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
                 const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
                                      : rows;
 
-                conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8), 16,
-                                                from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8),
+                                                    kw == whole && whole < end ? (end - whole) * 16 : 16,
+                                                    from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
@@ -907,9 +936,9 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(double *restrict y, const doubl
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL void conv2d_4x4x16_to_4x4x32_k3(double *restrict y, const double *restrict x,
-                                                   const double *restrict w, const double *restrict bias,
-                                                   int batch)
+static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y, const double *restrict x,
+                                                              const double *restrict w,
+                                                              const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 8,

@@ -82,14 +82,21 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const flo
                                                        vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
                 const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
                                      : rows;
 
-                conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1,
-                                                   from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16),
+                                                       kw == whole && whole < end ? (end - whole) : 1,
+                                                       from < 0 ? 0 : from, to > rows ? rows : to,
+                                                       vectors);
             }
         } else {
             conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
@@ -150,8 +157,9 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const flo
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias)
+static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const float *restrict x,
+                                                                 const float *restrict w,
+                                                                 const float *restrict bias)
 {
     enum {
         panel = 3 * 3 * 16,
@@ -719,14 +727,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *r
                                                   vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
             MODC_UNROLL
             for (int kw = 0; kw < 3; kw++) {
                 const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
                 const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
                                      : rows;
 
-                conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1,
-                                              from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                if (kw <= whole || kw >= end)
+                    conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), kw == whole &&
+                                                  whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                                  to > rows ? rows : to, vectors);
             }
         } else {
             conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
@@ -785,8 +799,9 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const float *r
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias)
+static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, const float *restrict x,
+                                                            const float *restrict w,
+                                                            const float *restrict bias)
 {
     enum {
         panel = 3 * 3 * 16,

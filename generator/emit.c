@@ -900,7 +900,7 @@ static const char *function_body(struct emit *e, const struct variant *variant)
 static void print_region(struct emit *e, struct text *out, struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    const char *body = function_body(e, variant);
+    const char *body = variant->body = function_body(e, variant);
     struct text head = text_new(&e->cx->arena);
 
     for (int i = 0; i < e->plan->variant_count; i++) { /* equal functions are printed once */
@@ -909,7 +909,7 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
         if (other == variant)
             break;
         if (other->graph->region && !other->same && other->group == variant->group && other->peak == variant->peak &&
-            strcmp(function_body(e, other), body) == 0) {
+            strcmp(other->body, body) == 0) {
             variant->same = other;
             return;
         }
@@ -948,7 +948,7 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
 static void print_variant(struct emit *e, struct text *out, struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    const char *body = function_body(e, variant);
+    const char *body = variant->body = function_body(e, variant);
     struct text head = text_new(&e->cx->arena);
 
     for (int i = 0; i < e->plan->variant_count; i++) {
@@ -956,7 +956,7 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
 
         if (other == variant)
             break;
-        if (other->entry == variant->entry && !other->same && strcmp(function_body(e, other), body) == 0) {
+        if (other->entry == variant->entry && !other->same && strcmp(other->body, body) == 0) {
             variant->same = other;
             return;
         }

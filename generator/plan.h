@@ -128,6 +128,7 @@ struct variant {
     const struct entry *entry; /* NULL: a region */
     const char *function;      /* "forward_eval", "block_64_eval" */
     const struct variant *same;/* emitted text is that of this variant */
+    const char *body;          /* what emit has printed for it */
     struct pack_group *group;
     struct step *steps;
     int step_count;

@@ -187,7 +187,9 @@ static bool fits_softmax_columns(const struct graph *graph, const struct op *op)
 
 static int64_t scratch_softmax_columns(const struct op *op)
 {
-    return 64 * upper(op->inputs[0]->dims[op->softmax.axis]);
+    int64_t length = upper(op->inputs[0]->dims[op->softmax.axis]);
+
+    return 64 * (length > 0 ? length : 1); /* a parameter that is there, even where there is nothing */
 }
 
 /* Lines follow each other in the scratch so that windows at a line's end see at most padding of the next one, and what
@@ -220,7 +222,7 @@ struct pool_plan pool_plan_of(const struct op *op)
     if (plan.compact && padded > plan.span)
         plan.wide = plan.span - op->window.padding[1];
     plan.room = plan.compact ? pool_reach(op, plan.lines * ow) : plan.lines * plan.span;
-    plan.scratch = plan.room + w + (ow + panel(op) - 1) / panel(op) * panel(op);
+    plan.scratch = panel(op) + plan.room + w + (ow + panel(op) - 1) / panel(op) * panel(op);
     return plan;
 }
 

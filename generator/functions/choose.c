@@ -83,10 +83,8 @@ static struct ev fn_masked_fill(struct eval *eval, struct ev *args, int count, s
 /* note [bounds]
  * A bound that is a number is no further away than the type goes, which holds for none else: uint8 at most 300 stays as it
  * is, where 300 as a uint8 would be 44. */
-static bool bound_in(struct eval *eval, struct ev *bound, const struct ev *x, const struct ev *other)
+static bool bound_in(struct eval *eval, struct ev *bound, enum dtype dtype)
 {
-    const struct ev *operands[3] = {x, bound, other};
-    enum dtype dtype = build_dtype(eval, operands, other->kind == EV_NONE ? 2 : 3);
     int64_t integer, high = dtype == DTYPE_UINT8 ? 255 : INT64_MAX >> (64 - 8 * dtype_rows[dtype].bytes);
     int64_t low = dtype == DTYPE_UINT8 ? 0 : -high - 1;
 
@@ -105,17 +103,26 @@ static bool bound_in(struct eval *eval, struct ev *bound, const struct ev *x, co
 static struct ev fn_clamp(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     static const enum prim prims[] = {PRIM_MAX, PRIM_MIN};
-    struct ev out = args[0];
+    const struct ev *operands[3] = {&args[0]};
+    int given = 1;
+    enum dtype dtype;
+    struct ev out;
     (void)count;
 
-    if (!need_tensor(eval, "clamp", &args[0]) || !bound_in(eval, &args[1], &args[0], &args[2]) ||
-        !bound_in(eval, &args[2], &args[0], &args[1]))
+    if (!need_tensor(eval, "clamp", &args[0]))
         return BAD;
-    if (args[1].kind == EV_NONE && args[2].kind == EV_NONE) {
+    for (int i = 1; i <= 2; i++)
+        if (args[i].kind != EV_NONE)
+            operands[given++] = &args[i];
+    if (given == 1) {
         diag_error(eval->cx, loc, "%s: at least one of 'min' or 'max' must not be None",
                    outer(eval, "clamp"));
         return BAD;
     }
+    dtype = build_dtype(eval, operands, given); /* of both bounds: -1 is no uint8, and need not be where the other is 0.5 */
+    if (!bound_in(eval, &args[1], dtype) || !bound_in(eval, &args[2], dtype))
+        return BAD;
+    out = ev_tensor(loc, build_cast(eval, loc, args[0].tensor, dtype));
     for (int i = 0; i < 2 && out.kind != EV_BAD; i++)
         if (args[i + 1].kind != EV_NONE)
             out = build_binary(eval, loc, prims[i], i ? "minimum" : "maximum", &out, &args[i + 1]);

@@ -154,11 +154,31 @@ static bool fits_conv(const struct graph *graph, const struct op *op)
     return is_packed_weight(graph, op) && op->window.channels_last;
 }
 
+int64_t conv_lines(const struct op *op)
+{
+    return (int64_t)(op->window.kernel[0] - 1) * op->window.dilation[0] + 1;
+}
+
+/* What a convolution with a head works in: the lines of an image that one line of windows sees. */
+static int64_t scratch_lines(const struct op *op)
+{
+    const struct value *x = op->inputs[0];
+    int64_t bytes = conv_lines(op) * upper(x->dims[2]) * upper(x->dims[3]) * dtype_rows[op->outputs[0]->dtype].bytes;
+
+    return !op->head ? 0 : bytes > 0 ? bytes : 1;
+}
+
+/* All but conv_direct read values that lie in memory as they compute with them. */
+static bool has_head(const struct op *op)
+{
+    return op->head;
+}
+
 /* What no weight is packed for. */
 static bool fits_conv_plain(const struct graph *graph, const struct op *op)
 {
     (void)graph;
-    return op->window.channels_last;
+    return op->window.channels_last && !has_head(op);
 }
 
 static bool fits_pool(const struct graph *graph, const struct op *op)
@@ -235,7 +255,7 @@ static bool fits_depthwise(const struct graph *graph, const struct op *op)
 {
     int64_t in, out;
 
-    return is_packed_weight(graph, op) && op->window.channels_last && dim_is_const(op->inputs[0]->dims[3], &in) &&
+    return fits_conv(graph, op) && !has_head(op) && dim_is_const(op->inputs[0]->dims[3], &in) &&
            dim_is_const(op->outputs[0]->dims[3], &out) && in == out && op->window.groups == in;
 }
 
@@ -262,7 +282,7 @@ static bool fits_winograd(const struct graph *graph, const struct op *op)
     for (int i = 0; i < 2; i++)
         if (op->window.kernel[i] != 3 || op->window.stride[i] != 1 || op->window.dilation[i] != 1)
             return false;
-    return fits_conv(graph, op) && graph->program->tree->spec->winograd != SPEC_OFF && target_of(graph->cx)->hosted &&
+    return fits_conv(graph, op) && !has_head(op) && graph->program->tree->spec->winograd != SPEC_OFF && target_of(graph->cx)->hosted &&
            op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
            dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
            in % panel(op) == 0 && out % panel(op) == 0;
@@ -396,7 +416,7 @@ const struct algorithm algorithms[] = {
      PACKED_COLUMNS, PACKED_NONE, NULL,
      "by line, tile of pixels and vector of channels, all taps at once"},
     {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, tiles_conv, PACKED_PANELS, PACKED_VECTOR,
-     NULL,
+     scratch_lines,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
     {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, tiles_winograd,
      PACKED_WINOGRAD, PACKED_VECTOR, scratch_winograd,

@@ -903,6 +903,9 @@ struct template_job {
     bool weighed; /* takes a weight, of this type, and a bias */
     const char *stored;
     bool scratch; /* and memory to work in */
+    const char *raw; /* type of x */
+    const char **head_types; /* of what its head reads beside it */
+    int head_count;
 };
 
 static void hole(struct template_job *job, const char *name, const char *text)
@@ -1024,17 +1027,21 @@ static void print_template_split(struct kernels *kernels, struct text *out, cons
     struct text body = text_new(&cx->arena);
 
     add_argument(&call, arena_format(&cx->arena, "%s *", job->real), "y");
-    add_argument(&call, in, "x");
+    add_argument(&call, arena_format(&cx->arena, "const %s *", job->raw), "x");
     if (job->weighed) {
         add_argument(&call, arena_format(&cx->arena, "const %s *", job->stored), "w");
         add_argument(&call, in, "bias");
     }
     if (job->scratch)
         add_argument(&call, arena_format(&cx->arena, "%s *", job->real), "v");
+    for (int i = 0; i < job->head_count; i++)
+        add_argument(&call, job->head_types[i], arena_format(&cx->arena, "h%d", i));
     for (int i = 0; i < job->extra_count; i++)
         add_argument(&call, in, arena_format(&cx->arena, "e%d", i));
     add_size_arguments(kernels, &call, job->used);
     text_printf(&body, "\n    %s(c->y, c->x%s%s", job->name, job->weighed ? ", c->w, c->bias" : "", job->scratch ? ", c->v" : "");
+    for (int i = 0; i < job->head_count; i++)
+        text_printf(&body, ", c->h%d", i);
     for (int i = 0; i < job->extra_count; i++)
         text_printf(&body, ", c->e%d", i);
     for (int i = 0; i < tree->size_count; i++)
@@ -1219,7 +1226,7 @@ static void holes_conv(struct template_job *job, const struct step *step)
     holes_image(job);
     hole_int(job, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(job, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
-    hole_dim(job, "T_ldx", row_stride(cx, x));
+    hole_dim(job, "T_ldx", op->head ? x->dims[3] : row_stride(cx, x));
     hole_dim(job, "T_ldy", row_stride(cx, y));
     hole_extent(job, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
     if (step->algorithm->weight == PACKED_NONE) {
@@ -1241,6 +1248,8 @@ static void holes_conv(struct template_job *job, const struct step *step)
     }
     hole_int(job, "T_groups", op->window.groups);
     hole_int(job, "T_bias", op->window.bias);
+    hole_int(job, "T_head", op->head != NULL);
+    hole_int(job, "T_ring", conv_lines(op));
     job->comment = arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last",
                                 shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
                                 dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
@@ -1347,6 +1356,54 @@ static void holes_softmax(struct template_job *job)
                                 op->softmax.log ? "log " : "", along);
 }
 
+/* What converts one line of a convolution's input, (w, c), with its head: a loop nest of its own. */
+static void holes_head(struct kernels *kernels, struct template_job *job)
+{
+    struct cx *cx = kernels->cx;
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0];
+    const struct dim *zero = dim_const(&cx->arena, 0);
+    struct nest_job line = {.dag = op->head, .nest = {.ndim = 2, .operand_count = 1 + op->head->input_count}};
+    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    struct text stem = text_new(&cx->arena), arguments = text_new(&cx->arena), pass = text_new(&cx->arena);
+    struct nest_operand *operands = ARENA_ARRAY(&cx->arena, 1 + op->head->input_count, struct nest_operand);
+
+    line.nest.operands = operands;
+    for (int i = 0; i < 2; i++) {
+        line.nest.dims[i] = x->dims[2 + i];
+        operands[1].strides[i] = x->strides[2 + i];
+    }
+    operands[0] = (struct nest_operand){job->dtype, {x->dims[3], dim_const(&cx->arena, 1)}};
+    operands[1].dtype = x->dtype;
+    job->head_types = ARENA_ARRAY(&cx->arena, op->head->input_count, const char *);
+    for (int i = conv_head_first(op); i < op->tail_first; i++) {
+        const struct value *operand = op->inputs[i];
+        bool varies = operand->ndim > 0 && !dim_equals(operand->dims[operand->ndim - 1], 1);
+
+        operands[2 + job->head_count] =
+            (struct nest_operand){operand->dtype, {zero, varies ? operand->strides[operand->ndim - 1] : zero}};
+        job->head_types[job->head_count] = arena_format(&cx->arena, "const %s *", dtype_rows[operand->dtype].c);
+        text_printf(&arguments, ", const %s *h%d", dtype_rows[operand->dtype].c, job->head_count);
+        text_printf(&pass, ", h%d", job->head_count++);
+    }
+    line.comment = arena_format(&cx->arena, "a line of an image, y %s = %s", shape_text(&cx->arena, 2, x->dims + 2),
+                                dag_text(cx, op->head));
+    nest_normalise(&cx->arena, &line.nest);
+    mark_nest(&line.nest, used);
+    dag_mark_sizes(op->head, used);
+    add_sizes(kernels, &pass, used);
+    for (int i = 0; i < kernels->plan->program->tree->size_count; i++)
+        job->used[i] |= used[i];
+    text_add(&stem, "line");
+    name_dims(cx, &stem, 2, x->dims + 2);
+    hole(job, "T_CONVERT", register_kernel(kernels, stem.data, print_nest, &line));
+    hole(job, "T_HEAD_ARGS", arguments.data ? arguments.data : "");
+    hole(job, "T_HEAD_PASS", pass.data ? pass.data : "");
+    hole_dim(job, "T_xn", x->strides[0]);
+    hole_dim(job, "T_xh", x->strides[1]);
+    job->comment = arena_format(&cx->arena, "%s, x converted line by line: %s", job->comment, dag_text(cx, op->head));
+}
+
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
 {
     struct cx *cx = kernels->cx;
@@ -1399,6 +1456,12 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         holes_pool(&job);
     else
         holes_conv(&job, step);
+    job.raw = job.real;
+    if (op->code == GRAPH_OP_CONV && op->head) {
+        job.raw = dtype_rows[op->inputs[0]->dtype].c;
+        holes_head(kernels, &job);
+    }
+    hole(&job, "T_raw", job.raw);
     job.split = step->split;
     job.weighed = op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM;
     job.scratch = step->scratch_offset >= 0;
@@ -1439,6 +1502,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     }
     if (step->scratch_offset >= 0)
         text_printf(&arguments, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
+    for (int i = op->tail_first - job.head_count; i < op->tail_first; i++)
+        text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
     for (int i = op->tail_first; op->tail && i < op->input_count; i++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
     add_sizes(kernels, &arguments, job.used);

@@ -260,6 +260,11 @@ static const char *random_infer(struct cx *cx, struct op *op)
     return set_output(cx, op, DTYPE_FLOAT32, op->outputs[0]->ndim, op->outputs[0]->dims);
 }
 
+int conv_head_first(const struct op *op)
+{
+    return 2 + op->window.bias;
+}
+
 /* The inputs of a tail may have any strides. */
 static bool in_tail(const struct op *op, int input)
 {
@@ -275,6 +280,8 @@ static enum op_accepts window_accepts(const struct op *op, int input)
 {
     if (in_tail(op, input))
         return ACCEPT_ANY;
+    if (op->head && (input == 0 || input >= conv_head_first(op)))
+        return ACCEPT_ANY; /* lines of it are converted one by one */
     return input == 0 && op->window.channels_last ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 

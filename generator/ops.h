@@ -106,7 +106,8 @@ struct op {
     const char *label;        /* function's name, for kernels and comments: "relu", "linear" */
     bool shared;              /* a copy that legalise made, which others may read that want the same */
 
-    /* Elementwise parts. head: over inputs before the op proper (REDUCE). tail: input 0 of the dag is the op's result
+    /* Elementwise parts. head: over inputs before the op proper (REDUCE; CONV: of input 0 and of what lies from
+     * conv_head_first on, which differs by channel alone). tail: input 0 of the dag is the op's result
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
      * from 2 on, of SCATTER over two elements. */
     struct dag *dag, *head, *tail;
@@ -197,6 +198,9 @@ struct tensor *op_interpret(struct cx *cx, const struct op *op);
 
 /* Multiply-adds (contract, conv), comparisons and additions (pool, reduce) of one run at the sizes' maxima. */
 double op_macs(const struct op *op);
+
+/* The first operand of a convolution's head behind its input 0; the last is before tail_first. */
+int conv_head_first(const struct op *op);
 
 /* The numbers of a strided view of a row-major base: used by interpret and by legalise. False: a copy is needed. */
 bool view_resolve(struct arena *arena, const struct op *op, const struct value *input, struct value *output);

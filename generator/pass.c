@@ -86,6 +86,17 @@ bool op_is_narrow(const struct graph *graph, const struct op *op)
            !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
 }
 
+bool pass_takes_head(const struct graph *graph, const struct op *op)
+{
+    int64_t channels;
+
+    return op->code == GRAPH_OP_CONV && !op->head && op->window.channels_last && op->window.groups == 1 && !graph->fenced &&
+           graph->program->tree->spec->pack != SPEC_OFF && value_is_static(graph, op->inputs[1]) &&
+           (!op->window.bias || value_is_static(graph, op->inputs[2])) &&
+           dim_is_const(op->inputs[0]->dims[3], &channels) &&
+           channels % (64 / dtype_rows[op->outputs[0]->dtype].bytes) != 0;
+}
+
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
 {
     for (int i = from + 1; i < to; i++) {

@@ -50,6 +50,10 @@ bool value_is_rows(struct arena *arena, const struct value *value);
 /* Whether the op's kernels can read the input from where it lies. */
 bool pass_reads(struct graph *graph, const struct op *op, int input);
 
+/* Whether a convolution may read its input 0 through a head, line by line: from any strides, in another type. Its channels
+ * fill no vectors, as those of a camera's image, so that no other way to compute it would be faster. */
+bool pass_takes_head(const struct graph *graph, const struct op *op);
+
 /* How the tail of an op reads an operand over its output of (rows, columns): the stride of a row and of a column. Columns
  * are the last axis, of a norm those that it normalises over; rows all others together. False: these do not collapse to
  * one stride. */

@@ -170,6 +170,10 @@ struct winograd {
 
 struct winograd winograd_of(const struct op *op);
 
+/* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
+ * convolution with a head. */
+int64_t conv_lines(const struct op *op);
+
 /* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
  * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
 struct pool_plan {

@@ -92,23 +92,24 @@ const char *conv_infer(struct cx *cx, struct op *op)
     const struct value *x = op->inputs[0], *weight = op->inputs[1];
     struct axes axes = image_axes(op);
     const struct dim *dims[4], *groups = dim_const(&cx->arena, op->window.groups);
+    enum dtype dtype = op->head ? op->head->nodes[op->head->result].dtype : x->dtype;
     const char *fault;
 
-    assert(x->ndim == 4 && weight->ndim == 4 && x->dtype == weight->dtype && dtype_is_float(x->dtype));
+    assert(x->ndim == 4 && weight->ndim == 4 && dtype == weight->dtype && dtype_is_float(dtype));
     assert(op->window.groups > 0 && dim_is_const(weight->dims[0], NULL) &&
            dim_equals(dim_mod(&cx->arena, weight->dims[0], groups), 0) &&
            dim_equal(x->dims[axes.c], dim_mul(&cx->arena, weight->dims[axes.c], groups)));
     for (int i = 0; i < 2; i++)
         assert(dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]));
     assert(!op->window.bias || (op->inputs[2]->ndim == 1 && dim_equal(op->inputs[2]->dims[0], weight->dims[0]) &&
-                                op->inputs[2]->dtype == x->dtype));
+                                op->inputs[2]->dtype == dtype));
     (void)groups;
     fault = window_dims(cx, op, dims);
     if (fault)
         return fault;
     dims[axes.n] = x->dims[axes.n];
     dims[axes.c] = weight->dims[0];
-    return set_output(cx, op, x->dtype, 4, dims);
+    return set_output(cx, op, dtype, 4, dims);
 }
 
 static void dense_strides(const struct tensor *tensor, int64_t strides[4])

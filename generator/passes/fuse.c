@@ -1,5 +1,5 @@
-/* fuse.c - joins elementwise ops: into each other, into the tails of the ops before them, into the heads of reductions
- * and into writes. What is computed is the same; values between are never stored. */
+/* fuse.c - joins elementwise ops: into each other, into the tails of the ops before them, into the heads of reductions and
+ * of first convolutions, and into writes. What is computed is the same; values between are never stored. */
 #include "pass.h"
 
 #include <string.h>
@@ -225,6 +225,78 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     return true;
 }
 
+/* ---- map into the head of the convolution that reads it ------------------------------------------------------ */
+
+/* It lies where the caller keeps it, and is read as it is. */
+static bool is_input(struct value *value)
+{
+    return value_root(value)->op->code == GRAPH_OP_INPUT;
+}
+
+/* (n, h, w, c) varies along its channels alone. */
+static bool is_by_channel(const struct value *operand, int channels)
+{
+    for (int i = 0; i < operand->ndim; i++)
+        if (!dim_equals(operand->dims[i], 1) && i - operand->ndim != channels - 4)
+            return false;
+    return true;
+}
+
+/* A camera's bytes become floating here, an image is scaled, without a copy of it: what the caller's image is to the map, and
+ * channels are to what it is scaled by, through the permutation that may stand between. */
+static void join_head(struct graph *graph, int *at, struct op *op)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct value *value = op->inputs[0], *inputs[FUSE_MAX_INPUTS + 4];
+    const struct op *view = value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE ? value->op : NULL;
+    struct value *made = view ? view->inputs[0] : value;
+    struct op *map = made->op;
+    int nodes[FUSE_MAX_INPUTS], main = -1, count = conv_head_first(op), extra = 0;
+    struct dag *dag;
+
+    if (!pass_takes_head(graph, op) || map->code != GRAPH_OP_MAP || map->input_count == 0 || made->prepared ||
+        graph_uses(graph, value) != 1 || graph_uses(graph, made) != 1 || op->tail ||
+        count + map->input_count > FUSE_MAX_INPUTS ||
+        pass_write_between(graph, map, graph_position(graph, map), *at))
+        return;
+    for (int i = 0; i < map->input_count; i++) {
+        if (main < 0 && dims_equal(map->inputs[i], made) && is_input(map->inputs[i]))
+            main = i;
+        else if (!is_by_channel(map->inputs[i], view ? view->view.perm[3] : 3))
+            return;
+    }
+    if (main < 0)
+        return;
+    dag = dag_new(arena, FUSE_MAX_INPUTS);
+    memcpy(inputs, op->inputs, (size_t)count * sizeof *inputs);
+    for (int i = 0; i < map->input_count; i++) {
+        struct value *operand = map->inputs[i];
+        const struct dim *dims[4];
+
+        nodes[i] = dag_load(arena, dag, i == main ? 0 : ++extra, operand->dtype);
+        if (view && operand->ndim > 0) {
+            for (int d = 0; d < 4; d++)
+                dims[d] = d < 4 - operand->ndim ? dim_const(arena, 1) : operand->dims[d - (4 - operand->ndim)];
+            operand = edit_permute(graph, at, edit_reshape(graph, at, operand, 4, dims), view->view.perm);
+        }
+        inputs[i == main ? 0 : count++] = operand;
+    }
+    dag->result = dag_inline(arena, dag, map->dag, nodes);
+    dag->input_count = 1 + extra;
+    op->head = dag;
+    op->inputs = ARENA_ARRAY(arena, FUSE_MAX_INPUTS + 4, struct value *);
+    memcpy(op->inputs, inputs, (size_t)count * sizeof *inputs);
+    op->input_count = op->tail_first = count;
+}
+
+static void join_heads(struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CONV)
+            join_head(graph, &i, graph->ops[i]);
+    pass_dead(graph);
+}
+
 /* Joins until nothing changes. */
 static void join_all(struct graph *graph, bool tails)
 {
@@ -243,9 +315,10 @@ static void join_all(struct graph *graph, bool tails)
     }
 }
 
-/* Maps first, so that reductions get heads before they get tails. */
+/* Maps first, so that reductions and convolutions get heads before they get tails. */
 void pass_fuse(struct graph *graph)
 {
     join_all(graph, false);
+    join_heads(graph);
     join_all(graph, true);
 }

@@ -224,6 +224,8 @@ void pass_legalise(struct graph *graph)
             }
             continue;
         }
+        if (pass_takes_head(graph, op) && !pass_reads(graph, op, 0) && value_root(op->inputs[0])->op->code == GRAPH_OP_INPUT)
+            op->head = dag_identity(&graph->cx->arena, op->inputs[0]->dtype); /* its lines are turned one by one */
         for (int j = 0; j < op->input_count; j++)
             if ((j < op->tail_first && !pass_reads(graph, op, j)) || needs_own_memory(op, op->inputs[j]))
                 op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !needs_own_memory(op, op->inputs[j]));

@@ -6,7 +6,9 @@
  * constants; T_n, T_h, T_w, T_oh, T_ow may be sizes. Neighbouring pixels of a line are the rows of a register tile
  * (Georganas et al., "Anatomy of high-performance deep learning convolutions", 2018). Nothing is padded: the tiles at
  * the ends of a line leave out the rows of a tap that lie outside, which is known while compiling, and lines outside are
- * skipped. Split by rows (lines of all images), by columns (bands of channels), or by groups. */
+ * skipped. Split by rows (lines of all images), by columns (bands of channels), or by groups. T_head: x is of another
+ * type or order; T_CONVERT makes a line of it what is computed with, and v holds as many lines as a line of windows
+ * sees, so that each is converted once. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
@@ -52,7 +54,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
-        const T_real *const xh = x + (h * T_w + x0) * T_ldx, *const wh = w +
+        const T_real *const xh = x + (T_IF(T_head, (h + T_ph) % T_ring, h) * T_w + x0) * T_ldx, *const wh = w +
                                                                                     kh * (T_kw * T_c * T_P);
 
         if (h < 0 || h >= T_h)
@@ -156,8 +158,13 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 #endif
 }
 
+#if T_head
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_raw *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias, T_real *restrict v T_HEAD_ARGS T_ARGS)
+#else
 static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
+#endif
 {
     enum {
         panel = T_kh * T_kw * T_c * T_P,
@@ -183,6 +190,27 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
     const int from = modc_share(T_groups, slice, T_slices), to = modc_share(T_groups, slice + 1, T_slices);
 #endif
 
+#if T_head
+    /* v holds the lines of x that a line of windows sees, line h in place (h + T_ph) % T_ring. */
+#if T_slices > 1
+    v += slice * (T_ring * T_w * T_c);
+#endif
+    for (int n = T_IF(T_by_rows, image, 0); n < T_IF(T_by_rows, images, T_n); n++) {
+        int next = 0; /* the first line that is not there yet */
+
+        for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
+             oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++) {
+            const int y0 = oh * T_sh - T_ph, line = n * T_oh + oh;
+
+            for (next = modc_max(next, y0); next < modc_min(y0 + T_ring, T_h); next++)
+                T_CONVERT(v + (next + T_ph) % T_ring * (T_w * T_c), x + n * T_xn + next * T_xh T_HEAD_PASS);
+            for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, full), full); c += band)
+                T_NAME_line(y, v, w + c / T_P * panel + c % T_P, bias + c, band, line, y0, c T_PASS);
+            if (T_IF(T_by_columns, T_oc > full && to > full, T_oc > full))
+                T_NAME_line(y, v, w + full / T_P * panel + full % T_P, bias + full, T_oc - full, line, y0, full T_PASS);
+        }
+    }
+#else
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = T_IF(T_by_rows, image, 0);
          outer < (small ? T_IF(T_by_rows, images, T_n) : T_IF(T_by_rows, image + 1, 1)); outer++) {
@@ -211,4 +239,5 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
             }
         }
     }
+#endif
 }

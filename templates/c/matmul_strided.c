@@ -14,7 +14,6 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int tile = rows * vectors;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row * T_xm;
     w += column;
@@ -95,7 +94,6 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
     const int full = T_k / T_LANES * T_LANES;
     T_vec sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
-    (void)first; /* few tails ask for the row */
     x += row * T_xm;
     w += column * T_wn;
     MODC_UNROLL

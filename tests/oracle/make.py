@@ -204,6 +204,7 @@ def all_cases():
 
     yield from gathered()
     yield from joined()
+    yield from cameras()
     yield from shared()
     yield from in_eval()
     yield from extended()
@@ -241,6 +242,19 @@ def joined():
     for n, past in ((3, 6), (1, 4), (2, 0)):
         inputs = {"image": draw(141 + n, n, 3, 9, 8), "x": draw(142 + n, n, 24), "cache": draw(143 + n, 2, n, 2, past, 12)}
         yield Case(f"joins_{n}x{past}", joins, "--rtol 1e-4", inputs, weights(9, joins) if n == 3 else own)
+
+
+def cameras():
+    """Images in other types and orders than convolutions compute with."""
+    camera = "tests/specs/camera.yaml"
+    own = "tests/vectors/camera_3/weights.safetensors"
+    for n, height, width in ((3, 11, 14), (1, 5, 3), (2, 1, 9)):
+        inputs = {"frame": whole(181 + n, 0, 256, n, height, width, 3).byte(), "still": whole(182 + n, 0, 256, n, 13, 10, 3).byte(),
+                  "planes": whole(183 + n, 0, 256, n, 3, 12, 9).byte(), "depth": whole(184 + n, -4000, 4000, n, 1, 9, 8).short(),
+                  "picture": draw(185 + n, n, 3, 8, 17), "gain": draw(186 + n, 3, scale=0.01)}
+        yield Case(f"camera_{n}", camera, "", inputs, weights(12, camera) if n == 3 else own)
+    inputs = "tests/vectors/camera_3/inputs.safetensors"
+    yield Case("camera_train", camera, "--train", inputs, own, state=True)
 
 
 def shared():
@@ -392,6 +406,8 @@ def forced():
     yield again("winograd_1", winograd, "conv=conv_winograd", "--rtol 1e-4", "tests/vectors/winograd_2/weights.safetensors")
     for plan in ("conv=conv_direct", "conv=conv_plain", "contract=matmul_strided", "contract=gemm_dot", "split=3"):
         yield again("joins_3x6", "tests/specs/joins.yaml", plan, "" if plan.startswith("conv") else "--rtol 1e-4")
+    for plan in ("conv=conv_direct", "conv=conv_plain", "split=3"):
+        yield again("camera_3", "tests/specs/camera.yaml", plan)
     yield again("pool_3", "tests/specs/pool.yaml", "pool=pool")
     yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
     for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):

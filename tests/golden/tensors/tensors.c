@@ -41,7 +41,6 @@ MODC_INLINE void matmul_8xbatch_tokens_to_8_tile(float *restrict y, const float 
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row;
     w += column;
@@ -138,7 +137,6 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, c
     const int full = 4 / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
-    (void)first; /* few tails ask for the row */
     x += row * 8;
     w += column * 8;
     MODC_UNROLL
@@ -252,7 +250,6 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_tile(float *restrict y, 
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row * tokens;
     w += column;
@@ -485,7 +482,6 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_tile(float *restrict y, const
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    (void)first; /* few tails ask for the row */
     MODC_FENCE;
     x += row * tokens;
     w += column;

@@ -205,9 +205,10 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
             for (next = modc_max(next, y0); next < modc_min(y0 + T_ring, T_h); next++)
                 T_CONVERT(v + (next + T_ph) % T_ring * (T_w * T_c), x + n * T_xn + next * T_xh T_HEAD_PASS);
             for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, full), full); c += band)
-                T_NAME_line(y, v, w + c / T_P * panel + c % T_P, bias + c, band, line, y0, c T_PASS);
+                T_NAME_line(y, v, w + c / T_P * panel + c % T_P, T_IF(T_bias, bias + c, bias), band, line, y0, c T_PASS);
             if (T_IF(T_by_columns, T_oc > full && to > full, T_oc > full))
-                T_NAME_line(y, v, w + full / T_P * panel + full % T_P, bias + full, T_oc - full, line, y0, full T_PASS);
+                T_NAME_line(y, v, w + full / T_P * panel + full % T_P, T_IF(T_bias, bias + full, bias), T_oc - full,
+                            line, y0, full T_PASS);
         }
     }
 #else
@@ -215,7 +216,7 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
     for (int outer = T_IF(T_by_rows, image, 0);
          outer < (small ? T_IF(T_by_rows, images, T_n) : T_IF(T_by_rows, image + 1, 1)); outer++) {
         for (int g = T_IF(T_by_groups, from, 0); g < T_IF(T_by_groups, to, T_groups); g++) {
-            const T_real *const wg = w + g * panels * panel, *const bg = bias + g * (panels * T_P);
+            const T_real *const wg = w + g * panels * panel, *const bg = T_IF(T_bias, bias + g * (panels * T_P), bias);
 
             for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, full), full); c += band) {
                 for (int n = outer; n < (small ? outer + 1 : T_IF(T_by_rows, images, T_n)); n++) {
@@ -223,8 +224,8 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
 
                     for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
                          oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
-                        T_NAME_line(y, xn, wg + c / T_P * panel + c % T_P, bg + c, band, n * T_oh + oh,
-                                    oh * T_sh - T_ph, g * T_oc + c T_PASS);
+                        T_NAME_line(y, xn, wg + c / T_P * panel + c % T_P, T_IF(T_bias, bg + c, bg), band,
+                                    n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + c T_PASS);
                 }
             }
             for (int n = outer; T_IF(T_by_columns, T_oc > full && to > full, T_oc > full) &&
@@ -234,8 +235,8 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
 
                 for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
                      oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
-                    T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, bg + full, T_oc - full,
-                                n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
+                    T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, T_IF(T_bias, bg + full, bg),
+                                T_oc - full, n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
             }
         }
     }

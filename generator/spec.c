@@ -656,14 +656,29 @@ static void read_state_dict(struct reader *r, const struct node *key, const stru
     r->spec->state_dict = read_toggle(r, key, node, "none");
 }
 
+static bool is_dtype(const char *text)
+{
+    if (strncmp(text, "torch.", 6) == 0)
+        text += 6;
+    for (int i = 0; i < COUNT(dtypes); i++)
+        if (strcmp(dtypes[i].name, text) == 0)
+            return true;
+    return false;
+}
+
 static void read_storage(struct reader *r, const struct node *key, const struct node *node)
 {
     const char *text = read_text(r, key, node, "the dtype in which weights are packed, as bfloat16");
 
     if (!text)
         return;
-    r->spec->storage = read_dtype(r, text, node->loc, false);
     r->spec->storage_loc = node->loc;
+    if (is_dtype(text)) {
+        r->spec->storage = read_dtype(r, text, node->loc, false);
+        return;
+    }
+    diag_error(r->cx, node->loc, "there is no dtype '%s'", text);
+    diag_hint(r->cx, "weights are packed in bfloat16 or float16, or in the type that the model computes in");
 }
 
 static void read_threads(struct reader *r, const struct node *key, const struct node *node)

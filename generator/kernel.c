@@ -1401,7 +1401,7 @@ static void holes_head(struct kernels *kernels, struct template_job *job)
     hole(job, "T_HEAD_PASS", pass.data ? pass.data : "");
     hole_dim(job, "T_xn", x->strides[0]);
     hole_dim(job, "T_xh", x->strides[1]);
-    job->comment = arena_format(&cx->arena, "%s, x converted line by line: %s", job->comment, dag_text(cx, op->head));
+    job->comment = arena_format(&cx->arena, "%s;\n * x is converted line by line: %s", job->comment, dag_text(cx, op->head));
 }
 
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)

@@ -159,13 +159,46 @@ int64_t conv_lines(const struct op *op)
     return (int64_t)(op->window.kernel[0] - 1) * op->window.dilation[0] + 1;
 }
 
-/* What a convolution with a head works in: the lines of an image that one line of windows sees. */
-static int64_t scratch_lines(const struct op *op)
+/* Columns of the widest register tile of a line of so many pixels, whatever the vectors. */
+#define CONV_BAND 64
+#define CONV_TURNED_PIXELS 16
+
+bool conv_turns(const struct op *op, const struct value *place)
+{
+    bool alone = !op->tail || op->tail_first == op->input_count; /* of the tail: it reads nothing by row and column */
+
+    return op->outputs[0]->dtype == DTYPE_FLOAT32 && alone && dim_equals(place->strides[2], 1) &&
+           upper(place->dims[2]) >= CONV_TURNED_PIXELS;
+}
+
+bool conv_is_turned(const struct op *op)
+{
+    const struct value *y = op->outputs[0];
+
+    return !dim_equals(y->dims[3], 1) && !dim_equals(y->strides[3], 1);
+}
+
+int64_t conv_band(const struct op *op)
+{
+    int64_t columns = tiles_of(upper(op->outputs[0]->dims[3]) / op->window.groups, panel(op)) * panel(op);
+
+    return columns < CONV_BAND ? columns : CONV_BAND;
+}
+
+/* Behind what a convolution with a head works in: the lines of an image that one line of windows sees. */
+int64_t conv_band_offset(const struct op *op)
 {
     const struct value *x = op->inputs[0];
-    int64_t bytes = conv_lines(op) * upper(x->dims[2]) * upper(x->dims[3]) * dtype_rows[op->outputs[0]->dtype].bytes;
 
-    return !op->head ? 0 : bytes > 0 ? bytes : 1;
+    return !op->head ? 0 : tiles_of(conv_lines(op) * upper(x->dims[2]) * upper(x->dims[3]), panel(op)) * panel(op);
+}
+
+static int64_t scratch_conv(const struct op *op)
+{
+    int64_t band = conv_is_turned(op) ? upper(op->outputs[0]->dims[2]) * conv_band(op) : 0;
+    int64_t bytes = (conv_band_offset(op) + band) * dtype_rows[op->outputs[0]->dtype].bytes;
+
+    return op->head && bytes == 0 ? 1 : bytes;
 }
 
 /* All but conv_direct read values that lie in memory as they compute with them. */
@@ -416,7 +449,7 @@ const struct algorithm algorithms[] = {
      PACKED_COLUMNS, PACKED_NONE, NULL,
      "by line, tile of pixels and vector of channels, all taps at once"},
     {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, tiles_conv, PACKED_PANELS, PACKED_VECTOR,
-     scratch_lines,
+     scratch_conv,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
     {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, tiles_winograd,
      PACKED_WINOGRAD, PACKED_VECTOR, scratch_winograd,

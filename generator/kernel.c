@@ -883,7 +883,7 @@ const char *kernel_unpack(struct kernels *kernels, const struct packed *entry, c
 
 /* ---- templates -------------------------------------------------------------------------------------------- */
 
-#define MAX_HOLES 64
+#define MAX_HOLES 96
 
 struct template_job {
     struct cx *cx;
@@ -1221,13 +1221,25 @@ static void holes_conv(struct template_job *job, const struct step *step)
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
-    bool by_channel = step->algorithm->weight == PACKED_COLUMNS;
+    bool by_channel = step->algorithm->weight == PACKED_COLUMNS, turned = conv_is_turned(op);
 
     holes_image(job);
     hole_int(job, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(job, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
     hole_dim(job, "T_ldx", op->head ? x->dims[3] : row_stride(cx, x));
-    hole_dim(job, "T_ldy", row_stride(cx, y));
+    hole_int(job, "T_turned", turned);
+    if (turned) {
+        hole_dim(job, "T_yn", y->strides[0]);
+        hole_dim(job, "T_yc", y->strides[3]);
+        hole_dim(job, "T_yh", y->strides[1]);
+        hole_int(job, "T_ldv", conv_band(op));
+        hole(job, "T_OUT", arena_format(&cx->arena, ", v + %lld", (long long)conv_band_offset(op)));
+    } else {
+        hole_dim(job, "T_ldy", row_stride(cx, y));
+        hole(job, "T_OUT", "");
+    }
+    hole(job, "T_WORK", turned ? arena_format(&cx->arena, ", %s *restrict v", job->real) : "");
+    hole_int(job, "T_scratch", step->algorithm->scratch ? step->algorithm->scratch(op) / dtype_rows[y->dtype].bytes : 0);
     hole_extent(job, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
     if (step->algorithm->weight == PACKED_NONE) {
         static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
@@ -1250,11 +1262,11 @@ static void holes_conv(struct template_job *job, const struct step *step)
     hole_int(job, "T_bias", op->window.bias);
     hole_int(job, "T_head", op->head != NULL);
     hole_int(job, "T_ring", conv_lines(op));
-    job->comment = arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last",
+    job->comment = arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last%s",
                                 shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
                                 dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
                                 dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)),
-                                op->window.bias ? " + bias" : "");
+                                op->window.bias ? " + bias" : "", turned ? "; those of y are planes in memory" : "");
 }
 
 /* Is it a number of whole vectors, however wide they are? */

@@ -174,6 +174,13 @@ struct winograd winograd_of(const struct op *op);
  * convolution with a head. */
 int64_t conv_lines(const struct op *op);
 
+/* conv_direct can write planes, as PyTorch wants them: a band of so many channels of a line at a time, which it makes in its
+ * scratch, so many elements from the start. */
+bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
+bool conv_is_turned(const struct op *op);
+int64_t conv_band(const struct op *op);
+int64_t conv_band_offset(const struct op *op);
+
 /* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
  * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
 struct pool_plan {

@@ -8,7 +8,8 @@
  * the ends of a line leave out the rows of a tap that lie outside, which is known while compiling, and lines outside are
  * skipped. Split by rows (lines of all images), by columns (bands of channels), or by groups. T_head: x is of another
  * type or order; T_CONVERT makes a line of it what is computed with, and v holds as many lines as a line of windows
- * sees, so that each is converted once. */
+ * sees, so that each is converted once. T_turned: y is (T_n, T_groups * T_oc, T_oh, T_ow), its axes T_yn, T_yc, T_yh, 1
+ * apart: a band of a line is made in v from T_out_at on, (T_ow, T_ldv), and transposed from there. v: T_scratch elements. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
@@ -92,23 +93,28 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * T_ow + pixel + i / vectors, c = channel + i % vectors * T_LANES;
         const int rest = columns - i % vectors * T_LANES;
+#if T_turned
+        T_real *const out = y + (pixel + i / vectors) * T_ldv + i % vectors * T_LANES;
+#else
+        const int r = line * T_ow + pixel + i / vectors, c = channel + i % vectors * T_LANES;
+        T_real *const out = y + r * T_ldy + c;
+#endif
 
 #if T_vector_tail
         if (rest >= T_LANES) {
-            T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
+            T_V(store)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, c)));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
+        T_V(store_part)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, c)), rest);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < T_LANES && l < rest; l++)
-            y[r * T_ldy + c + l] = T_EPILOGUE(part[l], r, c + l);
+            out[l] = T_EPILOGUE(part[l], T_IF(T_turned, 0, r), T_IF(T_turned, 0, c) + l);
 #endif
     }
 }
@@ -158,12 +164,23 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 #endif
 }
 
+#if T_turned
+/* The same where channels of y are planes: made in v. */
+MODC_INLINE void T_NAME_planes(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias, T_real *restrict v, const int columns, const int line,
+                               const int y0, const int channel T_ARGS)
+{
+    T_NAME_line(v, x, w, bias, columns, line, y0, channel T_PASS);
+    T_V(transpose)(y + line / T_oh * T_yn + channel * T_yc + line % T_oh * T_yh, T_yc, v, T_ldv, columns, T_ow);
+}
+
+#endif
 #if T_head
 static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_raw *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v T_HEAD_ARGS T_ARGS)
 #else
 static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias T_ARGS)
+                               const T_real *restrict bias T_WORK T_ARGS)
 #endif
 {
     enum {
@@ -189,12 +206,12 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
 #elif T_by_groups
     const int from = modc_share(T_groups, slice, T_slices), to = modc_share(T_groups, slice + 1, T_slices);
 #endif
+#if (T_head || T_turned) && T_slices > 1
+    v += slice * T_scratch;
+#endif
 
 #if T_head
     /* v holds the lines of x that a line of windows sees, line h in place (h + T_ph) % T_ring. */
-#if T_slices > 1
-    v += slice * (T_ring * T_w * T_c);
-#endif
     for (int n = T_IF(T_by_rows, image, 0); n < T_IF(T_by_rows, images, T_n); n++) {
         int next = 0; /* the first line that is not there yet */
 
@@ -205,10 +222,12 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
             for (next = modc_max(next, y0); next < modc_min(y0 + T_ring, T_h); next++)
                 T_CONVERT(v + (next + T_ph) % T_ring * (T_w * T_c), x + n * T_xn + next * T_xh T_HEAD_PASS);
             for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, full), full); c += band)
-                T_NAME_line(y, v, w + c / T_P * panel + c % T_P, T_IF(T_bias, bias + c, bias), band, line, y0, c T_PASS);
+                T_IF(T_turned, T_NAME_planes, T_NAME_line)(y, v, w + c / T_P * panel + c % T_P,
+                                                           T_IF(T_bias, bias + c, bias) T_OUT, band, line, y0, c T_PASS);
             if (T_IF(T_by_columns, T_oc > full && to > full, T_oc > full))
-                T_NAME_line(y, v, w + full / T_P * panel + full % T_P, T_IF(T_bias, bias + full, bias), T_oc - full,
-                            line, y0, full T_PASS);
+                T_IF(T_turned, T_NAME_planes, T_NAME_line)(y, v, w + full / T_P * panel + full % T_P,
+                                                           T_IF(T_bias, bias + full, bias) T_OUT, T_oc - full, line, y0,
+                                                           full T_PASS);
         }
     }
 #else
@@ -224,8 +243,9 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
 
                     for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
                          oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
-                        T_NAME_line(y, xn, wg + c / T_P * panel + c % T_P, T_IF(T_bias, bg + c, bg), band,
-                                    n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + c T_PASS);
+                        T_IF(T_turned, T_NAME_planes, T_NAME_line)(y, xn, wg + c / T_P * panel + c % T_P,
+                                                                   T_IF(T_bias, bg + c, bg) T_OUT, band, n * T_oh + oh,
+                                                                   oh * T_sh - T_ph, g * T_oc + c T_PASS);
                 }
             }
             for (int n = outer; T_IF(T_by_columns, T_oc > full && to > full, T_oc > full) &&
@@ -235,8 +255,9 @@ static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *rest
 
                 for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
                      oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++)
-                    T_NAME_line(y, xn, wg + full / T_P * panel + full % T_P, T_IF(T_bias, bg + full, bg),
-                                T_oc - full, n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
+                    T_IF(T_turned, T_NAME_planes, T_NAME_line)(y, xn, wg + full / T_P * panel + full % T_P,
+                                                               T_IF(T_bias, bg + full, bg) T_OUT, T_oc - full,
+                                                               n * T_oh + oh, oh * T_sh - T_ph, g * T_oc + full T_PASS);
             }
         }
     }

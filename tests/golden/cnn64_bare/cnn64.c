@@ -103,14 +103,15 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const d
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
         const int rest = columns - i % vectors * MODC_LANES64;
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
+        double *const out = y + r * 16 + c;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            modc_f64_store(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+        modc_f64_store_part(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -309,14 +310,15 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
         const int rest = columns - i % vectors * MODC_LANES64;
+        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
+        double *const out = y + r * 32 + c;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * 32 + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
+            modc_f64_store(out, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(y + r * 32 + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
+        modc_f64_store_part(out, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -603,14 +605,15 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
         const int rest = columns - i % vectors * MODC_LANES64;
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
+        double *const out = y + r * 16 + c;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * 16 + c, sum[i]);
+            modc_f64_store(out, sum[i]);
             continue;
         }
-        modc_f64_store_part(y + r * 16 + c, sum[i], rest);
+        modc_f64_store_part(out, sum[i], rest);
     }
 }
 
@@ -884,14 +887,15 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
         const int rest = columns - i % vectors * MODC_LANES64;
+        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
+        double *const out = y + r * 32 + c;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(y + r * 32 + c, sum[i]);
+            modc_f64_store(out, sum[i]);
             continue;
         }
-        modc_f64_store_part(y + r * 32 + c, sum[i], rest);
+        modc_f64_store_part(out, sum[i], rest);
     }
 }
 

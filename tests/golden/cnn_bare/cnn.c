@@ -103,14 +103,15 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const fl
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        float *const out = y + r * 16 + c;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            modc_f32_store(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 16 + c, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -640,14 +641,15 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        float *const out = y + r * 16 + c;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, sum[i]);
+            modc_f32_store(out, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 16 + c, sum[i], rest);
+        modc_f32_store_part(out, sum[i], rest);
     }
 }
 
@@ -923,14 +925,15 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float 
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
+        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        float *const out = y + r * 32 + c;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 32 + c, sum[i]);
+            modc_f32_store(out, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 32 + c, sum[i], rest);
+        modc_f32_store_part(out, sum[i], rest);
     }
 }
 

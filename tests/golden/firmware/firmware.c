@@ -105,14 +105,15 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const flo
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        float *const out = y + r * 6 + c;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 6 + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
+            modc_f32_store(out, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 6 + c, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(out, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]), rest);
     }
 }
 
@@ -749,14 +750,15 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *r
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
+        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
+        float *const out = y + r * 6 + c;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 6 + c, sum[i]);
+            modc_f32_store(out, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 6 + c, sum[i], rest);
+        modc_f32_store_part(out, sum[i], rest);
     }
 }
 

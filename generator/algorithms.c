@@ -159,6 +159,11 @@ int64_t conv_lines(const struct op *op)
     return (int64_t)(op->window.kernel[0] - 1) * op->window.dilation[0] + 1;
 }
 
+static int64_t whole_panels(const struct op *op, int64_t count)
+{
+    return tiles_of(count, panel(op)) * panel(op);
+}
+
 /* Columns of the widest register tile of a line of so many pixels, whatever the vectors. */
 #define CONV_BAND 64
 #define CONV_TURNED_PIXELS 16
@@ -180,7 +185,7 @@ bool conv_is_turned(const struct op *op)
 
 int64_t conv_band(const struct op *op)
 {
-    int64_t columns = tiles_of(upper(op->outputs[0]->dims[3]) / op->window.groups, panel(op)) * panel(op);
+    int64_t columns = whole_panels(op, upper(op->outputs[0]->dims[3]) / op->window.groups);
 
     return columns < CONV_BAND ? columns : CONV_BAND;
 }
@@ -190,7 +195,7 @@ int64_t conv_band_offset(const struct op *op)
 {
     const struct value *x = op->inputs[0];
 
-    return !op->head ? 0 : tiles_of(conv_lines(op) * upper(x->dims[2]) * upper(x->dims[3]), panel(op)) * panel(op);
+    return !op->head ? 0 : whole_panels(op, conv_lines(op) * upper(x->dims[2]) * upper(x->dims[3]));
 }
 
 static int64_t scratch_conv(const struct op *op)
@@ -252,14 +257,15 @@ static bool pool_is_compact(const struct op *op)
     int64_t w, ow, reach = (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1] + 1;
     int64_t stride = op->window.stride[1], padding = op->window.padding[1], over = reach - stride;
 
-    return op->input_count == op->tail_first && !pool_is_uneven(op) && dim_is_const(op->inputs[0]->dims[3], &w) && dim_is_const(op->outputs[0]->dims[3], &ow) && ow < 64 &&
+    return op->input_count == op->tail_first && !pool_is_uneven(op) && dim_is_const(op->inputs[0]->dims[3], &w) &&
+           dim_is_const(op->outputs[0]->dims[3], &ow) && ow < 64 &&
            (over <= 0 || (over <= padding && padding + w <= ow * stride));
 }
 
 /* Vectors of what comes out may read so much behind the first window. */
 static int64_t pool_reach(const struct op *op, int64_t windows)
 {
-    return (windows + panel(op) - 1) / panel(op) * panel(op) * op->window.stride[1] +
+    return whole_panels(op, windows) * op->window.stride[1] +
            (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1];
 }
 
@@ -275,7 +281,7 @@ struct pool_plan pool_plan_of(const struct op *op)
     if (plan.compact && padded > plan.span)
         plan.wide = plan.span - op->window.padding[1];
     plan.room = plan.compact ? pool_reach(op, plan.lines * ow) : plan.lines * plan.span;
-    plan.scratch = panel(op) + plan.room + w + (ow + panel(op) - 1) / panel(op) * panel(op);
+    plan.scratch = panel(op) + plan.room + w + whole_panels(op, ow);
     return plan;
 }
 

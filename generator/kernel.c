@@ -1239,7 +1239,6 @@ static void holes_conv(struct template_job *job, const struct step *step)
         hole(job, "T_OUT", "");
     }
     hole(job, "T_WORK", turned ? arena_format(&cx->arena, ", %s *restrict v", job->real) : "");
-    hole_int(job, "T_scratch", step->algorithm->scratch ? step->algorithm->scratch(op) / dtype_rows[y->dtype].bytes : 0);
     hole_extent(job, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
     if (step->algorithm->weight == PACKED_NONE) {
         static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
@@ -1304,7 +1303,6 @@ static void holes_pool(struct template_job *job)
         hole_int(job, "T_compact", plan.compact);
         hole_int(job, "T_lines", plan.lines);
         hole_int(job, "T_room", plan.room);
-        hole_int(job, "T_scratch", plan.scratch);
         if (plan.compact)
             hole_int(job, "T_wide", plan.wide);
         else
@@ -1359,7 +1357,6 @@ static void holes_softmax(struct template_job *job)
 
         hole_dim(job, "T_n", columns);
         hole_int(job, "T_whole_n", is_whole(op, columns));
-        hole_int(job, "T_scratch", 64 / dtype_rows[x->dtype].bytes * dim_upper(x->dims[axis]));
         along = arena_format(&cx->arena, "dimension %d", axis);
     }
     hole_int(job, "T_log", op->softmax.log);
@@ -1478,6 +1475,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     job.weighed = op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM;
     job.scratch = step->scratch_offset >= 0;
     hole_int(&job, "T_slices", job.split.slices);
+    if (job.scratch)
+        hole_int(&job, "T_scratch", step->algorithm->scratch(op) / dtype_rows[y->dtype].bytes);
     for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
         hole_int(&job, arena_format(&cx->arena, "T_by_%s", split_names[axis]), (int)job.split.axis == axis);
     if (op->tail)

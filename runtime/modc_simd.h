@@ -1726,20 +1726,28 @@ MODC_INLINE MODC_T MODC_F(exp_reduce)(MODC_T a, MODC_T *t)
     return r + n * 2.12194440e-4f;
 }
 
-MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
+/* 2^n e^r; where 2^n is no normal float only AVX-512 has it. */
+MODC_INLINE MODC_T MODC_F(exp_within)(MODC_T a)
 {
     MODC_T t, r, p;
 
-#if MODC_SIMD_PASS == 17 && defined __AVX512F__
-    a = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f));
     r = MODC_F(exp_reduce)(a, &t);
     p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
     return __builtin_ia32_scalefps512_mask(p, t - MODC_ROUND, p, MODC_ALL_LANES, 4);
 #else
-    r = MODC_F(exp_reduce)(a, &t);
-    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
-    p = MODC_F(of_bits)(MODC_F(bits)(p) + (MODC_F(bits)(t) << 23));
-    p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f), p);
+    return MODC_F(of_bits)(MODC_F(bits)(p) + (MODC_F(bits)(t) << 23));
+#endif
+}
+
+MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
+{
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
+    return MODC_F(exp_within)(MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f)));
+#else
+    const MODC_T p =
+        MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f), MODC_F(exp_within)(a));
+
     return MODC_F(select)(MODC_F(le)(a, MODC_F(set)(88.7228317f)), p, a + modc_f32_inf()); /* NaN too */
 #endif
 }
@@ -1747,18 +1755,11 @@ MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
 /* For a <= 0, or NaN. */
 MODC_INLINE MODC_T MODC_F(exp_negative)(MODC_T a)
 {
-    MODC_T t, r, p;
-
 #if MODC_SIMD_PASS == 17 && defined __AVX512F__
-    a = MODC_F(atleast)(a, MODC_F(set)(-104.0f));
-    r = MODC_F(exp_reduce)(a, &t);
-    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
-    return __builtin_ia32_scalefps512_mask(p, t - MODC_ROUND, p, MODC_ALL_LANES, 4);
+    return MODC_F(exp_within)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)));
 #else
-    r = MODC_F(exp_reduce)(a, &t);
-    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
-    p = MODC_F(of_bits)(MODC_F(bits)(p) + (MODC_F(bits)(t) << 23));
-    return MODC_F(select)(MODC_F(ge)(a, MODC_F(set)(-87.33654f)), p, MODC_F(atleast)(a, MODC_F(set)(0.0f))); /* 0, NaN */
+    return MODC_F(select)(MODC_F(ge)(a, MODC_F(set)(-87.33654f)), MODC_F(exp_within)(a),
+                          MODC_F(atleast)(a, MODC_F(set)(0.0f))); /* 0, NaN */
 #endif
 }
 

@@ -78,14 +78,20 @@ def words_of_run(options):
     words, at = [], 0
     while at < len(options):
         value = options[at + 1] if at + 1 < len(options) and not options[at + 1].startswith("--") else None
-        if options[at] not in ("--plan", "--expect", "--rtol"):
+        if options[at] not in ("--plan", "--expect", "--rtol", "--atol"):
             words.append(options[at] if value is None else f"{options[at]}={value}")
         at += 1 if value is None else 2
     return words
 
 
+def lost(dtype):
+    """The absolute error that a result may always have: inputs are about 1, and a sum of them may be small, or 0, by chance."""
+    return 2.5 * torch.finfo(dtype).eps
+
+
 def differs(expected, found, rtol):
-    """Whether a tensor is not what it should be, by the design's rule or a tolerance of its own. (compare.py says how.)"""
+    """Whether a tensor is not what it should be, by the design's rule or a tolerance of its own, and what is lost in
+    rounding. (compare.py says how.)"""
     if found is None or expected.dtype != found.dtype or expected.shape != found.shape:
         return True
     if not expected.is_floating_point():
@@ -98,7 +104,7 @@ def differs(expected, found, rtol):
     if not finite.any():
         return False
     least = compare.TOLERANCE["F32" if expected.dtype == torch.float32 else "F64"]
-    limit = (least if rtol is None else rtol) * expected[finite].abs().max().item()
+    limit = max((least if rtol is None else rtol) * expected[finite].abs().max().item(), lost(expected.dtype))
     return (expected[finite] - found[finite]).abs().max().item() > limit
 
 

@@ -1248,9 +1248,8 @@ def tolerances(outputs, exact, mixed, winograd):
         if distance > 1e-4:
             raise Rejected(f"rounding errors of {distance:.1e}")
         least = 1e-5 if tensor.dtype == torch.float32 else 1e-6 if mixed else 1e-12
-        lost = 2.5 * torch.finfo(tensor.dtype).eps / largest  # inputs are about 1: a sum of them may be small by chance
-        if max(4 * distance, lost) > least or (mixed and tensor.dtype == torch.float64):
-            found[name] = max(4 * distance, lost, least)
+        if 4 * distance > least or (mixed and tensor.dtype == torch.float64):
+            found[name] = max(4 * distance, least)
         if winograd and tensor.dtype == torch.float32:
             found[name] = max(found.get(name, 0), 1e-4)
     return found
@@ -1415,6 +1414,9 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
     options += ["--expect", f"{name}.expect.safetensors"]
     if needed:
         options += ["--rtol", f"{max(needed.values()):.1e}"]
+    nothing = [program.lost(tensor.dtype) for tensor in outputs.values() if tensor.is_floating_point() and not tensor.any()]
+    if nothing:
+        options += ["--atol", f"{max(nothing):.1e}"]
     printed, state_needed = None, {}
     if state:
         state_needed = distances(after, after_exact)

@@ -8,11 +8,6 @@
 #define FUSE_MAX_INPUTS 12
 #define FUSE_MAX_NODES 64
 
-static struct op *only_user(const struct graph *graph, const struct value *value)
-{
-    return graph_uses(graph, value) == 1 ? value->op : NULL;
-}
-
 /* Boundaries of the fenced variant and of regions: ops of different module calls stay apart where hooks may look. */
 static bool may_join(const struct graph *graph, const struct op *a, const struct op *b)
 {
@@ -87,7 +82,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
         return false;
     /* computed again only where that is free, or once in MODEL_pack */
     if (map->input_count > 0 && !(value->prepared && op->outputs[0]->prepared) &&
-        (!only_user(graph, value) || !dims_equal(value, whole) || value->prepared))
+        (!dims_equal(value, whole) || value->prepared || graph_uses(graph, value) != 1))
         return false;
     if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, whole))
         return false;
@@ -170,9 +165,9 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     struct value *others[FUSE_MAX_INPUTS];
     struct dag *dag;
 
-    if (!has_tail(op) || !may_join(graph, op, map) || !only_user(graph, value) || !dims_equal(value, out) ||
-        value->prepared || out->prepared || op->input_count + map->input_count > FUSE_MAX_INPUTS ||
-        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES ||
+    if (!has_tail(op) || !may_join(graph, op, map) || !dims_equal(value, out) || value->prepared || out->prepared ||
+        op->input_count + map->input_count > FUSE_MAX_INPUTS ||
+        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES || graph_uses(graph, value) != 1 ||
         pass_write_between(graph, op, from, graph_position(graph, map)))
         return false;
     if (out->dtype != value->dtype && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM)
@@ -297,21 +292,35 @@ static void join_heads(struct graph *graph)
     pass_dead(graph);
 }
 
-/* Joins until nothing changes. */
+/* Whether an operand of the op at `*at` was joined; it stands there, or where *at is then, afterwards. */
+static bool join_one(struct graph *graph, int *at, bool tails)
+{
+    struct op *op = graph->ops[*at];
+    struct value *made = op->output_count > 0 ? op->outputs[0] : NULL;
+    bool joined = false;
+
+    if (tails && op->code != GRAPH_OP_MAP)
+        return false;
+    for (int j = 0; j < op->input_count && !joined; j++)
+        joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
+    if (joined) {
+        pass_dead(graph);
+        *at = graph_position(graph, made ? made->op : op);
+    }
+    return joined;
+}
+
+/* Joins until nothing changes; an op that took one operand is tried again at once. */
 static void join_all(struct graph *graph, bool tails)
 {
     bool again = true;
 
+    pass_dead(graph); /* so that what joins is used, and stays */
     while (again) {
         again = false;
-        for (int i = 0; i < graph->op_count && !again; i++) {
-            struct op *op = graph->ops[i];
-
-            for (int j = 0; j < op->input_count && !again; j++)
-                again = tails ? op->code == GRAPH_OP_MAP && join_tail(graph, op, j) : join_map(graph, op, j);
-        }
-        if (again)
-            pass_dead(graph);
+        for (int i = 0; i < graph->op_count; i++)
+            while (join_one(graph, &i, tails))
+                again = true;
     }
 }
 

@@ -155,17 +155,20 @@ static struct ev fn_equal(struct eval *eval, struct ev *args, int count, struct 
     return ev_bool(loc, args[0].kind == EV_INT && args[1].kind == EV_INT && dim_equal(args[0].dim, args[1].dim));
 }
 
-/* Whether there is surely nothing along the dimensions. */
+/* Whether there is surely nothing along the dimensions; or, where `sizes` is true, whether there may be nothing. */
 static struct ev fn_is_empty(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    bool axes[MAX_DIMS], empty = false;
+    bool axes[MAX_DIMS], empty = false, sizes;
     (void)count;
 
     if (!need_tensor(eval, "this", &args[0]) ||
-        !need_axes(eval, "this", &args[1], args[0].tensor->ndim, axes))
+        !need_axes(eval, "this", &args[1], args[0].tensor->ndim, axes) || !need_bool(eval, "this", &args[2], &sizes))
         return BAD;
-    for (int i = 0; i < args[0].tensor->ndim; i++)
-        empty |= axes[i] && dim_equals(args[0].tensor->dims[i], 0);
+    for (int i = 0; i < args[0].tensor->ndim; i++) {
+        const struct dim *dim = args[0].tensor->dims[i];
+
+        empty |= axes[i] && (dim_equals(dim, 0) || (sizes && !dim_is_const(dim, NULL)));
+    }
     return ev_bool(loc, empty);
 }
 
@@ -431,7 +434,7 @@ const struct function_row reduce_functions[] = {
     {"max(input, dim=None, keepdim=False, other=None)", T | M, .build = fn_max},
     {"min(input, dim=None, keepdim=False, other=None)", T | M, .build = fn_min},
     {"_reduced_count(input, dim)", H, .build = fn_reduced_count},
-    {"_is_empty(input, dim)", H, .build = fn_is_empty},
+    {"_is_empty(input, dim, sizes=False)", H, .build = fn_is_empty},
     {"_is_bool(value)", H, .build = fn_is_bool},
     {"_equal(a, b)", H, .build = fn_equal},
     {"_as_float(input)", H, .build = fn_as_float},
@@ -475,10 +478,11 @@ const struct function_row reduce_functions[] = {
          "x = A if dtype == None else A.to(dtype)\n"
          "_check_float(x)\n"
          "return _vector_norm(x, 2, dim, keepdim, None) if ord == 'fro' else _matrix_norm(x, ord, dim, keepdim)"},
-    /* the largest, or smallest, sum of a column or of a row */
+    /* the largest, or smallest, sum of a column or of a row; the largest of none is 0 */
     {"_matrix_norm(x, ord, dim, keepdim)", H,
      .body = "sums = abs(x).sum(dim[_matrix_order(ord)], keepdim=True)\n"
-             "return sums.amax(dim, keepdim) if ord > 0 else sums.amin(dim, keepdim)"},
+             "return (sums.amin(dim, keepdim) if ord < 0 else sums.sum(dim, keepdim) if _is_empty(sums, dim) else"
+             " sums.amax(dim, keepdim).clamp(0) if _is_empty(sums, dim, True) else sums.amax(dim, keepdim))"},
     {"_matrix_order(ord)", H, .build = fn_matrix_order},
     {"_vector_norm(input, p, dim, keepdim, dtype)", H,
      .body = "x = input if dtype == None else input.to(dtype)\n"

@@ -14,7 +14,7 @@
 
 void graph_need(struct graph *graph, struct need need)
 {
-    if (dim_lower(need.dim) >= (need.not_one ? 2 : 0))
+    if (dim_lower(need.dim) >= (need.not_one ? 2 : 0) || (need.not_one && dim_equals(need.dim, 0)))
         return;
     for (int i = 0; i < graph->need_count; i++)
         if (graph->needs[i].not_one == need.not_one && dim_equal(graph->needs[i].dim, need.dim))
@@ -641,7 +641,7 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
                    signature->count, 0, call))
         return ev_bad(call->loc);
     eval->at = call->loc;
-    out = eval_body(eval, own, row->name, colon + 1 + strspn(colon + 1, " "));
+    out = eval_body(eval, own, colon + 1 + strspn(colon + 1, " "));
     if (out.kind == EV_BAD && module->loc.line != call->loc.line)
         diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
     return out;

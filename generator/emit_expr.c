@@ -105,8 +105,11 @@ static const char *mark_size(const struct size *size)
 int dim_mark_sizes(const struct dim *dim, bool *used)
 {
     struct arena arena = {0};
-    struct text text = text_new(&arena);
+    struct text text;
 
+    if (dim_is_const(dim, NULL))
+        return 0;
+    text = text_new(&arena);
     marking.used = used;
     marking.count = 0;
     dim_print_c(&text, dim, false, mark_size);

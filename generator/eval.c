@@ -1407,18 +1407,56 @@ fault:
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-const struct signature *eval_signature(struct eval *eval, const char *text)
+/* A text of the tables, parsed once: bodies run for every call of every module. */
+struct parsed {
+    const char *text;
+    struct source *source;
+    struct signature *signature; /* what it was parsed as: one of these three */
+    struct stmt **statements;
+    struct expr *expr;
+    int count; /* of statements */
+    struct parsed *next;
+};
+
+/* Its entry, empty when the text comes first. */
+static struct parsed *find_parsed(struct eval *eval, const char *text)
+{
+    struct cx *cx = eval->cx;
+    struct parsed **slot = &cx->parsed[text_hash(text, strlen(text)) % (sizeof cx->parsed / sizeof *cx->parsed)];
+    struct parsed *parsed = *slot;
+
+    while (parsed && strcmp(parsed->text, text) != 0)
+        parsed = parsed->next;
+    if (!parsed) {
+        parsed = ARENA_NEW(&cx->arena, struct parsed);
+        *parsed = (struct parsed){.text = text, .next = *slot};
+        *slot = parsed;
+    }
+    return parsed;
+}
+
+static struct source *table_source(struct eval *eval, const char *text)
 {
     struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
-    struct signature *signature = ARENA_NEW(&eval->cx->arena, struct signature);
 
     *source = (struct source){.name = "modc's tables", .text = text, .length = strlen(text)};
+    return source;
+}
 
-    bool fine = signature_parse(eval->cx, source, 0, source->length, signature);
+const struct signature *eval_signature(struct eval *eval, const char *text)
+{
+    struct parsed *parsed = find_parsed(eval, text);
 
-    assert(fine && "signature of a table");
-    (void)fine;
-    return signature;
+    if (!parsed->signature) {
+        struct source *source = table_source(eval, text);
+        bool fine;
+
+        parsed->signature = ARENA_NEW(&eval->cx->arena, struct signature);
+        fine = signature_parse(eval->cx, source, 0, source->length, parsed->signature);
+        assert(fine && "signature of a table");
+        (void)fine;
+    }
+    return parsed->signature;
 }
 
 static void hint_signature(struct eval *eval, const char *what, const struct signature_arg *args, int count)
@@ -1563,7 +1601,7 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
 
     eval->at = call->loc;
     eval->within = within ? within : name;
-    out = eval_body(eval, &scope, name, row->body);
+    out = eval_body(eval, &scope, row->body);
     eval->within = within;
     return in_place(eval, name, &args[0], named_arg(signature, args, "inplace"), out);
 }
@@ -2354,35 +2392,37 @@ static void relocate(struct expr *expr, struct loc loc)
     }
 }
 
-static struct source *table_source(struct eval *eval, const char *what, const char *text)
+static struct loc place_of_text(struct eval *eval, const struct source *source)
 {
-    struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
-
-    *source = (struct source){
-        .name = arena_format(&eval->cx->arena, "<%s>", what), .text = text, .length = strlen(text)};
-    return source;
+    return eval->at.source ? eval->at : (struct loc){.source = source};
 }
 
-struct ev eval_text(struct eval *eval, struct scope *scope, const char *what, const char *text)
+struct ev eval_text(struct eval *eval, struct scope *scope, const char *text)
 {
-    struct source *source = table_source(eval, what, text);
-    struct expr *expr = expr_parse(eval->cx, source, 0, source->length);
+    struct parsed *parsed = find_parsed(eval, text);
 
-    if (eval->at.source)
-        relocate(expr, eval->at);
-    return eval_expr(eval, scope, expr);
-}
-
-struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, const char *text)
-{
-    struct source *source = table_source(eval, what, text);
-    int count;
-    struct stmt **statements = stmt_parse_block(eval->cx, source, 0, source->length, &count);
-
-    for (int i = 0; eval->at.source && i < count; i++) {
-        statements[i]->loc = eval->at;
-        relocate(statements[i]->target, eval->at);
-        relocate(statements[i]->value, eval->at);
+    if (!parsed->expr) {
+        parsed->source = table_source(eval, text);
+        parsed->expr = expr_parse(eval->cx, parsed->source, 0, parsed->source->length);
     }
-    return run_statements(eval, scope, statements, count, true);
+    relocate(parsed->expr, place_of_text(eval, parsed->source));
+    return eval_expr(eval, scope, parsed->expr);
+}
+
+struct ev eval_body(struct eval *eval, struct scope *scope, const char *text)
+{
+    struct parsed *parsed = find_parsed(eval, text);
+    struct loc at;
+
+    if (!parsed->statements) {
+        parsed->source = table_source(eval, text);
+        parsed->statements = stmt_parse_block(eval->cx, parsed->source, 0, parsed->source->length, &parsed->count);
+    }
+    at = place_of_text(eval, parsed->source);
+    for (int i = 0; i < parsed->count; i++) {
+        parsed->statements[i]->loc = at;
+        relocate(parsed->statements[i]->target, at);
+        relocate(parsed->statements[i]->value, at);
+    }
+    return run_statements(eval, scope, parsed->statements, parsed->count, true);
 }

@@ -120,8 +120,8 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
 struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
 
 /* Runs text of the tables (a body, a shape, a default): names are those of the scope. */
-struct ev eval_text(struct eval *eval, struct scope *scope, const char *what, const char *text);
-struct ev eval_body(struct eval *eval, struct scope *scope, const char *what, const char *text);
+struct ev eval_text(struct eval *eval, struct scope *scope, const char *text);
+struct ev eval_body(struct eval *eval, struct scope *scope, const char *text);
 
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
 

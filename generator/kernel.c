@@ -131,7 +131,7 @@ static const char *register_kernel(struct kernels *kernels, const char *stem, pr
 
     print(kernels, &text, name, data);
     for (;;) {
-        bool taken = is_other(kernels->plan, name);
+        bool taken = false;
 
         for (int i = 0; i < kernels->count; i++) {
             if (strcmp(kernels->list[i].name, name) != 0)
@@ -140,7 +140,7 @@ static const char *register_kernel(struct kernels *kernels, const char *stem, pr
                 return name;
             taken = true;
         }
-        if (!taken)
+        if (!taken && !is_other(kernels->plan, name))
             break;
         name = arena_format(&cx->arena, "%s_%04x", name, (unsigned)(text_hash(text.data, text.length) & 0xffff));
         text = text_new(&cx->arena);

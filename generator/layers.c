@@ -137,8 +137,7 @@ static void repr_part(struct eval *eval, struct scope *scope, struct text *text,
 
             size_t inner = (size_t)(close - (format + i)) - 1;
             bool quoted = inner > 2 && memcmp(close - 2, "!r", 2) == 0;
-            struct ev value = eval_text(eval, scope, "extra_repr",
-                                        arena_copy(arena, format + i + 1, quoted ? inner - 2 : inner));
+            struct ev value = eval_text(eval, scope, arena_copy(arena, format + i + 1, quoted ? inner - 2 : inner));
 
             text_add(text, value.kind == EV_STRING && !quoted ? value.text : ev_text(eval, &value));
             i += inner + 1;
@@ -151,8 +150,7 @@ static void repr_part(struct eval *eval, struct scope *scope, struct text *text,
                 depth += *close == '[' ? 1 : *close == ']' ? -1 : 0;
 
             struct ev value = eval_text(
-                eval, scope, "extra_repr",
-                arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
+                eval, scope, arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
 
             if (ev_get_bool(&value, &truth) && truth)
                 repr_part(eval, scope, text, question + 1, (size_t)(close - question) - 2);

@@ -695,8 +695,8 @@ static struct ev shape_of_text(struct build *build, struct scope *scope, const c
     struct arena *arena = &build->cx->arena;
 
     if (text[0] == '*') /* *normalized_shape */
-        return eval_text(&build->eval, scope, "shape", text + 1);
-    return eval_text(&build->eval, scope, "shape", text[0] ? arena_format(arena, "(%s,)", text) : "()");
+        return eval_text(&build->eval, scope, text + 1);
+    return eval_text(&build->eval, scope, text[0] ? arena_format(arena, "(%s,)", text) : "()");
 }
 
 /* False after a fault. */
@@ -713,7 +713,7 @@ static bool add_row_tensor(struct build *build, struct module *module, const str
     if (row->dtype)
         dtype_find(row->dtype, &tensor->dtype);
     if (row->when) {
-        struct ev when = eval_text(&build->eval, scope, "when", row->when);
+        struct ev when = eval_text(&build->eval, scope, row->when);
 
         if (!ev_get_bool(&when, &present))
             present = false;
@@ -722,14 +722,14 @@ static bool add_row_tensor(struct build *build, struct module *module, const str
     if (!present)
         return true;
     if (row->value) {
-        tensor->faulty = !set_value(build, tensor, eval_text(&build->eval, scope, "value", row->value), false);
+        tensor->faulty = !set_value(build, tensor, eval_text(&build->eval, scope, row->value), false);
         return !tensor->faulty;
     }
 
     struct ev shape = shape_of_text(build, scope, row->shape);
 
     tensor->faulty = !set_shape(build, tensor, &shape) ||
-                     (row->with && eval_body(&build->eval, scope, "with", row->with).kind == EV_BAD);
+                     (row->with && eval_body(&build->eval, scope, row->with).kind == EV_BAD);
     if (tensor->faulty)
         return false;
 
@@ -738,7 +738,7 @@ static bool add_row_tensor(struct build *build, struct module *module, const str
     *source = (struct source){.name = "<init>", .text = row->init, .length = strlen(row->init)};
     set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
     if (row->zero_row) {
-        struct ev at = eval_text(&build->eval, scope, "zero_row", row->zero_row);
+        struct ev at = eval_text(&build->eval, scope, row->zero_row);
 
         if (ev_get_int(&at, &tensor->zero_row) && tensor->zero_row < 0)
             tensor->zero_row += tensor->dims[0];
@@ -1083,7 +1083,7 @@ static bool complete_layer(struct build *build, struct module *module, const str
 {
     build->eval.at = module->loc;
     for (int i = 0; i < LAYER_MAX_CHECKS && row->checks[i].condition; i++) {
-        struct ev holds = eval_text(&build->eval, row_scope(build, module), "check", row->checks[i].condition);
+        struct ev holds = eval_text(&build->eval, row_scope(build, module), row->checks[i].condition);
         bool truth = true;
 
         if (ev_get_bool(&holds, &truth) && !truth) {
@@ -1226,8 +1226,7 @@ static const char *class_repr(struct build *build, const struct module *module)
                 diag_hint(build->cx, "write '{{' where a brace is meant");
                 break;
             }
-            value = eval_text(&build->eval, scope, "extra_repr",
-                              arena_copy(&build->cx->arena, c + 1, quoted ? length - 2 : length));
+            value = eval_text(&build->eval, scope, arena_copy(&build->cx->arena, c + 1, quoted ? length - 2 : length));
             if (value.kind != EV_BAD)
                 text_add(&text, value.kind == EV_STRING && !quoted ? value.text : ev_text(&build->eval, &value));
             c += length + 1;

@@ -59,7 +59,7 @@ _Noreturn static void fault(const char *what, const char *name)
 static const char *hole_text(struct cx *cx, const struct fill *fill, const char *word, size_t length)
 {
     for (int i = 0; i < fill->count; i++)
-        if (strlen(fill->holes[i].name) == length && strncmp(fill->holes[i].name, word, length) == 0)
+        if (strncmp(fill->holes[i].name, word, length) == 0 && !fill->holes[i].name[length])
             return fill->holes[i].text;
     fault(arena_format(&cx->arena, "nothing fills the hole %.*s", (int)length, word), fill->name);
 }
@@ -235,10 +235,13 @@ static bool is_simple(const char *text)
 static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length, const struct fill *fill)
 {
     for (size_t i = 0; i < length;) {
-        size_t end = i;
+        const char *next = memchr(text + i, 'T', length - i);
+        size_t end = next ? (size_t)(next - text) : length;
 
-        if (text[i] != 'T' || i + 1 >= length || text[i + 1] != '_' || (i > 0 && is_word(text[i - 1]))) {
-            text_add_bytes(out, text + i++, 1);
+        if (end > i || i + 1 >= length || text[i + 1] != '_' || (i > 0 && is_word(text[i - 1]))) {
+            end += end == i;
+            text_add_bytes(out, text + i, end - i);
+            i = end;
             continue;
         }
         while (end < length && is_word(text[end]))
@@ -305,6 +308,14 @@ static const char *simplify(struct cx *cx, const char *line)
     struct text out = text_new(&cx->arena);
 
     for (const char *at = line; *at; at++) {
+        const char *blank = at + strcspn(at, " ");
+
+        if (blank > at) {
+            text_add_bytes(&out, at, (size_t)(blank - at));
+            at = blank - 1;
+            continue;
+        }
+
         bool plus_zero = (strncmp(at, " + 0", 4) == 0 || strncmp(at, " - 0", 4) == 0) && ends_number(at + 4) && at[4] != ' ';
 
         if (strncmp(at, " * 1", 4) == 0 && ends_number(at + 4)) {
@@ -342,6 +353,10 @@ static void wrap_line(struct text *out, const char *line)
     int depth = 0;
     bool quoted = false;
 
+    if (strlen(line) <= MAX_COLUMN) {
+        text_printf(out, "%s\n", line);
+        return;
+    }
     for (const char *at = line; *at; at++) {
         size_t piece = 0; /* up to and with the next comma */
         bool inner;

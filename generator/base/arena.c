@@ -61,15 +61,26 @@ static struct arena_block *block_new(size_t size)
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+/* What an allocation takes of its block. */
+static size_t rounded(size_t bytes)
 {
     const size_t align = _Alignof(max_align_t);
 
-    if (bytes == 0)
-        bytes = 1;
     if (bytes > SIZE_MAX - align)
         arena_out_of_memory();
-    bytes = (bytes + align - 1) / align * align;
+    return bytes == 0 ? align : (bytes + align - 1) / align * align;
+}
+
+static size_t bytes_of(size_t count, size_t size)
+{
+    if (size > 0 && count > SIZE_MAX / size)
+        arena_out_of_memory();
+    return count * size;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    bytes = rounded(bytes);
     arena->used += bytes;
 
     if (bytes > block_bytes / 4) { /* a block of its own, behind the head, which stays in use */
@@ -99,15 +110,24 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 
 void *arena_array(struct arena *arena, size_t count, size_t size)
 {
-    if (size > 0 && count > SIZE_MAX / size)
-        arena_out_of_memory();
-    return arena_alloc(arena, count * size);
+    return arena_alloc(arena, bytes_of(count, size));
 }
 
+/* What was allocated last grows where it lies while its block has room. */
 void *arena_grow(struct arena *arena, const void *old, size_t count, size_t new_count, size_t size)
 {
-    void *result = arena_array(arena, new_count < count ? count : new_count, size);
+    struct arena_block *head = arena->head;
+    size_t from = rounded(bytes_of(count, size)), to = rounded(bytes_of(new_count < count ? count : new_count, size));
+    void *result;
 
+    if (head && count > 0 && from <= head->used && to - from <= head->size - head->used &&
+        old == (const char *)head->data + (head->used - from)) {
+        result = (char *)head->data + (head->used - from);
+        head->used += to - from;
+        arena->used += to - from;
+        return result;
+    }
+    result = arena_alloc(arena, to);
     if (count > 0)
         memcpy(result, old, count * size);
     return result;

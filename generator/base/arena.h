@@ -19,7 +19,7 @@ void *arena_alloc(struct arena *arena, size_t bytes);
 /* count * size bytes, checked for overflow. */
 void *arena_array(struct arena *arena, size_t count, size_t size);
 
-/* A larger copy of an array: `count` elements stay, the rest is zero. */
+/* A larger array instead of `old`, which had `count` elements: they stay, the rest is zero. */
 void *arena_grow(struct arena *arena, const void *old, size_t count, size_t new_count, size_t size);
 
 char *arena_copy(struct arena *arena, const char *text, size_t length); /* adds the terminating 0 */

@@ -41,7 +41,7 @@ static void reserve(struct text *text, size_t more)
 
     while (capacity < needed)
         capacity *= 2;
-    text->data = arena_grow(text->arena, text->data, text->length, capacity, 1);
+    text->data = arena_grow(text->arena, text->data, text->capacity, capacity, 1);
     text->capacity = capacity;
 }
 

@@ -336,8 +336,7 @@ MODC_INLINE void linear_tokensx128_to_64_add_strip(float *restrict y, const floa
                                                    const int rows, const int row, const int tall,
                                                    const int flat, const float *restrict e0, int tokens)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 128);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 128);
     const int flat_row = row + tall * (rows + 1);

@@ -684,8 +684,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const float *
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                           batch);
+            conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel, batch);
         return;
     }
     if (left)

@@ -174,8 +174,7 @@ MODC_INLINE void linear_batchx8_to_16_gelu_strip(float *restrict y, const float 
                                                  const int rows, const int row, const int tall,
                                                  const int flat, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band,
-        rest = 16 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 8);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 8);
     const int flat_row = row + tall * (rows + 1);
@@ -481,8 +480,7 @@ MODC_INLINE void linear_batchx8_to_16_leaky_relu_strip(float *restrict y, const 
                                                        const int rows, const int row, const int tall,
                                                        const int flat, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band,
-        rest = 16 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 8);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 8);
     const int flat_row = row + tall * (rows + 1);

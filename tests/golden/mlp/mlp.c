@@ -91,8 +91,7 @@ MODC_INLINE void linear_batchx64_to_32_relu_strip(float *restrict y, const float
                                                   const int rows, const int row, const int tall,
                                                   const int flat, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band,
-        rest = 32 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band, rest = 32 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
     const int flat_row = row + tall * (rows + 1);
@@ -240,8 +239,7 @@ MODC_INLINE void linear_batchx32_to_10_strip(float *restrict y, const float *res
                                              const int rows, const int row, const int tall, const int flat,
                                              int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 10 / band,
-        rest = 10 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 10 / band, rest = 10 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
     const int flat_row = row + tall * (rows + 1);
@@ -394,8 +392,7 @@ MODC_INLINE void linear_batchx64_to_32_strip(float *restrict y, const float *res
                                              const int rows, const int row, const int tall, const int flat,
                                              int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band,
-        rest = 32 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band, rest = 32 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
     const int flat_row = row + tall * (rows + 1);

@@ -85,8 +85,7 @@ MODC_INLINE void linear_batchx4_to_64_tanh_strip(float *restrict y, const float 
                                                  const int rows, const int row, const int tall,
                                                  const int flat, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
     const int flat_row = row + tall * (rows + 1);
@@ -234,8 +233,7 @@ MODC_INLINE void linear_batchx64_to_64_tanh_strip(float *restrict y, const float
                                                   const int rows, const int row, const int tall,
                                                   const int flat, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
     const int flat_row = row + tall * (rows + 1);
@@ -576,8 +574,7 @@ MODC_INLINE void linear_batchx4_to_64_strip(float *restrict y, const float *rest
                                             const int rows, const int row, const int tall, const int flat,
                                             int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
     const int flat_row = row + tall * (rows + 1);
@@ -736,8 +733,7 @@ MODC_INLINE void linear_batchx64_to_64_strip(float *restrict y, const float *res
                                              const int rows, const int row, const int tall, const int flat,
                                              int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
     const int flat_row = row + tall * (rows + 1);

@@ -229,8 +229,7 @@ MODC_INLINE void linear_batchx32_to_64_relu_strip(float *restrict y, const float
                                                   const int rows, const int row, const int tall,
                                                   const int flat, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
     const int flat_row = row + tall * (rows + 1);
@@ -529,8 +528,7 @@ MODC_INLINE void linear_batchx32_to_64_strip(float *restrict y, const float *res
                                              const int rows, const int row, const int tall, const int flat,
                                              int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band,
-        rest = 64 % band;
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
     const int flat_row = row + tall * (rows + 1);

@@ -88,35 +88,6 @@ const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight)
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
 
-/* Where mark_size marks: dim_print_c hands its callback nothing but the size. */
-static struct {
-    bool *used;
-    int count;
-} marking;
-
-static const char *mark_size(const struct size *size)
-{
-    if (!marking.used[size->index])
-        marking.count++;
-    marking.used[size->index] = true;
-    return size->name;
-}
-
-int dim_mark_sizes(const struct dim *dim, bool *used)
-{
-    struct arena arena = {0};
-    struct text text;
-
-    if (dim_is_const(dim, NULL))
-        return 0;
-    text = text_new(&arena);
-    marking.used = used;
-    marking.count = 0;
-    dim_print_c(&text, dim, false, mark_size);
-    arena_free(&arena);
-    return marking.count;
-}
-
 bool *dag_needed(struct arena *arena, const struct dag *dag)
 {
     bool *needed = ARENA_ARRAY(arena, dag->count, bool);
@@ -131,10 +102,15 @@ bool *dag_needed(struct arena *arena, const struct dag *dag)
 int dag_mark_sizes(const struct dag *dag, bool *used)
 {
     struct arena arena = {0};
-    const bool *needed = dag_needed(&arena, dag);
-    int count = 0;
+    const bool *needed;
+    int first = 0, count = 0;
 
-    for (int i = 0; i < dag->count; i++)
+    while (first < dag->count && dag->nodes[first].prim != PRIM_DIM)
+        first++;
+    if (first == dag->count)
+        return 0;
+    needed = dag_needed(&arena, dag);
+    for (int i = first; i < dag->count; i++)
         if (needed[i] && dag->nodes[i].prim == PRIM_DIM)
             count += dim_mark_sizes(dag->nodes[i].dim, used);
     arena_free(&arena);

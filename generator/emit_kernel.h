@@ -29,8 +29,7 @@ const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, 
 /* One number as C: %.9g / %.17g with a point and f, INFINITY-free (modc_f32_inf() and the like from modc_simd.h). */
 const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t integer);
 
-/* Marks in used[size->index] every size that the dims need as an int parameter; returns how many are marked. */
-int dim_mark_sizes(const struct dim *dim, bool *used);
+/* dim_mark_sizes for what the dag needs: its kernel takes these as int parameters. */
 int dag_mark_sizes(const struct dag *dag, bool *used);
 
 /* The same for dims and strides of the nest in normal form: with the dags', these are the parameters of its kernel. */

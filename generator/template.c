@@ -308,8 +308,10 @@ static const char *simplify(struct cx *cx, const char *line)
     struct text out = text_new(&cx->arena);
 
     for (const char *at = line; *at; at++) {
-        const char *blank = at + strcspn(at, " ");
+        const char *blank = strchr(at, ' ');
 
+        if (!blank)
+            blank = at + strlen(at);
         if (blank > at) {
             text_add_bytes(&out, at, (size_t)(blank - at));
             at = blank - 1;

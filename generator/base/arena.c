@@ -152,19 +152,22 @@ char *arena_string(struct arena *arena, const char *text)
 
 char *arena_vformat(struct arena *arena, const char *format, va_list args)
 {
+    char piece[128]; /* mostly enough */
+    char *result;
     va_list again;
+    int length;
 
     va_copy(again, args);
-
-    int length = vsnprintf(NULL, 0, format, again);
-
+    length = vsnprintf(piece, sizeof piece, format, args);
+    if (length < 0) { /* an encoding error: only %ls could give one, and nobody here writes it */
+        result = arena_string(arena, format);
+    } else if ((size_t)length < sizeof piece) {
+        result = arena_copy(arena, piece, (size_t)length);
+    } else {
+        result = arena_alloc(arena, (size_t)length + 1);
+        vsnprintf(result, (size_t)length + 1, format, again);
+    }
     va_end(again);
-    if (length < 0) /* an encoding error: only %ls could give one, and nobody here writes it */
-        return arena_string(arena, format);
-
-    char *result = arena_alloc(arena, (size_t)length + 1);
-
-    vsnprintf(result, (size_t)length + 1, format, args);
     return result;
 }
 

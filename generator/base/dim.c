@@ -1224,6 +1224,25 @@ bool dim_is_size(const struct dim *dim, const struct size **size)
     return true;
 }
 
+int dim_mark_sizes(const struct dim *dim, bool *used)
+{
+    int count = 0;
+
+    for (int i = 0; dim && i < dim->poly.count; i++) {
+        for (int j = 0; j < dim->poly.terms[i].degree; j++) {
+            const struct atom *atom = dim->poly.terms[i].atoms[j];
+
+            if (atom->kind != ATOM_SIZE) {
+                count += dim_mark_sizes(atom->a, used) + dim_mark_sizes(atom->b, used);
+            } else {
+                count += !used[atom->size->index];
+                used[atom->size->index] = true;
+            }
+        }
+    }
+    return count;
+}
+
 /* ---- printing ---------------------------------------------------------------------------------------- */
 
 struct printer {

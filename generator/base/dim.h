@@ -52,6 +52,9 @@ int64_t dim_eval(const struct dim *dim, const int64_t *sizes);
 /* True where the dim is exactly one size, which is returned in *size (may be NULL). */
 bool dim_is_size(const struct dim *dim, const struct size **size);
 
+/* Marks every size in the dim, used[size->index]; returns how many were not marked before. */
+int dim_mark_sizes(const struct dim *dim, bool *used);
+
 /* As the spec would write it: `batch * tokens + 1`, `(tokens - 3) // 2 + 1`. */
 void dim_print(struct text *text, const struct dim *dim);
 

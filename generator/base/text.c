@@ -61,20 +61,21 @@ void text_add(struct text *text, const char *string)
 
 void text_printf(struct text *text, const char *format, ...)
 {
+    size_t room = text->capacity - text->length; /* mostly enough */
     va_list args;
 
     va_start(args, format);
 
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = vsnprintf(room > 0 ? text->data + text->length : NULL, room, format, args);
 
     va_end(args);
-    if (length < 0)
-        return;
-    reserve(text, (size_t)length);
-    va_start(args, format);
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
-    va_end(args);
-    text->length += (size_t)length;
+    if (length >= 0 && (size_t)length >= room) {
+        reserve(text, (size_t)length);
+        va_start(args, format);
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+        va_end(args);
+    }
+    text->length += length > 0 ? (size_t)length : 0;
 }
 
 void text_style(struct text *text, enum style style)

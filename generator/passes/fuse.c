@@ -35,6 +35,34 @@ static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int 
     (void)dag;
 }
 
+/* A map forgets operands that its dag does not read: of integers `i - i` is 0. */
+static void drop_unread(struct arena *arena, struct op *map)
+{
+    int *moved = ARENA_ARRAY(arena, map->input_count + 1, int), count = 0;
+    struct value **inputs = ARENA_ARRAY(arena, map->input_count + 1, struct value *);
+    struct dag *dag = ARENA_NEW(arena, struct dag);
+
+    *dag = *map->dag; /* other ops may have it too */
+    dag_trim(arena, dag);
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD)
+            moved[dag->nodes[i].input] = 1;
+    for (int i = 0; i < map->input_count; i++) {
+        if (!moved[i])
+            continue;
+        moved[i] = count;
+        inputs[count++] = map->inputs[i];
+    }
+    if (count == map->input_count)
+        return;
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD)
+            dag->nodes[i].input = moved[dag->nodes[i].input];
+    map->dag = dag;
+    map->inputs = inputs;
+    map->input_count = map->tail_first = dag->input_count = count;
+}
+
 /* ---- map into map, write or reduction ---------------------------------------------------------------------- */
 
 /* The dag that reads `op`'s inputs, and how many inputs stand before those it counts. */
@@ -301,6 +329,8 @@ static bool join_one(struct graph *graph, int *at, bool tails)
 
     if (tails && op->code != GRAPH_OP_MAP)
         return false;
+    if (op->code == GRAPH_OP_MAP)
+        drop_unread(&graph->cx->arena, op);
     for (int j = 0; j < op->input_count && !joined; j++)
         joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
     if (joined) {

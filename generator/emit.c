@@ -1552,7 +1552,7 @@ static const char *weights_assembly(struct emit *e)
                         "#else\n#define SYMBOL %s_weights\n    .section .rodata\n#endif\n"
                         "    .global SYMBOL\n    .balign %d\nSYMBOL:\n    .incbin \"%s_weights.bin\"\n"
                         "#if defined __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
-                        e->m, (unsigned long long)text_hash(e->weights->bytes, e->weights->length), e->m, e->m,
+                        e->m, (unsigned long long)text_hash_large(e->weights->bytes, e->weights->length), e->m, e->m,
                         e->plan->align, e->m);
 }
 

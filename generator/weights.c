@@ -309,35 +309,58 @@ static struct operand find_operand(struct embedding *e, const struct pack_group 
 
 /* One loop nest over an entry at `out`; see struct packed_part. */
 struct part_run {
-    const struct packed *entry;
-    int ndim;
+    const struct dag *dag;
+    enum dtype dtype; /* of what is written */
+    int operand_count, ndim;
     int64_t dims[MAX_DIMS * 2], to[MAX_DIMS * 2];
     int64_t *from; /* by operand, then axis */
-    const struct operand *operands;
+    struct operand *operands;
     int64_t *at; /* by operand: offset of its element of now */
     union scalar *inputs, *values;
-    bool copies;
     char *out;
+    enum { BY_DAG, STORED, COPIED, MULTIPLIED } way; /* the others are what BY_DAG does, for the most of a large file */
 };
 
 static void run_element(struct part_run *run, int64_t to)
 {
-    const struct packed *entry = run->entry;
-    int size = dtype_rows[entry->dtype].bytes;
+    char *out = run->out + to * dtype_rows[run->dtype].bytes;
 
-    if (run->copies) {
-        memcpy(run->out + to * size, run->operands[0].bytes + run->at[0] * size, (size_t)size);
-        return;
-    }
-    if (entry->narrow) { /* what the loop below does, for the most of a large file */
-        modc_store(run->out + to * size, (enum modc_dtype)entry->dtype,
+    if (run->way == STORED) {
+        modc_store(out, (enum modc_dtype)run->dtype,
                    modc_number(run->operands[0].bytes + run->at[0] * run->operands[0].size,
                                (enum modc_dtype)run->operands[0].dtype));
         return;
     }
-    for (int i = 0; i < entry->operand_count; i++)
+    for (int i = 0; i < run->operand_count; i++)
         run->inputs[i] = load(run->operands[i].dtype, run->operands[i].bytes + run->at[i] * run->operands[i].size);
-    store(entry->dtype, run->out + to * size, dag_eval_in(entry->dag, run->inputs, NULL, run->values));
+    store(run->dtype, out, dag_eval_in(run->dag, run->inputs, NULL, run->values));
+}
+
+/* The last axis, of elements of four bytes. */
+static void run_line(struct part_run *run, int64_t to)
+{
+    const int axis = run->ndim - 1;
+    const int64_t count = run->dims[axis], step = run->to[axis] * 4;
+    char *out = run->out + to * 4;
+    const char *in[2];
+    int64_t steps[2];
+
+    for (int i = 0; i < run->operand_count; i++) {
+        in[i] = run->operands[i].bytes + run->at[i] * 4;
+        steps[i] = run->from[i * run->ndim + axis] * 4;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (run->way == COPIED) {
+            memcpy(out + i * step, in[0] + i * steps[0], 4);
+        } else {
+            float factors[2];
+
+            memcpy(&factors[0], in[0] + i * steps[0], 4);
+            memcpy(&factors[1], in[1] + i * steps[1], 4);
+            factors[0] *= factors[1];
+            memcpy(out + i * step, &factors[0], 4);
+        }
+    }
 }
 
 static void run_axis(struct part_run *run, int axis, int64_t to)
@@ -346,13 +369,81 @@ static void run_axis(struct part_run *run, int axis, int64_t to)
         run_element(run, to);
         return;
     }
+    if (axis == run->ndim - 1 && run->way >= COPIED) {
+        run_line(run, to);
+        return;
+    }
     for (int64_t i = 0; i < run->dims[axis]; i++) {
         run_axis(run, axis + 1, to + i * run->to[axis]);
-        for (int k = 0; k < run->entry->operand_count; k++)
+        for (int k = 0; k < run->operand_count; k++)
             run->at[k] += run->from[k * run->ndim + axis];
     }
-    for (int k = 0; k < run->entry->operand_count; k++)
+    for (int k = 0; k < run->operand_count; k++)
         run->at[k] -= run->dims[axis] * run->from[k * run->ndim + axis];
+}
+
+static bool loads(const struct dag *dag, int node, int input)
+{
+    const struct dag_node *n = &dag->nodes[node];
+    bool found = n->prim == PRIM_LOAD && n->input == input;
+
+    for (int k = 0; k < prim_rows[n->prim].arity; k++)
+        found |= loads(dag, n->args[k], input);
+    return found;
+}
+
+/* Is it weight * f(others)? The node of f, or -1; *weight: the operand. */
+static int scale_of(const struct part_run *run, int *weight)
+{
+    const struct dag_node *product = &run->dag->nodes[run->dag->result];
+
+    if (product->prim != PRIM_MUL || product->dtype != DTYPE_FLOAT32 || run->dtype != DTYPE_FLOAT32)
+        return -1;
+    for (int k = 0; k < 2; k++) {
+        const struct dag_node *own = &run->dag->nodes[product->args[k]];
+
+        if (own->prim == PRIM_LOAD && !loads(run->dag, product->args[1 - k], own->input)) {
+            *weight = own->input;
+            return product->args[1 - k];
+        }
+    }
+    return -1;
+}
+
+/* Folded weights: f of the channels' norms is computed once for each channel, not for each weight. */
+static void scale_first(struct arena *arena, struct part_run *run)
+{
+    int weight, node = scale_of(run, &weight);
+    struct part_run scales = *run;
+    struct dag *dag = ARENA_NEW(arena, struct dag);
+    int64_t *from = ARENA_ARRAY(arena, 2 * run->ndim + 1, int64_t), count = 1;
+
+    if (node < 0)
+        return;
+    *dag = *run->dag;
+    dag->result = node;
+    dag_trim(arena, dag);
+    for (int d = run->ndim - 1; d >= 0; d--) {
+        bool varies = false;
+
+        for (int i = 0; i < run->operand_count; i++)
+            varies |= i != weight && run->from[i * run->ndim + d] != 0;
+        from[d] = run->from[weight * run->ndim + d];
+        from[run->ndim + d] = varies ? count : 0;
+        scales.to[d] = count;
+        scales.dims[d] = varies ? run->dims[d] : 1;
+        count *= scales.dims[d];
+    }
+    scales.dag = dag;
+    scales.out = (char *)ARENA_ARRAY(arena, count, float);
+    run_axis(&scales, 0, 0);
+    run->operands[0] = run->operands[weight];
+    run->at[0] = run->at[weight];
+    run->operands[1] = (struct operand){scales.out, DTYPE_FLOAT32, 4};
+    run->at[1] = 0;
+    run->from = from;
+    run->operand_count = 2;
+    run->way = MULTIPLIED;
 }
 
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance, int64_t at,
@@ -360,20 +451,17 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
 {
     struct arena *arena = &e->cx->arena;
     int count = entry->operand_count;
-    struct operand *operands = ARENA_ARRAY(arena, count + 1, struct operand);
 
-    for (int i = 0; i < count; i++)
-        operands[i] = find_operand(e, group, instance, at, entry, i);
     for (int p = 0; p < entry->part_count; p++) {
         const struct packed_part *part = &entry->parts[p];
         const struct nest *nest = &part->nest;
-        struct part_run run = {.entry = entry, .ndim = nest->ndim, .operands = operands};
+        struct part_run run = {.dag = entry->dag, .dtype = entry->dtype, .operand_count = count, .ndim = nest->ndim};
 
+        run.operands = ARENA_ARRAY(arena, count + 2, struct operand);
+        run.at = ARENA_ARRAY(arena, count + 2, int64_t);
         run.from = ARENA_ARRAY(arena, count * nest->ndim + 1, int64_t);
-        run.at = ARENA_ARRAY(arena, count + 1, int64_t);
         run.inputs = ARENA_ARRAY(arena, entry->dag->input_count + count + 1, union scalar);
         run.values = ARENA_ARRAY(arena, entry->dag->count + 1, union scalar);
-        run.copies = dag_is_identity(entry->dag) && count == 1 && operands[0].dtype == entry->dtype;
         run.out = e->packed + at + entry->offset + part->to * dtype_rows[entry->dtype].bytes;
         for (int d = 0; d < nest->ndim; d++) {
             run.dims[d] = constant(nest->dims[d]);
@@ -381,8 +469,16 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
             for (int i = 0; i < count; i++)
                 run.from[i * nest->ndim + d] = constant(nest->operands[1 + i].strides[d]);
         }
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
+            run.operands[i] = find_operand(e, group, instance, at, entry, i);
             run.at[i] = part->from[i];
+        }
+        if (dag_is_identity(entry->dag) && count == 1 && run.operands[0].dtype == entry->dtype && run.operands[0].size == 4)
+            run.way = COPIED;
+        else if (entry->narrow)
+            run.way = STORED;
+        else
+            scale_first(arena, &run);
         run_axis(&run, 0, 0);
     }
     if (entry->format == PACKED_WINOGRAD)

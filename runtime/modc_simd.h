@@ -711,17 +711,29 @@ MODC_OUTLINE void modc_winograd_weights(float *w, size_t plane)
     static const double G[6][3] = {{1.0 / 4, 0, 0},           {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
                                    {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
 
-    for (size_t i = 0; i < plane; i++) {
-        double half[6][3];
+    enum { most = 16 }; /* kernels at a time, so that their planes are written in lines */
 
-        for (int r = 0; r < 6; r++)
-            for (int c = 0; c < 3; c++)
-                half[r][c] = G[r][0] * w[(size_t)(27 + c) * plane + i] + G[r][1] * w[(size_t)(30 + c) * plane + i] +
-                             G[r][2] * w[(size_t)(33 + c) * plane + i];
-        for (int r = 0; r < 6; r++)
-            for (int c = 0; c < 6; c++)
-                w[(size_t)(6 * r + c) * plane + i] =
-                    (float)(half[r][0] * G[c][0] + half[r][1] * G[c][1] + half[r][2] * G[c][2]);
+    for (size_t i = 0; i < plane; i += most) {
+        const int count = plane - i < most ? (int)(plane - i) : most;
+        double half[6][3][most];
+
+        for (int r = 0; r < 6; r++) {
+            for (int c = 0; c < 3; c++) {
+                const float *top = w + (size_t)(27 + c) * plane + i, *middle = w + (size_t)(30 + c) * plane + i;
+                const float *bottom = w + (size_t)(33 + c) * plane + i;
+
+                for (int j = 0; j < count; j++)
+                    half[r][c][j] = G[r][0] * top[j] + G[r][1] * middle[j] + G[r][2] * bottom[j];
+            }
+        }
+        for (int r = 0; r < 6; r++) {
+            for (int c = 0; c < 6; c++) {
+                float *out = w + (size_t)(6 * r + c) * plane + i;
+
+                for (int j = 0; j < count; j++)
+                    out[j] = (float)(half[r][0][j] * G[c][0] + half[r][1][j] * G[c][1] + half[r][2][j] * G[c][2]);
+            }
+        }
     }
 }
 

@@ -215,6 +215,26 @@ uint64_t text_hash(const void *bytes, size_t count)
     return hash;
 }
 
+uint64_t text_hash_large(const void *bytes, size_t count)
+{
+    enum { lanes = 4, step = lanes * 8 };
+    const char *s = bytes;
+    uint64_t hashes[lanes + 1] = {1, 2, 3, 4, count};
+    size_t i = 0;
+
+    for (; i + step <= count; i += step) {
+        for (int j = 0; j < lanes; j++) {
+            uint64_t word;
+
+            memcpy(&word, s + i + (size_t)j * 8, 8);
+            hashes[j] = (hashes[j] ^ word) * 0x9e3779b97f4a7c15u;
+            hashes[j] ^= hashes[j] >> 32;
+        }
+    }
+    hashes[lanes] ^= text_hash(s + i, count - i);
+    return text_hash(hashes, sizeof hashes);
+}
+
 /* Reading ------------------------------------------------------------------------------------------------ */
 
 struct source *source_read(struct cx *cx, const char *path, size_t limit, const char **error)

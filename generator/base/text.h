@@ -43,6 +43,7 @@ int text_utf8_length(const char *s);
 
 /* FNV-1a, for schema hashes. */
 uint64_t text_hash(const void *bytes, size_t count);
+uint64_t text_hash_large(const void *bytes, size_t count); /* another one, for megabytes; of words as they lie in memory */
 
 /* Reads a whole file or, for "-", stdin. NULL and an error text in *error (arena) when that fails:
  * directories, unreadable files and files over `limit` bytes among the causes. */

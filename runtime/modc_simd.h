@@ -80,7 +80,11 @@
 #else
 #define MODC_LINE_ROWS MODC_TILE_ROWS
 #endif
+#if MODC_LANES == 16
+#define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : 4)
+#else
 #define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
+#endif
 #define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
 
 /* The pixels of a depthwise convolution's tile. */

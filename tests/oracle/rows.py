@@ -610,14 +610,22 @@ def optional(line, row):
             line.arguments and f"{line.name}.{argument['name']}" not in NOT_DRAWN and is_here(since.get(argument["name"]))]
 
 
+# Their arguments exclude each other, or are refused beside others.
+OFTEN = {"Upsample", "interpolate", "upsample", "scaled_dot_product_attention", "rrelu", "var"}
+
+
+def turns(line, row, places):
+    """The places of a row, as often as each is drawn in turn: what has arguments in one place alone comes twice."""
+    return places * ((2 if len(places) == 1 and optional(line, row) else 1) + (line.name in OFTEN))
+
+
 def draws_of(catalogue):
-    """[(line, row, place)]: what is drawn in turn. What has arguments in one place alone comes twice."""
+    """[(line, row, place)]: what is drawn in turn."""
     found = [(line, row, ["layer"]) for line in LAYERS.values() for row in known(line, catalogue)
              if hasattr(torch.nn, line.name)]
     found += [(line, row, [place for place in row["places"] if f"{place}.{line.name}" not in NOT_DRAWN
                            and has(PLACES[place], line.name)]) for line in FUNCTIONS.values() for row in known(line, catalogue)]
-    return [(line, row, place) for line, row, places in found
-            for place in places * (2 if len(places) == 1 and optional(line, row) else 1)]
+    return [(line, row, place) for line, row, places in found for place in turns(line, row, places)]
 
 
 def due(line, row, number):

@@ -632,17 +632,17 @@ static const char *local_name(struct planner *planner, const struct value *value
     for (int round = 1;; round++) { /* h, h_b, h_c, ...: numbers are for shapes */
         bool taken = round == 't' - 'a' + 1; /* int32_t */
 
-        for (int i = 0; i < variant->graph->value_count; i++)
-            taken |= variant->places[i].name && variant->places[i].kind != PLACE_CONST &&
+        for (int i = 0; i < variant->graph->value_count && !taken; i++)
+            taken = variant->places[i].name && variant->places[i].kind != PLACE_CONST &&
                      strcmp(variant->places[i].name, name) == 0;
-        for (int i = 0; i < variant->graph->input_count; i++)
-            taken |= variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
+        for (int i = 0; i < variant->graph->input_count && !taken; i++)
+            taken = variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
                      strcmp(c_argument(cx, variant->graph->inputs[i]->name), name) == 0;
-        for (int i = 0; i < variant->graph->output_count && !variant->graph->region; i++)
-            taken |= variant->graph->outputs[i]->base != value &&
+        for (int i = 0; i < variant->graph->output_count && !variant->graph->region && !taken; i++)
+            taken = variant->graph->outputs[i]->base != value &&
                      strcmp(c_output(cx, variant->graph, i), name) == 0;
-        for (int i = 0; i < planner->plan->program->tree->size_count; i++)
-            taken |= strcmp(planner->plan->program->tree->sizes[i].c_name, name) == 0;
+        for (int i = 0; i < planner->plan->program->tree->size_count && !taken; i++)
+            taken = strcmp(planner->plan->program->tree->sizes[i].c_name, name) == 0;
         if (!taken && strcmp(name, c_argument(cx, name)) == 0)
             return name;
         name = round < 26 ? arena_format(&cx->arena, "%s_%c", stem, 'a' + round)

@@ -302,10 +302,23 @@ static void drop_operand(struct text *text)
     }
 }
 
+/* Is there an operand 0 or 1 behind a sign? */
+static bool has_neutral(const char *line)
+{
+    for (const char *at = strchr(line, ' '); at; at = strchr(at + 1, ' '))
+        if ((at[1] == '*' || at[1] == '+' || at[1] == '-') && at[2] == ' ' && (at[3] == '0' || at[3] == '1'))
+            return true;
+    return false;
+}
+
 /* x * 1 and x - 0 are x; x * 0 is 0, and goes where it is added. */
 static const char *simplify(struct cx *cx, const char *line)
 {
-    struct text out = text_new(&cx->arena);
+    struct text out;
+
+    if (!has_neutral(line))
+        return line;
+    out = text_new(&cx->arena);
 
     for (const char *at = line; *at; at++) {
         const char *blank = strchr(at, ' ');
@@ -388,6 +401,14 @@ static void wrap_line(struct text *out, const char *line)
     text_add(out, "\n");
 }
 
+static bool holds(const char *text, size_t length, const char *pair)
+{
+    for (const char *at = text; (at = memchr(at, pair[0], length - (size_t)(at - text))); at++)
+        if ((size_t)(at - text) + 1 < length && at[1] == pair[1])
+            return true;
+    return false;
+}
+
 /* Statements that a template breaks over lines become one logical line, since names have other lengths now. */
 static void lay_out(struct cx *cx, struct text *out, const char *text)
 {
@@ -400,8 +421,7 @@ static void lay_out(struct cx *cx, struct text *out, const char *text)
         const char *next = text + length + (text[length] == '\n');
         bool directive = text[strspn(text, " ")] == '#';
 
-        if (logical.length == 0 && strstr(arena_copy(&cx->arena, text, length), "/*"))
-            comment = true;
+        comment |= logical.length == 0 && holds(text, length, "/*");
         if (logical.length > 0 && logical.data[logical.length - 1] != '(')
             text_add(&logical, " ");
         text_add_bytes(&logical, text + start, length - start);
@@ -414,11 +434,11 @@ static void lay_out(struct cx *cx, struct text *out, const char *text)
                 text_printf(out, "%s\n", logical.data);
             else
                 wrap_line(out, simplify(cx, logical.data));
-            logical = text_new(&cx->arena);
+            logical.length = 0;
+            logical.data[0] = 0;
             depth = 0;
         }
-        if (comment && strstr(arena_copy(&cx->arena, text, length), "*/"))
-            comment = false;
+        comment = comment && !holds(text, length, "*/");
         text = next;
     }
 }

@@ -14,7 +14,8 @@ struct arena_block {
     max_align_t data[]; /* aligned for any type; zeroed by calloc */
 };
 
-static const size_t block_bytes = 64 * 1024;
+/* Blocks double: many arenas live for a few lines only. */
+static const size_t least_block = 2 * 1024, most_block = 256 * 1024;
 
 /* Of the process, since it ends with whichever arena finds no memory. */
 static struct arena_guard *guards;
@@ -83,7 +84,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     bytes = rounded(bytes);
     arena->used += bytes;
 
-    if (bytes > block_bytes / 4) { /* a block of its own, behind the head, which stays in use */
+    if (bytes > most_block / 4) { /* a block of its own, behind the head, which stays in use */
         struct arena_block *block = block_new(bytes);
 
         block->used = bytes;
@@ -96,8 +97,12 @@ void *arena_alloc(struct arena *arena, size_t bytes)
         return block->data;
     }
     if (!arena->head || arena->head->size - arena->head->used < bytes) {
-        struct arena_block *block = block_new(block_bytes);
+        size_t size = arena->head ? 2 * arena->head->size : least_block;
+        struct arena_block *block;
 
+        if (size > most_block)
+            size = most_block;
+        block = block_new(size < bytes ? bytes : size);
         block->next = arena->head;
         arena->head = block;
     }

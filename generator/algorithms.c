@@ -154,9 +154,40 @@ static bool fits_conv(const struct graph *graph, const struct op *op)
     return is_packed_weight(graph, op) && op->window.channels_last;
 }
 
+/* CONV_BAND: columns of the widest register tile of a line, whatever the vectors; CONV_TILE: so many accumulators keep the
+ * multiply-adds busy while weights are fetched. */
+#define CONV_BAND 64
+#define CONV_TURNED_PIXELS 16
+#define CONV_TILE 20
+
 int64_t conv_lines(const struct op *op)
 {
     return (int64_t)(op->window.kernel[0] - 1) * op->window.dilation[0] + 1;
+}
+
+/* Accumulators of a tile of conv_direct where a line has so many pixels, with vectors of 16. */
+static int64_t tile_of_line(int64_t pixels)
+{
+    int64_t tiles = tiles_of(pixels, 14), rows = tiles > 0 ? tiles_of(pixels, tiles) : 0;
+
+    return rows * (rows >= 8 ? 2 : rows > 1 ? 4 : 8);
+}
+
+int conv_joined_lines(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    int64_t lines, width;
+    int joined = 1;
+
+    if (op->window.kernel[0] * op->window.kernel[1] != 1 || op->window.stride[0] * op->window.stride[1] != 1 ||
+        op->window.padding[0] != 0 || op->window.padding[1] != 0 || op->head || conv_is_turned(op) ||
+        !dim_equal(x->dims[1], y->dims[1]) || !dim_equal(x->dims[2], y->dims[2]) || !dim_is_const(x->dims[1], &lines) ||
+        !dim_is_const(x->dims[2], &width))
+        return 1;
+    for (int count = 1; count <= lines && tile_of_line(joined * width) < CONV_TILE; count++)
+        if (lines % count == 0 && tile_of_line(count * width) > tile_of_line(joined * width))
+            joined = count;
+    return joined;
 }
 
 static int64_t whole_panels(const struct op *op, int64_t count)
@@ -164,9 +195,6 @@ static int64_t whole_panels(const struct op *op, int64_t count)
     return tiles_of(count, panel(op)) * panel(op);
 }
 
-/* Columns of the widest register tile of a line of so many pixels, whatever the vectors. */
-#define CONV_BAND 64
-#define CONV_TURNED_PIXELS 16
 
 bool conv_turns(const struct op *op, const struct value *place)
 {
@@ -391,6 +419,7 @@ static void tiles_planes(const struct op *op, int64_t tiles[SPLIT_AXES])
 static void tiles_conv(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     tiles_lines(op, tiles);
+    tiles[SPLIT_ROWS] /= conv_joined_lines(op);
     tiles[SPLIT_GROUPS] = op->window.groups > 1 ? op->window.groups : 0;
     if (op->window.groups == 1)
         tiles[SPLIT_COLUMNS] = tiles_of(upper(op->outputs[0]->dims[3]), TILE_VECTORS * panel(op));

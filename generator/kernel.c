@@ -1194,17 +1194,29 @@ static void holes_contract(struct template_job *job, const struct step *step)
                                 is_narrow(step) ? arena_format(&cx->arena, ", weight in %s", dtype_rows[step->weight->dtype].name) : "");
 }
 
-static void holes_image(struct template_job *job)
+/* `joined`: so many lines are one, of x and of y. */
+static void holes_image(struct template_job *job, int joined)
 {
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     int lines = op->window.channels_last ? 1 : 2;
 
     hole_extent(job, "T_n", y->dims[0]);
-    hole_extent(job, "T_h", x->dims[lines]);
-    hole_extent(job, "T_w", x->dims[lines + 1]);
-    hole_extent(job, "T_oh", y->dims[lines]);
-    hole_dim(job, "T_ow", y->dims[lines + 1]);
+    if (joined > 1) {
+        struct arena *arena = &job->cx->arena;
+        const struct dim *height = dim_floordiv(arena, y->dims[lines], dim_const(arena, joined));
+        const struct dim *width = dim_mul(arena, y->dims[lines + 1], dim_const(arena, joined));
+
+        hole_extent(job, "T_h", height);
+        hole_extent(job, "T_w", width);
+        hole_extent(job, "T_oh", height);
+        hole_dim(job, "T_ow", width);
+    } else {
+        hole_extent(job, "T_h", x->dims[lines]);
+        hole_extent(job, "T_w", x->dims[lines + 1]);
+        hole_extent(job, "T_oh", y->dims[lines]);
+        hole_dim(job, "T_ow", y->dims[lines + 1]);
+    }
     hole_int(job, "T_kh", op->window.kernel[0]);
     hole_int(job, "T_kw", op->window.kernel[1]);
     hole_int(job, "T_sh", op->window.stride[0]);
@@ -1222,8 +1234,9 @@ static void holes_conv(struct template_job *job, const struct step *step)
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
     bool by_channel = step->algorithm->weight == PACKED_COLUMNS, turned = conv_is_turned(op);
+    int joined = step->algorithm->weight == PACKED_PANELS ? conv_joined_lines(op) : 1;
 
-    holes_image(job);
+    holes_image(job, joined);
     hole_int(job, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(job, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
     hole_dim(job, "T_ldx", op->head ? x->dims[3] : row_stride(cx, x));
@@ -1261,11 +1274,12 @@ static void holes_conv(struct template_job *job, const struct step *step)
     hole_int(job, "T_bias", op->window.bias);
     hole_int(job, "T_head", op->head != NULL);
     hole_int(job, "T_ring", conv_lines(op));
-    job->comment = arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last%s",
+    job->comment = arena_format(&cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last%s%s",
                                 shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
                                 dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
                                 dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)),
-                                op->window.bias ? " + bias" : "", turned ? "; those of y are planes in memory" : "");
+                                op->window.bias ? " + bias" : "", turned ? "; those of y are planes in memory" : "",
+                                joined > 1 ? arena_format(&cx->arena, "; %d lines are one", joined) : "");
 }
 
 /* Is it a number of whole vectors, however wide they are? */
@@ -1284,7 +1298,7 @@ static void holes_pool(struct template_job *job)
     const struct dim *channels = x->dims[op->window.channels_last ? 3 : 1];
     bool is_max = op->window.kind == POOL_MAX;
 
-    holes_image(job);
+    holes_image(job, 1);
     hole_extent(job, "T_c", channels);
     hole_int(job, "T_whole_c", is_whole(op, channels));
     if (op->window.channels_last) {

@@ -174,6 +174,10 @@ struct winograd winograd_of(const struct op *op);
  * convolution with a head. */
 int64_t conv_lines(const struct op *op);
 
+/* How many lines of pixels conv_direct takes as one, where each pixel is computed from one: so tiles are tall in small images,
+ * and weights are read less often. 1: lines as they are. */
+int conv_joined_lines(const struct op *op);
+
 /* conv_direct can write planes, as PyTorch wants them: a band of so many channels of a line at a time, which it makes in its
  * scratch, so many elements from the start. */
 bool conv_turns(const struct op *op, const struct value *place); /* if y were there */

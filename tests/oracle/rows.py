@@ -611,7 +611,8 @@ def optional(line, row):
 
 
 # Their arguments exclude each other, or are refused beside others.
-OFTEN = {"Upsample", "interpolate", "upsample", "scaled_dot_product_attention", "rrelu", "var"}
+OFTEN = {"Upsample", "interpolate", "upsample", "scaled_dot_product_attention", "rrelu", "var", "std", "var_mean", "std_mean",
+         "MaxPool1d", "MaxPool2d", "MaxPool3d", "LazyConvTranspose1d", "pad"}
 
 
 def turns(line, row, places):

@@ -1,7 +1,7 @@
 """Does the oracle find faults? Plants each of tests/oracle/faults/*.patch in a copy of the sources, builds modc and lets
 live.py draw specs until one fails.
 
-    python3 tests/oracle/faults.py [NAME...] [--count 500]     # names of patches; default: all, which takes an hour
+    python3 tests/oracle/faults.py [NAME...] [--count 5000]    # names of patches; default: all, which takes an hour
     python3 tests/oracle/faults.py --check                     # only whether every patch still applies
 
 The first line of a patch says what it breaks. A patch that does not apply, that does not compile without warnings, or
@@ -96,7 +96,7 @@ def try_patch(patch, planted, clean, args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()

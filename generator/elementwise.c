@@ -811,6 +811,17 @@ void dag_trim(struct arena *arena, struct dag *dag)
     dag->count = count;
 }
 
+bool *dag_loads(struct arena *arena, const struct dag *dag)
+{
+    const int *uses = count_uses(arena, dag);
+    bool *loads = ARENA_ARRAY(arena, dag->input_count + 1, bool);
+
+    for (int i = 0; i <= dag->result; i++)
+        if (uses[i] > 0 && dag->nodes[i].prim == PRIM_LOAD)
+            loads[dag->nodes[i].input] = true;
+    return loads;
+}
+
 struct dag *dag_identity(struct arena *arena, enum dtype dtype)
 {
     struct dag *dag = dag_new(arena, 1);

@@ -100,6 +100,9 @@ int dag_inline(struct arena *arena, struct dag *dag, const struct dag *from, con
 /* Drops the nodes that the result does not need; indices change. */
 void dag_trim(struct arena *arena, struct dag *dag);
 
+/* Which inputs the result needs, by index. */
+bool *dag_loads(struct arena *arena, const struct dag *dag);
+
 /* y = x of that type: what a copy and an absent tail are. */
 struct dag *dag_identity(struct arena *arena, enum dtype dtype);
 bool dag_is_identity(const struct dag *dag);

@@ -485,18 +485,6 @@ struct value_source {
     const char *function; /* that computes a vector of it, or NULL */
 };
 
-/* Which inputs a dag loads. */
-static bool *loads_of(struct kernel *k, const struct dag *dag)
-{
-    bool *loads = ARENA_ARRAY(k->arena, dag->input_count + 1, bool);
-    const bool *needed = dag_needed(k->arena, dag);
-
-    for (int i = 0; i < dag->count; i++)
-        if (needed[i] && dag->nodes[i].prim == PRIM_LOAD)
-            loads[dag->nodes[i].input] = true;
-    return loads;
-}
-
 /* Which sizes it reads, by index. */
 static bool *sizes_of(struct kernel *k, const struct dag *dag)
 {
@@ -592,7 +580,7 @@ static const char *vector_value(struct kernel *k, const struct value_source *sou
 {
     const struct dag *dag = source->dag;
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
-    bool *loads = loads_of(k, dag), *used = sizes_of(k, dag);
+    bool *loads = dag_loads(k->arena, dag), *used = sizes_of(k, dag);
     struct text *before = before_text(k), call;
     struct expr_place place = {inputs, before, indent_text(k), &k->names};
 
@@ -620,7 +608,7 @@ static void make_function(struct kernel *k, struct value_source *source, const c
 {
     const struct dag *dag = source->dag;
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
-    bool *loads = loads_of(k, dag), *used = sizes_of(k, dag);
+    bool *loads = dag_loads(k->arena, dag), *used = sizes_of(k, dag);
     struct names names = {.arena = k->arena};
     struct text *before = before_text(k), parameters = text_new(k->arena);
     struct expr_place place = {inputs, before, "    ", &names};
@@ -768,7 +756,7 @@ static void forget_rows(struct kernel *k)
 
 static void mark_loaded(struct kernel *k, const struct value_source *source)
 {
-    const bool *loads = loads_of(k, source->dag);
+    const bool *loads = dag_loads(k->arena, source->dag);
 
     for (int i = source->reduced ? 1 : 0; i < source->dag->input_count; i++)
         if (loads[i])

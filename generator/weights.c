@@ -382,47 +382,38 @@ static void run_axis(struct part_run *run, int axis, int64_t to)
         run->at[k] -= run->dims[axis] * run->from[k * run->ndim + axis];
 }
 
-static bool loads(const struct dag *dag, int node, int input)
-{
-    const struct dag_node *n = &dag->nodes[node];
-    bool found = n->prim == PRIM_LOAD && n->input == input;
-
-    for (int k = 0; k < prim_rows[n->prim].arity; k++)
-        found |= loads(dag, n->args[k], input);
-    return found;
-}
-
-/* Is it weight * f(others)? The node of f, or -1; *weight: the operand. */
-static int scale_of(const struct part_run *run, int *weight)
+/* Is it weight * f(others)? f, or NULL; *weight: the operand. */
+static const struct dag *scale_of(struct arena *arena, const struct part_run *run, int *weight)
 {
     const struct dag_node *product = &run->dag->nodes[run->dag->result];
+    struct dag *scale = ARENA_NEW(arena, struct dag);
 
     if (product->prim != PRIM_MUL || product->dtype != DTYPE_FLOAT32 || run->dtype != DTYPE_FLOAT32)
-        return -1;
+        return NULL;
     for (int k = 0; k < 2; k++) {
         const struct dag_node *own = &run->dag->nodes[product->args[k]];
 
-        if (own->prim == PRIM_LOAD && !loads(run->dag, product->args[1 - k], own->input)) {
+        *scale = *run->dag;
+        scale->result = product->args[1 - k];
+        if (own->prim == PRIM_LOAD && !dag_loads(arena, scale)[own->input]) {
             *weight = own->input;
-            return product->args[1 - k];
+            dag_trim(arena, scale);
+            return scale;
         }
     }
-    return -1;
+    return NULL;
 }
 
 /* Folded weights: f of the channels' norms is computed once for each channel, not for each weight. */
 static void scale_first(struct arena *arena, struct part_run *run)
 {
-    int weight, node = scale_of(run, &weight);
+    int weight;
+    const struct dag *scale = scale_of(arena, run, &weight);
     struct part_run scales = *run;
-    struct dag *dag = ARENA_NEW(arena, struct dag);
-    int64_t *from = ARENA_ARRAY(arena, 2 * run->ndim + 1, int64_t), count = 1;
+    int64_t *from = ARENA_ARRAY(arena, 2 * run->ndim, int64_t), count = 1;
 
-    if (node < 0)
+    if (!scale)
         return;
-    *dag = *run->dag;
-    dag->result = node;
-    dag_trim(arena, dag);
     for (int d = run->ndim - 1; d >= 0; d--) {
         bool varies = false;
 
@@ -434,7 +425,7 @@ static void scale_first(struct arena *arena, struct part_run *run)
         scales.dims[d] = varies ? run->dims[d] : 1;
         count *= scales.dims[d];
     }
-    scales.dag = dag;
+    scales.dag = scale;
     scales.out = (char *)ARENA_ARRAY(arena, count, float);
     run_axis(&scales, 0, 0);
     run->operands[0] = run->operands[weight];
@@ -455,11 +446,13 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
     for (int p = 0; p < entry->part_count; p++) {
         const struct packed_part *part = &entry->parts[p];
         const struct nest *nest = &part->nest;
-        struct part_run run = {.dag = entry->dag, .dtype = entry->dtype, .operand_count = count, .ndim = nest->ndim};
+        struct part_run run = {.dag = entry->dag, .dtype = entry->dtype, .operand_count = count, .ndim = 1, .dims = {1}};
 
+        if (nest->ndim > 0) /* else a single element: a line of one */
+            run.ndim = nest->ndim;
         run.operands = ARENA_ARRAY(arena, count + 2, struct operand);
         run.at = ARENA_ARRAY(arena, count + 2, int64_t);
-        run.from = ARENA_ARRAY(arena, count * nest->ndim + 1, int64_t);
+        run.from = ARENA_ARRAY(arena, count * run.ndim + 1, int64_t);
         run.inputs = ARENA_ARRAY(arena, entry->dag->input_count + count + 1, union scalar);
         run.values = ARENA_ARRAY(arena, entry->dag->count + 1, union scalar);
         run.out = e->packed + at + entry->offset + part->to * dtype_rows[entry->dtype].bytes;

@@ -38,26 +38,26 @@ static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int 
 /* A map forgets operands that its dag does not read: of integers `i - i` is 0. */
 static void drop_unread(struct arena *arena, struct op *map)
 {
-    int *moved = ARENA_ARRAY(arena, map->input_count + 1, int), count = 0;
-    struct value **inputs = ARENA_ARRAY(arena, map->input_count + 1, struct value *);
-    struct dag *dag = ARENA_NEW(arena, struct dag);
+    const bool *read = dag_loads(arena, map->dag);
+    int *nodes, count = 0;
+    struct value **inputs;
+    struct dag *dag;
 
-    *dag = *map->dag; /* other ops may have it too */
-    dag_trim(arena, dag);
-    for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_LOAD)
-            moved[dag->nodes[i].input] = 1;
-    for (int i = 0; i < map->input_count; i++) {
-        if (!moved[i])
-            continue;
-        moved[i] = count;
-        inputs[count++] = map->inputs[i];
-    }
+    while (count < map->input_count && read[count])
+        count++;
     if (count == map->input_count)
         return;
-    for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_LOAD)
-            dag->nodes[i].input = moved[dag->nodes[i].input];
+    nodes = ARENA_ARRAY(arena, map->input_count, int);
+    inputs = ARENA_ARRAY(arena, map->input_count, struct value *);
+    dag = dag_new(arena, map->input_count);
+    count = 0;
+    for (int i = 0; i < map->input_count; i++) {
+        if (!read[i])
+            continue;
+        nodes[i] = dag_load(arena, dag, count, map->inputs[i]->dtype);
+        inputs[count++] = map->inputs[i];
+    }
+    dag->result = dag_inline(arena, dag, map->dag, nodes);
     map->dag = dag;
     map->inputs = inputs;
     map->input_count = map->tail_first = dag->input_count = count;
@@ -329,7 +329,7 @@ static bool join_one(struct graph *graph, int *at, bool tails)
 
     if (tails && op->code != GRAPH_OP_MAP)
         return false;
-    if (op->code == GRAPH_OP_MAP)
+    if (!tails && op->code == GRAPH_OP_MAP)
         drop_unread(&graph->cx->arena, op);
     for (int j = 0; j < op->input_count && !joined; j++)
         joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);

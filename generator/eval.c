@@ -1439,7 +1439,7 @@ static struct source *table_source(struct eval *eval, const char *text)
 {
     struct source *source = ARENA_NEW(&eval->cx->arena, struct source);
 
-    *source = (struct source){.name = "modc's tables", .text = text, .length = strlen(text)};
+    *source = (struct source){.name = "<expression>", .text = text, .length = strlen(text)};
     return source;
 }
 
@@ -2402,8 +2402,12 @@ struct ev eval_text(struct eval *eval, struct scope *scope, const char *text)
     struct parsed *parsed = find_parsed(eval, text);
 
     if (!parsed->expr) {
+        int errors = diag_errors(eval->cx);
+
         parsed->source = table_source(eval, text);
         parsed->expr = expr_parse(eval->cx, parsed->source, 0, parsed->source->length);
+        if (diag_errors(eval->cx) > errors && eval->at.source) /* a text of the spec's: extra_repr */
+            diag_note(eval->cx, eval->at, "it stands here");
     }
     relocate(parsed->expr, place_of_text(eval, parsed->source));
     return eval_expr(eval, scope, parsed->expr);

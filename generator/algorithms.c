@@ -154,9 +154,10 @@ static bool fits_conv(const struct graph *graph, const struct op *op)
     return is_packed_weight(graph, op) && op->window.channels_last;
 }
 
-/* CONV_BAND: columns of the widest register tile of a line, whatever the vectors; CONV_TILE: so many accumulators keep the
- * multiply-adds busy while weights are fetched. */
+/* CONV_BAND: columns of the widest register tile of a line, whatever the vectors; CONV_ROWS: pixels of the tallest;
+ * CONV_TILE: so many accumulators keep the multiply-adds busy while weights are fetched. */
 #define CONV_BAND 64
+#define CONV_ROWS 14
 #define CONV_TURNED_PIXELS 16
 #define CONV_TILE 20
 
@@ -165,10 +166,10 @@ int64_t conv_lines(const struct op *op)
     return (int64_t)(op->window.kernel[0] - 1) * op->window.dilation[0] + 1;
 }
 
-/* Accumulators of a tile of conv_direct where a line has so many pixels, with vectors of 16. */
+/* Accumulators of a tile of conv_direct where a line has so many pixels: MODC_LINE_ROWS and MODC_TILE_VECTORS of 16 lanes. */
 static int64_t tile_of_line(int64_t pixels)
 {
-    int64_t tiles = tiles_of(pixels, 14), rows = tiles > 0 ? tiles_of(pixels, tiles) : 0;
+    int64_t tiles = tiles_of(pixels, CONV_ROWS), rows = tiles > 0 ? tiles_of(pixels, tiles) : 0;
 
     return rows * (rows >= 8 ? 2 : rows > 1 ? 4 : 8);
 }
@@ -194,7 +195,6 @@ static int64_t whole_panels(const struct op *op, int64_t count)
 {
     return tiles_of(count, panel(op)) * panel(op);
 }
-
 
 bool conv_turns(const struct op *op, const struct value *place)
 {

@@ -1199,24 +1199,15 @@ static void holes_image(struct template_job *job, int joined)
 {
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
+    struct arena *arena = &job->cx->arena;
+    const struct dim *count = dim_const(arena, joined);
     int lines = op->window.channels_last ? 1 : 2;
 
     hole_extent(job, "T_n", y->dims[0]);
-    if (joined > 1) {
-        struct arena *arena = &job->cx->arena;
-        const struct dim *height = dim_floordiv(arena, y->dims[lines], dim_const(arena, joined));
-        const struct dim *width = dim_mul(arena, y->dims[lines + 1], dim_const(arena, joined));
-
-        hole_extent(job, "T_h", height);
-        hole_extent(job, "T_w", width);
-        hole_extent(job, "T_oh", height);
-        hole_dim(job, "T_ow", width);
-    } else {
-        hole_extent(job, "T_h", x->dims[lines]);
-        hole_extent(job, "T_w", x->dims[lines + 1]);
-        hole_extent(job, "T_oh", y->dims[lines]);
-        hole_dim(job, "T_ow", y->dims[lines + 1]);
-    }
+    hole_extent(job, "T_h", dim_floordiv(arena, x->dims[lines], count));
+    hole_extent(job, "T_w", dim_mul(arena, x->dims[lines + 1], count));
+    hole_extent(job, "T_oh", dim_floordiv(arena, y->dims[lines], count));
+    hole_dim(job, "T_ow", dim_mul(arena, y->dims[lines + 1], count));
     hole_int(job, "T_kh", op->window.kernel[0]);
     hole_int(job, "T_kw", op->window.kernel[1]);
     hole_int(job, "T_sh", op->window.stride[0]);

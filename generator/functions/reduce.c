@@ -411,6 +411,7 @@ static struct ev fn_matrix_order(struct eval *eval, struct ev *args, int count, 
         return ev_int(eval, loc, isinf(p) ? 1 : 0);
     diag_error(eval->cx, loc, "matrix_norm of order %s is not supported yet by this version of modc",
                ev_text(eval, &args[0]));
+    diag_hint(eval->cx, "its orders are 'fro', 1, -1, inf and -inf");
     return BAD;
 }
 

@@ -1175,6 +1175,7 @@ static void holes_contract(struct template_job *job, const struct step *step)
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
     const struct dim *k = x->dims[x->ndim - 1], *n = y->dims[y->ndim - 1];
+    int64_t bytes = step->weight ? step->weight->count * dtype_rows[step->weight->dtype].bytes : 0;
 
     hole_int(job, "T_bias", op->contract.bias);
     if (step->algorithm->weight == PACKED_NONE) {
@@ -1187,7 +1188,8 @@ static void holes_contract(struct template_job *job, const struct step *step)
     hole_dim(job, "T_ldx", row_stride(cx, x));
     hole_dim(job, "T_ldy", row_stride(cx, y));
     hole_dim(job, "T_ldw", step->weight ? k : w->strides[1]);
-    hole_int(job, "T_streams", step->weight && step->weight->count * dtype_rows[step->weight->dtype].bytes > 1024 * 1024);
+    hole_int(job, "T_cached", bytes <= 512 * 1024);
+    hole_int(job, "T_streams", bytes > 1024 * 1024);
     job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
                                 shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n),
                                 dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "",

@@ -819,6 +819,12 @@ MODC_INLINE MODC_T MODC_F(evens)(MODC_T a, MODC_T b)
     return a;
 }
 
+MODC_INLINE MODC_T MODC_F(lane)(MODC_T v, const int i)
+{
+    (void)i;
+    return v;
+}
+
 MODC_INLINE MODC_U MODC_F(bits)(MODC_T a)
 {
     return modc_f32_to_bits(a);
@@ -935,6 +941,12 @@ MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
 {
     (void)b;
     return a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(lane)(MODC_T64 v, const int i)
+{
+    (void)i;
+    return v;
 }
 
 MODC_INLINE MODC_T64 MODC_D(select)(MODC_M64 mask, MODC_T64 a, MODC_T64 b)
@@ -1326,6 +1338,71 @@ MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
 }
 #undef MODC_EVENS
 #undef MODC_EVENS64
+#endif
+
+/* Lane i of v in all lanes; i is a constant. Wide vectors take two steps, 128 bits first, that compilers would join to one
+ * which reads the order of lanes from memory. */
+#if defined __x86_64__ && MODC_LANES >= 8 && (defined __clang__ || __GNUC__ >= 12)
+#define MODC_FOUR(i) (i), (i) + 1, (i) + 2, (i) + 3
+#define MODC_FOUR_TIMES(i) (i), (i), (i), (i)
+#define MODC_TWO(i) (i), (i) + 1
+#define MODC_TWICE(i) (i), (i)
+#if MODC_LANES == 16
+#define MODC_PART(v, i) __builtin_shufflevector(v, v, MODC_FOUR(i), MODC_FOUR(i), MODC_FOUR(i), MODC_FOUR(i))
+#define MODC_LANE(v, i)                                                                                      \
+    __builtin_shufflevector(v, v, MODC_FOUR_TIMES(i), MODC_FOUR_TIMES((i) + 4), MODC_FOUR_TIMES((i) + 8),    \
+                            MODC_FOUR_TIMES((i) + 12))
+#define MODC_PART64(v, i) __builtin_shufflevector(v, v, MODC_TWO(i), MODC_TWO(i), MODC_TWO(i), MODC_TWO(i))
+#define MODC_LANE64(v, i)                                                                                    \
+    __builtin_shufflevector(v, v, MODC_TWICE(i), MODC_TWICE((i) + 2), MODC_TWICE((i) + 4), MODC_TWICE((i) + 6))
+#else
+#define MODC_PART(v, i) __builtin_shufflevector(v, v, MODC_FOUR((i) % 8), MODC_FOUR((i) % 8))
+#define MODC_LANE(v, i) __builtin_shufflevector(v, v, MODC_FOUR_TIMES(i), MODC_FOUR_TIMES((i) + 4))
+#define MODC_PART64(v, i) __builtin_shufflevector(v, v, MODC_TWO((i) % 4), MODC_TWO((i) % 4))
+#define MODC_LANE64(v, i) __builtin_shufflevector(v, v, MODC_TWICE(i), MODC_TWICE((i) + 2))
+#endif
+MODC_INLINE MODC_T MODC_F(lane)(MODC_T v, const int i)
+{
+    MODC_T part = i / 4 == 0   ? MODC_PART(v, 0)
+                  : i / 4 == 1 ? MODC_PART(v, 4)
+                  : i / 4 == 2 ? MODC_PART(v, 8)
+                               : MODC_PART(v, 12);
+
+    __asm__("" : "+v"(part));
+    return i % 4 == 0   ? MODC_LANE(part, 0)
+           : i % 4 == 1 ? MODC_LANE(part, 1)
+           : i % 4 == 2 ? MODC_LANE(part, 2)
+                        : MODC_LANE(part, 3);
+}
+
+MODC_INLINE MODC_T64 MODC_D(lane)(MODC_T64 v, const int i)
+{
+    MODC_T64 part = i / 2 == 0   ? MODC_PART64(v, 0)
+                    : i / 2 == 1 ? MODC_PART64(v, 2)
+                    : i / 2 == 2 ? MODC_PART64(v, 4)
+                                 : MODC_PART64(v, 6);
+
+    __asm__("" : "+v"(part));
+    return i % 2 == 0 ? MODC_LANE64(part, 0) : MODC_LANE64(part, 1);
+}
+#undef MODC_FOUR
+#undef MODC_FOUR_TIMES
+#undef MODC_TWO
+#undef MODC_TWICE
+#undef MODC_PART
+#undef MODC_LANE
+#undef MODC_PART64
+#undef MODC_LANE64
+#else
+MODC_INLINE MODC_T MODC_F(lane)(MODC_T v, const int i)
+{
+    return MODC_F(set)(v[i]);
+}
+
+MODC_INLINE MODC_T64 MODC_D(lane)(MODC_T64 v, const int i)
+{
+    return MODC_D(set)(v[i]);
+}
 #endif
 
 /* As load_part, but the other lanes read as `other`. */

@@ -11,6 +11,7 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
                              const int column T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES;
+    int k = 0;
     T_vec sum[MODC_TILE_REGISTERS];
 
     w += column / T_P * (T_k * T_P) + column % T_P;
@@ -22,8 +23,28 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
         sum[j] = T_V(set)(0);
 #endif
     }
+#if T_cached
+#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (int k = 0; k < T_k / sets * sets; k += sets) {
+    for (; k + T_LANES <= T_k; k += T_LANES) {
+        const T_vec some = T_V(load)(x + k);
+
+        MODC_UNROLL
+        for (int i = 0; i < T_LANES; i++) {
+            const T_vec one = T_V(lane)(some, i);
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++) {
+                const int c = j * T_LANES;
+
+                sum[i % sets * vectors + j] += one * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + i) * T_P);
+            }
+        }
+    }
+#endif
+#endif
+    MODC_ROLL
+    for (; k + sets <= T_k; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * T_LANES;
@@ -31,7 +52,7 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
             sum[j] += x[k + s] * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
         }
     }
-    for (int k = T_k / sets * sets; k < T_k; k++) {
+    for (; k < T_k; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * T_LANES;

@@ -488,6 +488,32 @@ static void test_evens(void **state)
         assert_true(z[i] == 2 * i);
 }
 
+static void test_lane(void **state)
+{
+    modc_f32 v;
+    modc_f64 v64;
+    float x[MODC_LANES], y[MODC_LANES];
+    double x64[MODC_LANES64], y64[MODC_LANES64];
+
+    (void)state;
+    for (int i = 0; i < MODC_LANES; i++)
+        x[i] = (float)(i + 1);
+    for (int i = 0; i < MODC_LANES64; i++)
+        x64[i] = i + 1;
+    v = modc_f32_load(x);
+    v64 = modc_f64_load(x64);
+    for (int i = 0; i < MODC_LANES; i++) {
+        modc_f32_store(y, modc_f32_lane(v, i));
+        for (int j = 0; j < MODC_LANES; j++)
+            assert_true(y[j] == x[i]);
+    }
+    for (int i = 0; i < MODC_LANES64; i++) {
+        modc_f64_store(y64, modc_f64_lane(v64, i));
+        for (int j = 0; j < MODC_LANES64; j++)
+            assert_true(y64[j] == x64[i]);
+    }
+}
+
 static void test_double(void **state)
 {
     double a[MODC_LANES64], b[MODC_LANES64], y[MODC_LANES64];
@@ -755,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_horizontal),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_evens),
+        cmocka_unit_test(test_lane),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_fmod),

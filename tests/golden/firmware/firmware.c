@@ -483,6 +483,7 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
                                              const int columns, const int sets, const int column)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
+    int k = 0;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (24 * 16) + column % 16;
@@ -490,8 +491,26 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     }
+#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (int k = 0; k < 24 / sets * sets; k += sets) {
+    for (; k + MODC_LANES <= 24; k += MODC_LANES) {
+        const modc_f32 some = modc_f32_load(x + k);
+
+        MODC_UNROLL
+        for (int i = 0; i < MODC_LANES; i++) {
+            const modc_f32 one = modc_f32_lane(some, i);
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++) {
+                const int c = j * MODC_LANES;
+
+                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + (k + i) * 16);
+            }
+        }
+    }
+#endif
+    MODC_ROLL
+    for (; k + sets <= 24; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
@@ -499,7 +518,7 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
             sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (int k = 24 / sets * sets; k < 24; k++) {
+    for (; k < 24; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;

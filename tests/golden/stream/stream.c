@@ -49,6 +49,7 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
                                              const int columns, const int sets, const int column)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
+    int k = 0;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (40 * 16) + column % 16;
@@ -56,8 +57,26 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     }
+#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (int k = 0; k < 40 / sets * sets; k += sets) {
+    for (; k + MODC_LANES <= 40; k += MODC_LANES) {
+        const modc_f32 some = modc_f32_load(x + k);
+
+        MODC_UNROLL
+        for (int i = 0; i < MODC_LANES; i++) {
+            const modc_f32 one = modc_f32_lane(some, i);
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++) {
+                const int c = j * MODC_LANES;
+
+                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + i) * 16);
+            }
+        }
+    }
+#endif
+    MODC_ROLL
+    for (; k + sets <= 40; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
@@ -65,7 +84,7 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
             sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (int k = 40 / sets * sets; k < 40; k++) {
+    for (; k < 40; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;
@@ -220,6 +239,7 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
                                         const int column)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
+    int k = 0;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (40 * 16) + column % 16;
@@ -227,8 +247,26 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     }
+#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (int k = 0; k < 40 / sets * sets; k += sets) {
+    for (; k + MODC_LANES <= 40; k += MODC_LANES) {
+        const modc_f32 some = modc_f32_load(x + k);
+
+        MODC_UNROLL
+        for (int i = 0; i < MODC_LANES; i++) {
+            const modc_f32 one = modc_f32_lane(some, i);
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++) {
+                const int c = j * MODC_LANES;
+
+                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + i) * 16);
+            }
+        }
+    }
+#endif
+    MODC_ROLL
+    for (; k + sets <= 40; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
@@ -236,7 +274,7 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
             sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (int k = 40 / sets * sets; k < 40; k++) {
+    for (; k < 40; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;

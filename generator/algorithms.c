@@ -158,7 +158,7 @@ static bool fits_conv(const struct graph *graph, const struct op *op)
  * CONV_TILE: so many accumulators keep the multiply-adds busy while weights are fetched. */
 #define CONV_BAND 64
 #define CONV_ROWS 14
-#define CONV_TURNED_PIXELS 16
+#define CONV_TURNED 16 /* pixels of a line, and channels that are computed apart */
 #define CONV_TILE 20
 
 int64_t conv_lines(const struct op *op)
@@ -201,7 +201,8 @@ bool conv_turns(const struct op *op, const struct value *place)
     bool alone = !op->tail || op->tail_first == op->input_count; /* of the tail: it reads nothing by row and column */
 
     return op->outputs[0]->dtype == DTYPE_FLOAT32 && alone && dim_equals(place->strides[2], 1) &&
-           upper(place->dims[2]) >= CONV_TURNED_PIXELS;
+           upper(place->dims[2]) >= CONV_TURNED &&
+           (!op_is_depthwise(op) || upper(place->dims[3]) >= CONV_TURNED);
 }
 
 bool conv_is_turned(const struct op *op)
@@ -234,7 +235,12 @@ static int64_t scratch_conv(const struct op *op)
     return op->head && bytes == 0 ? 1 : bytes;
 }
 
-/* All but conv_direct read values that lie in memory as they compute with them. */
+static bool fits_direct(const struct graph *graph, const struct op *op)
+{
+    return fits_conv(graph, op) && (!op->head || op->window.groups == 1);
+}
+
+/* Others read values that lie in memory as they compute with them. */
 static bool has_head(const struct op *op)
 {
     return op->head;
@@ -320,10 +326,7 @@ static int64_t scratch_pool_planes(const struct op *op)
 
 static bool fits_depthwise(const struct graph *graph, const struct op *op)
 {
-    int64_t in, out;
-
-    return fits_conv(graph, op) && !has_head(op) && dim_is_const(op->inputs[0]->dims[3], &in) &&
-           dim_is_const(op->outputs[0]->dims[3], &out) && in == out && op->window.groups == in;
+    return fits_conv(graph, op) && op_is_depthwise(op);
 }
 
 static double cost_conv(const struct op *op)
@@ -481,9 +484,9 @@ const struct algorithm algorithms[] = {
      PACKED_NONE, PACKED_NONE, NULL,
      "in register tiles from where both operands lie: neither is a weight that could be packed"},
     {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, tiles_lines,
-     PACKED_COLUMNS, PACKED_NONE, NULL,
+     PACKED_COLUMNS, PACKED_NONE, scratch_conv,
      "by line, tile of pixels and vector of channels, all taps at once"},
-    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_conv, cost_conv, tiles_conv, PACKED_PANELS, PACKED_VECTOR,
+    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_direct, cost_conv, tiles_conv, PACKED_PANELS, PACKED_VECTOR,
      scratch_conv,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
     {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, tiles_winograd,

@@ -86,15 +86,28 @@ bool op_is_narrow(const struct graph *graph, const struct op *op)
            !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
 }
 
+bool op_is_depthwise(const struct op *op)
+{
+    int64_t in, out;
+
+    return op->window.channels_last && dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
+           in == out && op->window.groups == in;
+}
+
+#define LINE_CHANNELS 16 /* at least so many, and as many pixels, for which lines of planes are turned one by one */
+#define LINE_PIXELS 32
+
 bool pass_takes_head(const struct graph *graph, const struct op *op)
 {
     int64_t channels;
 
-    return op->code == GRAPH_OP_CONV && !op->head && op->window.channels_last && op->window.groups == 1 && !graph->fenced &&
-           graph->program->tree->spec->pack != SPEC_OFF && value_is_static(graph, op->inputs[1]) &&
-           (!op->window.bias || value_is_static(graph, op->inputs[2])) &&
-           dim_is_const(op->inputs[0]->dims[3], &channels) &&
-           channels % (64 / dtype_rows[op->outputs[0]->dtype].bytes) != 0;
+    if (op->code != GRAPH_OP_CONV || op->head || !op->window.channels_last || graph->fenced ||
+        graph->program->tree->spec->pack == SPEC_OFF || !value_is_static(graph, op->inputs[1]) ||
+        (op->window.bias && !value_is_static(graph, op->inputs[2])) || !dim_is_const(op->inputs[0]->dims[3], &channels))
+        return false;
+    if (op->window.groups == 1)
+        return channels % (64 / dtype_rows[op->outputs[0]->dtype].bytes) != 0;
+    return op_is_depthwise(op) && channels >= LINE_CHANNELS && dim_upper(op->inputs[0]->dims[2]) >= LINE_PIXELS;
 }
 
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)

@@ -50,8 +50,11 @@ bool value_is_rows(struct arena *arena, const struct value *value);
 /* Whether the op's kernels can read the input from where it lies. */
 bool pass_reads(struct graph *graph, const struct op *op, int input);
 
+/* A convolution of channels-last images whose groups are the channels, one output for each. */
+bool op_is_depthwise(const struct op *op);
+
 /* Whether a convolution may read its input 0 through a head, line by line: from any strides, in another type. Its channels
- * fill no vectors, as those of a camera's image, so that no other way to compute it would be faster. */
+ * fill no vectors, as those of a camera's image, or each is computed apart, so that no other way to compute it is faster. */
 bool pass_takes_head(const struct graph *graph, const struct op *op);
 
 /* How the tail of an op reads an operand over its output of (rows, columns): the stride of a row and of a column. Columns

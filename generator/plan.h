@@ -178,7 +178,7 @@ int64_t conv_lines(const struct op *op);
  * and weights are read less often. 1: lines as they are. */
 int conv_joined_lines(const struct op *op);
 
-/* conv_direct can write planes, as PyTorch wants them: a band of so many channels of a line at a time, which it makes in its
+/* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time, which it makes in its
  * scratch, so many elements from the start. */
 bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
 bool conv_is_turned(const struct op *op);

@@ -514,5 +514,7 @@ void template_fill(struct cx *cx, struct text *out, const char *template_text, c
         }
         line = next;
     }
+    if (depth != 0)
+        fault("an #if without its #endif", fill->name);
     lay_out(cx, result, filled.data);
 }

@@ -1560,14 +1560,15 @@ MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
         }                                                                                                    \
     }
 
-/* A square of values: rows become columns. */
-MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx)
+/* A square of values: rows become columns; of a part, where `part` is set, rows x columns of y. */
+MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx, const bool part,
+                                        const int rows, const int columns)
 {
     MODC_T v[MODC_LANES];
 
     MODC_UNROLL
     for (int i = 0; i < MODC_LANES; i++)
-        v[i] = MODC_F(load)(x + i * ldx);
+        v[i] = !part ? MODC_F(load)(x + i * ldx) : MODC_F(load_part)(x + modc_min(i, columns - 1) * ldx, rows);
     MODC_TURN_STEP(1, MODC_UP1, MODC_DOWN1)
     MODC_TURN_STEP(2, MODC_UP2, MODC_DOWN2)
 #if MODC_LANES > 4
@@ -1577,8 +1578,12 @@ MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x,
     MODC_TURN_STEP(8, MODC_UP8, MODC_DOWN8)
 #endif
     MODC_UNROLL
-    for (int i = 0; i < MODC_LANES; i++)
-        MODC_F(store)(y + i * ldy, v[i]);
+    for (int i = 0; i < MODC_LANES; i++) {
+        if (!part)
+            MODC_F(store)(y + i * ldy, v[i]);
+        else if (i < rows)
+            MODC_F(store_part)(y + i * ldy, v[i], columns);
+    }
 }
 #undef MODC_TURN_STEP
 #undef MODC_UP1
@@ -1590,10 +1595,11 @@ MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x,
 #undef MODC_DOWN4
 #undef MODC_DOWN8
 #else
-MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx)
+MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx, const bool part,
+                                        const int rows, const int columns)
 {
-    for (int i = 0; i < MODC_LANES; i++)
-        for (int j = 0; j < MODC_LANES; j++)
+    for (int i = 0; i < (part ? rows : MODC_LANES); i++)
+        for (int j = 0; j < (part ? columns : MODC_LANES); j++)
             y[i * ldy + j] = x[j * ldx + i];
 }
 
@@ -1604,24 +1610,49 @@ MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
 }
 #endif
 
-/* Transposes: y (rows, columns), its rows ldy apart, from x (columns, rows), its rows ldx apart. The last tiles of a row or
- * column overlap those before. */
-MODC_OUTLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+/* Transposes, in whole tiles and of few rows or columns in tiles of high x wide. The last tiles of a row or column overlap
+ * those before. */
+MODC_OUTLINE void MODC_F(transpose_whole)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
 {
-    if (rows < MODC_LANES || columns < MODC_LANES) {
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++)
-                y[i * ldy + j] = x[j * ldx + i];
-        return;
-    }
     for (int r = 0; r < rows; r += MODC_LANES) {
         const int i = r + MODC_LANES <= rows ? r : rows - MODC_LANES;
 
         for (int c = 0; c < columns; c += MODC_LANES) {
             const int j = c + MODC_LANES <= columns ? c : columns - MODC_LANES;
 
-            MODC_F(transpose_tile)(y + i * ldy + j, ldy, x + j * ldx + i, ldx);
+            MODC_F(transpose_tile)(y + i * ldy + j, ldy, x + j * ldx + i, ldx, false, 0, 0);
         }
+    }
+}
+
+MODC_OUTLINE void MODC_F(transpose_parts)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns,
+                                          const int high, const int wide)
+{
+    for (int r = 0; r < rows; r += high) {
+        const int i = r + high <= rows ? r : rows - high;
+
+        for (int c = 0; c < columns; c += wide) {
+            const int j = c + wide <= columns ? c : columns - wide;
+
+            MODC_F(transpose_tile)(y + i * ldy + j, ldy, x + j * ldx + i, ldx, true, high, wide);
+        }
+    }
+}
+
+/* Transposes: y (rows, columns), its rows ldy apart, from x (columns, rows), its rows ldx apart. Parts of vectors are slow
+ * to store but with 16 lanes. */
+MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+{
+    const int high = modc_min(rows, MODC_LANES), wide = modc_min(columns, MODC_LANES), least = modc_min(high, wide);
+
+    if (least == MODC_LANES) {
+        MODC_F(transpose_whole)(y, ldy, x, ldx, rows, columns);
+    } else if (MODC_LANES == 16 && least >= 4) {
+        MODC_F(transpose_parts)(y, ldy, x, ldx, rows, columns, high, wide);
+    } else {
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++)
+                y[i * ldy + j] = x[j * ldx + i];
     }
 }
 

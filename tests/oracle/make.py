@@ -312,14 +312,16 @@ def windows():
     yield Case("conv_1", conv, "", {"x": draw(103, 1, 5, 9, 15), "y": draw(104, 1, 6, 3, 4)}, own)
     yield Case("conv_train", conv, "--train", "tests/vectors/conv_3/inputs.safetensors", own, state=True)
     depthwise, own = "tests/specs/depthwise.yaml", "tests/vectors/depthwise_3/weights.safetensors"
-    yield Case("depthwise_3", depthwise, "", {"x": draw(111, 3, 8, 9, 7), "y": draw(112, 3, 19, 6, 21)},
+    yield Case("depthwise_3", depthwise, "", {"x": draw(111, 3, 8, 9, 7), "y": draw(112, 3, 19, 6, 21),
+                                              "z": draw(125, 3, 17, 5, 40), "fixed": draw(127, 3, 18, 4, 37)},
                weights(5, depthwise))
     winograd, trained = "tests/specs/winograd.yaml", "tests/vectors/winograd_2/weights.safetensors"
     yield Case("winograd_2", winograd, "--rtol 1e-4", {"wide": draw(115, 2, 16, 33, 30), "free": draw(116, 2, 32, 13, 9),
                                             "single": draw(117, 1, 16, 4, 4)}, weights(15, winograd))
     yield Case("winograd_1", winograd, "--rtol 1e-4", {"wide": draw(118, 1, 16, 33, 30), "free": draw(119, 1, 32, 2, 9),
                                             "single": draw(120, 1, 16, 4, 4)}, trained)
-    yield Case("depthwise_1", depthwise, "", {"x": draw(113, 1, 8, 9, 7), "y": draw(114, 1, 19, 6, 3)}, own)
+    yield Case("depthwise_1", depthwise, "", {"x": draw(113, 1, 8, 9, 7), "y": draw(114, 1, 19, 6, 3),
+                                              "z": draw(126, 1, 17, 5, 7), "fixed": draw(128, 1, 18, 4, 37)}, own)
     pool, own = "tests/specs/pool.yaml", "tests/vectors/pool_3/weights.safetensors"
     yield Case("pool_3", pool, "", {"x": draw(121, 3, 3, 8, 11), "y": draw(122, 3, 2, 7, 13)}, weights(6, pool))
     yield Case("pool_1", pool, "", {"x": draw(123, 1, 3, 8, 11), "y": draw(124, 1, 2, 7, 2)}, own)

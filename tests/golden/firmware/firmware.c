@@ -260,8 +260,8 @@ MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_tile(float *restrict y, const flo
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
-        const float *const xh = x + (h * 4 + x0) * 6 + channel, *const wh = w + kh * (3 * 6) +
-                                                                                 channel;
+        const float *const xh = x + (h * 4 + x0) * 6 + channel;
+        const float *const wh = w + kh * (3 * 6) + channel;
 
         if (h < 0 || h >= 4)
             continue;
@@ -287,37 +287,38 @@ MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_tile(float *restrict y, const flo
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         const int r = line * 4 + pixel + i;
+        float *const out = y + r * 6 + channel;
 
         if (lanes == MODC_LANES) {
-            modc_f32_store(y + r * 6 + channel, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]));
+            modc_f32_store(out, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 6 + channel, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]), lanes);
+        modc_f32_store_part(out, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]), lanes);
     }
 }
 
-/* All channels of such a tile. */
+/* Channels channel ... end - 1 of such a tile. */
 MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(float *restrict y, const float *restrict x,
                                                       const float *restrict w, const float *restrict bias,
                                                       const int rows, const int left, const int right,
-                                                      const int clip, const int line, const int y0,
-                                                      const int pixel)
+                                                      const int clip, const int channel, const int end,
+                                                      const int line, const int y0, const int pixel)
 {
-    const int full = 6 / MODC_LANES * MODC_LANES;
+    int c = channel;
 
-    for (int c = 0; c < full; c += MODC_LANES)
+    for (; c + MODC_LANES <= end; c += MODC_LANES)
         conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0,
                                            pixel, c);
-    if (6 > full)
-        conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 - full, line, y0,
-                                           pixel, full);
+    if (6 % MODC_LANES > 0 && c < end)
+        conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 % MODC_LANES, line, y0,
+                                           pixel, c);
 }
 
-/* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
- * By line, tile of pixels and vector of channels, all taps at once */
-static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias)
+/* Channels from ... to - 1 of one line of y. */
+MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_line(float *restrict y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int from, const int to, const int line,
+                                                    const int y0)
 {
     enum {
         tiles = (4 + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
@@ -331,25 +332,34 @@ static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const f
         narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
     };
 
-    for (int line = 0; line < 1 * 4; line++) {
-        const float *const xn = x + line / 4 * (4 * 4 * 6);
-        const int y0 = line % 4 - 1;
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 4; p++)
+            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p);
+        return;
+    }
+    if (left)
+        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to,
+                                             line, y0, 0);
+    for (int t = left; t < tall && t < end; t++)
+        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0,
+                                             t * (rows + 1));
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, rows, 0, 0, 0, from, to, line, y0,
+                                             t * rows + tall);
+    if (right && (tiles > 1 || !left))
+        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, 4 - rows);
+}
 
-        if (narrow) { /* the padding reaches beyond one tile */
-            for (int p = 0; p < 4; p++)
-                conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, 1, 0, 0, 1, line, y0, p);
-            continue;
-        }
-        if (left)
-            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, first, 1, tiles == 1 && right, 0, line, y0,
-                                                 0);
-        for (int t = left; t < tall && t < end; t++)
-            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, rows + 1, 0, 0, 0, line, y0,
-                                                 t * (rows + 1));
-        for (int t = tall > left ? tall : left; t < end; t++)
-            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, rows, 0, 0, 0, line, y0, t * rows + tall);
-        if (right && (tiles > 1 || !left))
-            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, xn, w, bias, rows, 0, 1, 0, line, y0, 4 - rows);
+/* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
+ * By line, tile of pixels and vector of channels, all taps at once */
+static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias)
+{
+
+    for (int line = 0; line < 1 * 4; line++) {
+        const int n = line / 4, y0 = line % 4 - 1;
+        conv2d_4x4x6_to_4x4x6_k3_gelu_line(y, x + n * (4 * 4 * 6), w, bias, 0, 6, line, y0);
     }
 }
 

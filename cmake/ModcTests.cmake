@@ -35,6 +35,13 @@ function(modc_test name label)
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
 endfunction()
 
+# modc_compiles(TEST COMPILER [NAME=VALUE...]): the environment of a test that compiles models with the runtime, which is
+# compiled once for the same compiler and flags.
+function(modc_compiles name compiler)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CC=tests/support/once.sh ${compiler}"
+                 "ONCE=${CMAKE_CURRENT_BINARY_DIR}/once" ${ARGN})
+endfunction()
+
 function(modc_unit_program program source)
     string(REGEX REPLACE "^test_" "unit_" name ${program})
     add_executable(${program} ${source})
@@ -193,13 +200,12 @@ function(modc_vector_tests)
         set(programs ${CMAKE_CURRENT_BINARY_DIR}/programs) # cases of one spec compile it once
         if(name MATCHES "^language_") # many models, of which each is for one sentence: compiled quickly, once
             modc_test(${name} language ${command})
-            set_property(TEST ${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O1")
+            modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1")
             continue()
         endif()
         if(name MATCHES "^layers_") # many modules each
             modc_test(${name} layers ${command} --keep ${programs}/sanitize)
-            set_property(TEST ${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}"
-                         "CFLAGS=${sanitize} -Wall -Wextra -Werror")
+            modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=${sanitize} -Wall -Wextra -Werror")
             continue()
         endif()
         modc_test(vectors_${name} vectors ${command} --keep ${programs}/plain)
@@ -207,8 +213,8 @@ function(modc_vector_tests)
             set_property(TEST vectors_${name} APPEND PROPERTY LABELS forced)
         endif()
         modc_test(sanitize_${name} sanitize ${command} --keep ${programs}/sanitize)
-        set_property(TEST vectors_${name} sanitize_${name} APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
-        set_property(TEST sanitize_${name} APPEND PROPERTY ENVIRONMENT "CFLAGS=${sanitize}")
+        modc_compiles(vectors_${name} ${CMAKE_C_COMPILER})
+        modc_compiles(sanitize_${name} ${CMAKE_C_COMPILER} "CFLAGS=${sanitize}")
     endforeach()
 endfunction()
 
@@ -336,7 +342,7 @@ function(modc_api_test name program)
     cmake_parse_arguments(PARSE_ARGV 2 api "" "" "ENV")
     modc_test(api_${name} api tests/support/api.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/api/${name}
               tests/api/${program} ${api_UNPARSED_ARGUMENTS})
-    set_property(TEST api_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}" ${api_ENV})
+    modc_compiles(api_${name} "${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}" ${api_ENV})
 endfunction()
 
 # The API of emitted code.
@@ -554,22 +560,23 @@ endfunction()
 # it makes. With DISPATCH the flags are those of one of the instruction sets of a program.
 function(modc_variant_test name compiler flags)
     cmake_parse_arguments(PARSE_ARGV 3 arg "" "DISPATCH" "")
-    set(keep ${CMAKE_CURRENT_BINARY_DIR}/programs/${name})
-    set(dispatch)
-    if(arg_DISPATCH)
-        set(keep ${CMAKE_CURRENT_BINARY_DIR}/programs/dispatch)
-        set(dispatch --dispatch ${arg_DISPATCH})
-    endif()
     set(CMAKE_REQUIRED_FLAGS ${flags})
     string(MAKE_C_IDENTIFIER MODC_RUNS_variant_${name} variable)
     check_c_source_runs("${MODC_CPU_CHECK}" ${variable})
     if(NOT compiler OR NOT ${variable})
         return()
     endif()
+    set(keep ${CMAKE_CURRENT_BINARY_DIR}/programs/${name})
+    set(dispatch)
+    if(arg_DISPATCH)
+        set(keep ${CMAKE_CURRENT_BINARY_DIR}/programs/dispatch)
+        set(dispatch --dispatch ${arg_DISPATCH})
+        set(flags -O2) # equal for all, so that one program is compiled; its files have their own besides
+    endif()
     foreach(case ${arg_UNPARSED_ARGUMENTS})
         modc_test(variant_${name}_${case} variants ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc>
                   --jobs 1 --keep ${keep} ${dispatch} ${case})
-        set_property(TEST variant_${name}_${case} PROPERTY ENVIRONMENT "CC=${compiler}" "CFLAGS=${flags}")
+        modc_compiles(variant_${name}_${case} ${compiler} "CFLAGS=${flags}")
     endforeach()
 endfunction()
 

@@ -50,6 +50,9 @@ function(modc_unit_program program source)
     modc_compile(${program})
     modc_test(${name} unit ${program})
     set_property(TEST ${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    if(MODC_SANITIZE) # what is emitted is compiled in every way by the tests of other builds
+        set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "MODC_TEST_QUICK=1")
+    endif()
 endfunction()
 
 # tests/unit/test_<room>.c: one program a room, with the generator, the runtime and cmocka.

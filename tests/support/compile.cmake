@@ -1,7 +1,9 @@
 # Generates a spec and compiles what came out: every .c with every compiler, the headers also as C++.
 #
 #     cmake -DMODC=... -DSPEC=... -DROOT=. -DWORK=... -DCOMPILERS=A,B -DWARNINGS=-Wall,...
-#           -DCXX=... -DCXX_WARNINGS=... -P compile.cmake
+#           -DCXX=... -DCXX_WARNINGS=... [-DFLAGS=...] -P compile.cmake
+#
+# With FLAGS those are the compilers' only ones.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/compare.cmake)
 
@@ -29,7 +31,9 @@ set(strict -Werror -I${WORK} -Iruntime)
 foreach(compiler ${COMPILERS})
     execute_process(COMMAND ${compiler} -dumpmachine OUTPUT_VARIABLE machine)
     set(kinds "-O0" "-O2")
-    if(machine MATCHES "^x86_64") # every width that the emitted text chooses from
+    if(FLAGS)
+        set(kinds ${FLAGS})
+    elseif(machine MATCHES "^x86_64") # every width that the emitted text chooses from
         set(kinds "-O0" "-O2" "-O2 -march=x86-64-v3" "-O1 -march=x86-64-v4" "-O1 -DMODC_LANES=1")
     elseif(machine MATCHES "^arm-none-eabi")
         set(kinds "-Os -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16" "-Os -mcpu=cortex-m33 -mthumb"

@@ -191,6 +191,15 @@ int conv_joined_lines(const struct op *op)
     return joined;
 }
 
+/* The sums are long enough for a call for each line; and a second pass over the line, which lies in the cache, takes less than a
+ * hundredth of their time. */
+bool conv_is_apart(const struct op *op)
+{
+    int64_t products = op->window.kernel[0] * op->window.kernel[1] * upper(op->inputs[0]->dims[3]) / op->window.groups;
+
+    return products >= (op->tail ? 256 : 64);
+}
+
 static int64_t whole_panels(const struct op *op, int64_t count)
 {
     return tiles_of(count, panel(op)) * panel(op);
@@ -471,39 +480,40 @@ static bool fits_always(const struct graph *graph, const struct op *op)
 const char *const split_names[SPLIT_AXES] = {NULL, "rows", "columns", "groups", "batches"};
 
 const struct algorithm algorithms[] = {
-    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", fits_gemv, cost_gemv_panel, tiles_gemv_panel, PACKED_PANELS,
+    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", NULL, fits_gemv, cost_gemv_panel, tiles_gemv_panel, PACKED_PANELS,
      PACKED_VECTOR, NULL,
      "one row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once"},
-    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", fits_panels, cost_gemm_panel, tiles_gemm_panel,
+    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", NULL, fits_panels, cost_gemm_panel, tiles_gemm_panel,
      PACKED_PANELS, PACKED_VECTOR, NULL,
      "in register tiles over all of the inner length, as many rows and panels of w as there are registers"},
-    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", fits_dot, cost_gemm_dot, tiles_gemm_dot, PACKED_ROWS,
+    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", NULL, fits_dot, cost_gemm_dot, tiles_gemm_dot, PACKED_ROWS,
      PACKED_NONE, NULL,
      "in dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies"},
-    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", fits_strided, cost_strided, tiles_strided,
+    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", NULL, fits_strided, cost_strided, tiles_strided,
      PACKED_NONE, PACKED_NONE, NULL,
      "in register tiles from where both operands lie: neither is a weight that could be packed"},
-    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", fits_depthwise, cost_depthwise, tiles_lines,
+    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", NULL, fits_depthwise, cost_depthwise, tiles_lines,
      PACKED_COLUMNS, PACKED_NONE, scratch_conv,
      "by line, tile of pixels and vector of channels, all taps at once"},
-    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", fits_direct, cost_conv, tiles_conv, PACKED_PANELS, PACKED_VECTOR,
+    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", "c/conv_direct_line.c", fits_direct, cost_conv, tiles_conv,
+     PACKED_PANELS, PACKED_VECTOR,
      scratch_conv,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
-    {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", fits_winograd, cost_winograd, tiles_winograd,
-     PACKED_WINOGRAD, PACKED_VECTOR, scratch_winograd,
+    {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd, cost_winograd,
+     tiles_winograd, PACKED_WINOGRAD, PACKED_VECTOR, scratch_winograd,
      "by Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144"},
-    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", fits_conv_plain, cost_conv_plain, tiles_lines, PACKED_NONE,
+    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", NULL, fits_conv_plain, cost_conv_plain, tiles_lines, PACKED_NONE,
      PACKED_NONE, NULL,
      "one output at a time over w as it lies: it is no weight that could be packed"},
-    {"pool", GRAPH_OP_POOL, "c/pool.c", fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
+    {"pool", GRAPH_OP_POOL, "c/pool.c", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
      "by line and pixel, vectors of channels innermost"},
-    {"pool_planes", GRAPH_OP_POOL, "c/pool_planes.c", fits_pool_planes, op_macs, tiles_planes, PACKED_NONE, PACKED_NONE,
+    {"pool_planes", GRAPH_OP_POOL, "c/pool_planes.c", NULL, fits_pool_planes, op_macs, tiles_planes, PACKED_NONE, PACKED_NONE,
      scratch_pool_planes, "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window"},
-    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
+    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
      "a row at a time: its mean, then its variance, then the result"},
-    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", fits_softmax, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
+    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", NULL, fits_softmax, op_macs, tiles_norm, PACKED_NONE, PACKED_NONE, NULL,
      "a row at a time: its maximum, then exponentials and their sum, then the result"},
-    {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", fits_softmax_columns, op_macs, tiles_softmax_columns, PACKED_NONE,
+    {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", NULL, fits_softmax_columns, op_macs, tiles_softmax_columns, PACKED_NONE,
      PACKED_NONE, scratch_softmax_columns,
      "a vector of columns at a time: their maxima, then exponentials and their sums, then the results"},
 };

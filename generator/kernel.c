@@ -889,7 +889,10 @@ struct template_job {
     struct cx *cx;
     const struct op *op;
     const char *template, *comment;
+    const char *parts;       /* a second template, whose functions the first one calls, or NULL */
+    const char *parts_name;  /* of the kernel that it is; NULL: it is printed before each kernel that calls it */
     struct hole holes[MAX_HOLES];
+    const struct dim *dims[MAX_HOLES]; /* of the holes that are sizes, else NULL */
     int hole_count;
     bool *used;      /* sizes */
     const struct dag *tail;
@@ -922,6 +925,7 @@ static void hole_int(struct template_job *job, const char *name, int64_t value)
 static void hole_dim(struct template_job *job, const char *name, const struct dim *dim)
 {
     dim_mark_sizes(dim, job->used);
+    job->dims[job->hole_count] = dim;
     hole(job, name, dim_c_text(job->cx, dim, false));
 }
 
@@ -1051,53 +1055,117 @@ static void print_template_split(struct kernels *kernels, struct text *out, cons
     print_split(kernels, out, job->name, &call, job->split.slices, enough_values(cx, job->op->outputs[0], job->split), body.data);
 }
 
-static void print_template(struct kernels *kernels, struct text *out, const char *name, const void *data)
+/* "c/conv_direct_line.c" -> "_line" */
+static const char *parts_suffix(struct cx *cx, const char *file)
+{
+    const char *from = strrchr(file, '_');
+
+    return arena_copy(&cx->arena, from, strcspn(from, "."));
+}
+
+/* The parameters that a kernel's functions have beside those of its template, and what they hand on. */
+struct extras {
+    struct text args, pass;
+};
+
+static struct extras extras_new(struct cx *cx)
+{
+    return (struct extras){text_new(&cx->arena), text_new(&cx->arena)};
+}
+
+static void add_sizes_to(struct extras *extras, const struct module_tree *tree, const bool *used)
+{
+    for (int i = 0; i < tree->size_count; i++) {
+        if (used[i]) {
+            text_printf(&extras->args, ", int %s", tree->sizes[i].c_name);
+            text_printf(&extras->pass, ", %s", tree->sizes[i].c_name);
+        }
+    }
+}
+
+/* Fills a template of the job. `parts`: T_PARTS, which takes `to_parts` of the extras. */
+static void fill_template(struct template_job *job, struct text *out, const char *file, const char *name, const char *parts,
+                          const struct extras *extras, const char *to_parts)
+{
+    const char *text = template_find(file);
+    int count = job->hole_count;
+
+    assert(text && "a row of the algorithm table names its templates");
+    hole(job, "T_ARGS", extras->args.data);
+    hole(job, "T_PASS", extras->pass.data);
+    hole(job, "T_TO_PARTS", to_parts);
+    template_fill(job->cx, out, text,
+                  &(struct fill){.name = name, .parts = parts, .vector = job->vector, .weights = job->weights, .holes = job->holes,
+                                 .count = job->hole_count, .epilogue = epilogue, .data = job});
+    job->hole_count = count;
+}
+
+/* The sizes that parts need which are a kernel of their own. */
+static struct extras parts_extras(struct kernels *kernels, const struct template_job *job)
+{
+    const struct module_tree *tree = kernels->plan->program->tree;
+    bool *used = ARENA_ARRAY(&kernels->cx->arena, tree->size_count + 1, bool);
+    struct extras extras = extras_new(kernels->cx);
+
+    for (int i = 0; i < job->hole_count; i++)
+        if (job->dims[i] && !dim_is_const(job->dims[i], NULL) && template_has(template_find(job->parts), job->holes[i].name))
+            dim_mark_sizes(job->dims[i], used);
+    add_sizes_to(&extras, tree, used);
+    return extras;
+}
+
+/* Parts that are a kernel of their own: they know neither tail nor slices. */
+static void print_parts(struct kernels *kernels, struct text *out, const char *name, const void *data)
 {
     struct template_job job = *(const struct template_job *)data;
-    struct text args = text_new(&kernels->cx->arena), pass = text_new(&kernels->cx->arena);
-    struct text tail_args = text_new(&kernels->cx->arena), tail_pass = text_new(&kernels->cx->arena);
-    const struct module_tree *tree = kernels->plan->program->tree;
-    bool *in_tail = ARENA_ARRAY(&kernels->cx->arena, tree->size_count + 1, bool);
-    struct fill fill = {.name = name, .vector = job.vector, .weights = job.weights, .epilogue = epilogue, .data = &job};
-    const char *text = template_find(job.template);
+    struct extras extras = parts_extras(kernels, &job);
 
-    assert(text && "a row of the algorithm table names its template");
+    job.tail = NULL;
+    fill_template(&job, out, job.parts, name, NULL, &extras, "");
+}
+
+static void print_template(struct kernels *kernels, struct text *out, const char *name, const void *data)
+{
+    struct cx *cx = kernels->cx;
+    struct template_job job = *(const struct template_job *)data;
+    struct extras extras = extras_new(cx), tail = extras_new(cx);
+    const struct module_tree *tree = kernels->plan->program->tree;
+    bool *in_tail = ARENA_ARRAY(&cx->arena, tree->size_count + 1, bool);
+    const char *parts = job.parts_name, *to_parts = "";
+    struct text body = text_new(&cx->arena);
+    const char *kernel;
+
     job.name = name;
     for (int i = 0; i < job.extra_count; i++) {
-        text_printf(&args, ", const %s *restrict e%d", job.real, i);
-        text_printf(&pass, ", e%d", i);
+        text_printf(&extras.args, ", const %s *restrict e%d", job.real, i);
+        text_printf(&extras.pass, ", e%d", i);
     }
     if (job.tail)
         dag_mark_sizes(job.tail, in_tail);
-    for (int i = 0; i < tree->size_count; i++) {
-        const char *size = tree->sizes[i].c_name;
-
-        if (job.used[i]) {
-            text_printf(&args, ", int %s", size);
-            text_printf(&pass, ", %s", size);
-        }
-        if (in_tail[i]) {
-            text_printf(&tail_args, ", int %s", size);
-            text_printf(&tail_pass, ", %s", size);
-        }
-    }
-    job.tail_args = tail_args.data;
-    job.tail_pass = tail_pass.data;
+    add_sizes_to(&extras, tree, job.used);
+    add_sizes_to(&tail, tree, in_tail);
+    job.tail_args = tail.args.data;
+    job.tail_pass = tail.pass.data;
     if (job.split.slices > 1) {
-        text_add(&args, ", const int slice");
-        text_add(&pass, ", slice");
+        text_add(&extras.args, ", const int slice");
+        text_add(&extras.pass, ", slice");
     }
-    hole(&job, "T_ARGS", args.data);
-    hole(&job, "T_PASS", pass.data);
-    fill.holes = job.holes;
-    fill.count = job.hole_count;
-    struct text body = text_new(&kernels->cx->arena);
-    const char *kernel;
+    if (parts) {
+        to_parts = parts_extras(kernels, &job).pass.data;
+    } else if (job.parts) { /* the tail is in them, and wants to know where it is */
+        struct extras inner = extras_new(cx);
 
-    template_fill(kernels->cx, &body, text, &fill);
-    if (strstr(body.data, arena_format(&kernels->cx->arena, "%s_tail(", name)))
+        text_printf(&inner.args, ", const int row, const int channel%s", extras.args.data);
+        text_printf(&inner.pass, ", row, channel%s", extras.pass.data);
+        to_parts = inner.pass.data;
+        parts = arena_format(&cx->arena, "%s%s", name, parts_suffix(cx, job.parts));
+        fill_template(&job, &body, job.parts, parts, NULL, &inner, "");
+        text_add(&body, "\n");
+    }
+    fill_template(&job, &body, job.template, name, parts, &extras, to_parts);
+    if (strstr(body.data, arena_format(&cx->arena, "%s_tail(", name)))
         print_tail(&job, out, false);
-    if (strstr(body.data, arena_format(&kernels->cx->arena, "%s_tail_v(", name)))
+    if (strstr(body.data, arena_format(&cx->arena, "%s_tail_v(", name)))
         print_tail(&job, out, true);
     kernel = strstr(body.data, "static MODC_KERNEL"); /* the comment stands above the kernel, its helpers before */
     if (!kernel)
@@ -1263,6 +1331,7 @@ static void holes_conv(struct template_job *job, const struct step *step)
         hole_int(job, "T_fixed_tiles", dim_is_const(y->dims[0], NULL) && dim_is_const(y->dims[1], NULL) &&
                                            dim_is_const(y->dims[2], NULL));
     }
+    hole_int(job, "T_apart", conv_is_apart(op));
     hole_int(job, "T_groups", op->window.groups);
     hole_int(job, "T_bias", op->window.bias);
     hole_int(job, "T_head", op->head != NULL);
@@ -1420,13 +1489,25 @@ static void holes_head(struct kernels *kernels, struct template_job *job)
     job->comment = arena_format(&cx->arena, "%s;\n * x is converted line by line: %s", job->comment, dag_text(cx, op->head));
 }
 
+/* The parts as a kernel of its own, named by what it has in common with others. */
+static void register_parts(struct kernels *kernels, struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    struct op shape = *job->op;
+
+    shape.tail = NULL;
+    job->parts_name = register_kernel(
+        kernels, arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)), print_parts, job);
+}
+
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
 {
     struct cx *cx = kernels->cx;
     const struct op *op = step->op;
     const struct value *y = op->outputs[0];
     const char *stem;
-    struct template_job job = {.cx = cx, .op = op, .template = step->algorithm->template, .tail = op->tail};
+    struct template_job job = {.cx = cx, .op = op, .template = step->algorithm->template, .parts = step->algorithm->parts,
+                               .tail = op->tail};
     struct text arguments = text_new(&cx->arena);
     bool single = y->dtype == DTYPE_FLOAT32, simple = true;
 
@@ -1459,6 +1540,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     hole(&job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
     hole_int(&job, "T_P", 64 / dtype_rows[y->dtype].bytes);
     hole_int(&job, "T_vector_tail", simple);
+    hole_int(&job, "T_tail", op->tail != NULL);
     hole_int(&job, "T_pure_tail", simple && job.extra_count == 0);
     hole(&job, "T_ROWS", "MODC_DOT_ROWS");
     hole(&job, "T_OUTPUTS", "MODC_DOT_OUTPUTS");
@@ -1494,6 +1576,8 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         job.comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job.comment, job.split.slices,
                                    split_names[job.split.axis]);
 
+    if (job.parts && (step->algorithm->weight == PACKED_WINOGRAD || conv_is_apart(op)))
+        register_parts(kernels, &job);
     stem = kernel_stem(cx, op);
     if (!value_is_dense(&cx->arena, y)) {
         stem = arena_format(&cx->arena, "%s_part", stem);

@@ -149,6 +149,7 @@ struct algorithm {
     const char *name; /* for --plan 'contract=gemm_dot' and --explain */
     enum op_code op;
     const char *template;
+    const char *parts; /* a second template, whose functions it calls; NULL: none. See templates/README.md */
     bool (*fits)(const struct graph *graph, const struct op *op);
     double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
     /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split.
@@ -177,6 +178,9 @@ int64_t conv_lines(const struct op *op);
 /* How many lines of pixels conv_direct takes as one, where each pixel is computed from one: so tiles are tall in small images,
  * and weights are read less often. 1: lines as they are. */
 int conv_joined_lines(const struct op *op);
+
+/* Is a line of conv_direct a kernel of its own, which knows no tail, so that convolutions that differ in it share that kernel? */
+bool conv_is_apart(const struct op *op);
 
 /* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time, which it makes in its
  * scratch, so many elements from the start. */

@@ -23,30 +23,34 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-bool template_uses(const char *word)
+bool template_has(const char *text, const char *word)
 {
     size_t length = strlen(word);
 
-    for (int i = 0; i < embedded_file_count; i++) {
-        if (strncmp(embedded_files[i].name, "templates/c/", 12) != 0)
-            continue;
-        for (const char *at = embedded_files[i].bytes; *at;) {
-            size_t size = 0;
+    for (const char *at = text; *at;) {
+        size_t size = 0;
 
-            if (at[0] == '/' && at[1] == '*') {
-                at = strstr(at, "*/");
-                if (!at)
-                    break;
-                size = 2;
-            } else {
-                while (is_word(at[size]))
-                    size++;
-                if (size == length && memcmp(at, word, length) == 0)
-                    return true;
-            }
-            at += size > 0 ? size : 1;
+        if (at[0] == '/' && at[1] == '*') {
+            at = strstr(at, "*/");
+            if (!at)
+                return false;
+            size = 2;
+        } else {
+            while (is_word(at[size]))
+                size++;
+            if (size == length && memcmp(at, word, length) == 0)
+                return true;
         }
+        at += size > 0 ? size : 1;
     }
+    return false;
+}
+
+bool template_uses(const char *word)
+{
+    for (int i = 0; i < embedded_file_count; i++)
+        if (strncmp(embedded_files[i].name, "templates/c/", 12) == 0 && template_has(embedded_files[i].bytes, word))
+            return true;
     return false;
 }
 
@@ -232,6 +236,14 @@ static bool is_simple(const char *text)
     return true;
 }
 
+/* `name`, or the name of a helper: T_NAME_tile. */
+static bool is_name(const char *word, size_t size, const char *name)
+{
+    size_t length = strlen(name);
+
+    return size >= length && strncmp(word, name, length) == 0 && (size == length || word[length] == '_');
+}
+
 static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length, const struct fill *fill)
 {
     for (size_t i = 0; i < length;) {
@@ -250,9 +262,13 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
         const char *word = text + i;
         size_t size = end - i;
 
-        if (size >= 6 && strncmp(word, "T_NAME", 6) == 0 && (size == 6 || word[6] == '_')) {
+        if (is_name(word, size, "T_NAME")) {
             text_add(out, fill->name);
             text_add_bytes(out, word + 6, size - 6);
+            i = end;
+        } else if (is_name(word, size, "T_PARTS")) {
+            text_add(out, fill->parts);
+            text_add_bytes(out, word + 7, size - 7);
             i = end;
         } else if (size == 3 && strchr("VSW", word[2]) && text[end] == '(') {
             const char *function[1];

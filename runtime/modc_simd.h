@@ -87,6 +87,10 @@
 #endif
 #define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
 
+/* A line of pixels in tiles, as even as it goes: how many, and the pixels of the tallest. 56 are 4 tiles of 14. */
+#define MODC_LINE_TILES(pixels) (((pixels) + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS)
+#define MODC_LINE_TALLEST(pixels) (((pixels) + MODC_LINE_TILES(pixels) - 1) / MODC_LINE_TILES(pixels))
+
 /* The pixels of a depthwise convolution's tile. */
 #if MODC_LANES > 1
 #define MODC_DEPTHWISE_ROWS 8
@@ -118,10 +122,12 @@
 
 /* MODC_UNROLL before a loop of the register tile, whose bounds are constants once it is inlined: all of it, early.
  * With a count, or without the word full, clang unrolls too late, and the tile stays in memory.
- * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold. */
+ * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold; MODC_ROLL_SHORT where gcc
+ * would, too, since that loop may have a few steps of a large tile. */
 #if defined __clang__
 #define MODC_UNROLL _Pragma("clang loop unroll(full)")
 #define MODC_ROLL _Pragma("clang loop unroll(disable)")
+#define MODC_ROLL_SHORT MODC_ROLL
 #define MODC_KERNELS_BEGIN                                                                                   \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wunused-parameter\"")              \
         _Pragma("clang diagnostic ignored \"-Wtautological-compare\"") _Pragma("STDC FP_CONTRACT ON")
@@ -129,6 +135,7 @@
 #elif defined __GNUC__
 #define MODC_UNROLL _Pragma("GCC unroll 64")
 #define MODC_ROLL
+#define MODC_ROLL_SHORT _Pragma("GCC unroll 1")
 #define MODC_KERNELS_BEGIN                                                                                   \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")                  \
         _Pragma("GCC push_options") _Pragma(                                                                 \
@@ -137,6 +144,7 @@
 #else
 #define MODC_UNROLL
 #define MODC_ROLL
+#define MODC_ROLL_SHORT
 #define MODC_KERNELS_BEGIN
 #define MODC_KERNELS_END
 #endif

@@ -25,14 +25,17 @@ MODC_INLINE modc_f64 conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(modc_f64 x)
     return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
 }
 
+/* Channels of a register tile. */
+enum { conv2d_8x8x1_to_8x8x16_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_taps(modc_f64 *sum, const double *restrict x,
-                                                     const double *restrict w, const int channels,
-                                                     const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(modc_f64 *sum, const double *restrict x,
+                                                          const double *restrict w, const int channels,
+                                                          const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -48,36 +51,36 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_taps(modc_f64 *sum, const double
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const double *restrict x,
-                                                     const double *restrict w, const double *restrict bias,
-                                                     const int rows, const int columns, const int left,
-                                                     const int right, const int clip, const int line,
-                                                     const int y0, const int pixel, const int channel,
-                                                     int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(double *restrict y, const int ldy,
+                                                          const double *const *lines,
+                                                          const double *restrict w,
+                                                          const double *restrict bias, const int rows,
+                                                          const int columns, const int left,
+                                                          const int right, const int clip, const int pixel,
+                                                          const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS];
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f64_load(bias + i % vectors * MODC_LANES64);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f64_load(bias + j * MODC_LANES64);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const double *const xh = x + (h * 8 + x0), *const wh = w +
-                                                                                    kh * (3 * 8);
+        const double *const xh = lines[kh], *const wh = w + kh * (3 * 8);
 
-        if (h < 0 || h >= 8)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 8), 1, 0, rows,
-                                                        vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0,
+                                                             rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -91,21 +94,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const d
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 8),
-                                                        kw == whole && whole < end ? (end - whole) : 1,
-                                                        from < 0 ? 0 : from, to > rows ? rows : to,
-                                                        vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
+                                                             kw == whole && whole < end ? (end - whole) : 1,
+                                                             from < 0 ? 0 : from, to > rows ? rows : to,
+                                                             vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
+            conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES64;
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
-        double *const out = y + r * 16 + c;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
             modc_f64_store(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
@@ -115,18 +117,19 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(double *restrict y, const d
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(double *restrict y, const double *restrict x,
-                                                     const double *restrict w, const double *restrict bias,
-                                                     const int columns, const int line, const int y0,
-                                                     const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(double *restrict y, const int ldy,
+                                                           const double *const *lines,
+                                                           const double *restrict w,
+                                                           const double *restrict bias, const int columns,
+                                                           const int row, const int channel, int batch)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(8),
         rows = 8 / tiles,
         tall = 8 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(8),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (8 - 1) + reach >= 8,
@@ -136,22 +139,61 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(double *restrict y, const d
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                                batch);
+            conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                                     channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
-                                            y0, 0, channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
+                                                 right, 0, 0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
-                                            t * (rows + 1), channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                                 t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0,
-                                            t * rows + tall, channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
+                                                 t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows,
-                                            channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows,
+                                                 row, channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(double *restrict y, const int ldy,
+                                                     const double *const *lines, const double *restrict w,
+                                                     const double *restrict bias, const int columns,
+                                                     const int row, const int channel, int batch)
+{
+    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_relu_line_band };
+
+    if (rest == 0 || (rest < 16 && columns > rest))
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias,
+                                                  conv2d_8x8x1_to_8x8x16_k3_relu_line_band, row, channel,
+                                                  batch);
+    else
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_lines(const double **lines, const double *x, const int y0,
+                                                      int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_band(double *restrict y, const double *const *lines,
+                                                     const double *restrict w, const double *restrict bias,
+                                                     const int columns, const int line, const int channel,
+                                                     int batch)
+{
+    const int ldy = 16, row = line * 8;
+    double *const out = y + row * ldy + channel;
+
+    conv2d_8x8x1_to_8x8x16_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
@@ -165,12 +207,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restri
     enum {
         panel = 3 * 3 * 8,
         panels = (16 + 8 - 1) / 8,
-        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES64,
+        band = conv2d_8x8x1_to_8x8x16_k3_relu_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
+    const double *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -181,18 +222,22 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restri
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const double *const xn = x + n * (8 * 8) + g;
 
-                    for (int oh = 0; oh < 8; oh++)
-                        conv2d_8x8x1_to_8x8x16_k3_relu_line(y, xn, wg + c / 8 * panel + c % 8, bg + c, band,
-                                                            n * 8 + oh, oh - 1, g * 16 + c, batch);
+                    for (int oh = 0; oh < 8; oh++) {
+                        conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
+                        conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + c / 8 * panel + c % 8, bg + c,
+                                                            band, n * 8 + oh, g * 16 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
                 const double *const xn = x + n * (8 * 8) + g;
 
-                for (int oh = 0; oh < 8; oh++)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_line(y, xn, wg + full / 8 * panel + full % 8, bg + full,
-                                                        16 - full, n * 8 + oh, oh - 1, g * 16 + full,
+                for (int oh = 0; oh < 8; oh++) {
+                    conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
+                    conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + full / 8 * panel + full % 8,
+                                                        bg + full, 16 - full, n * 8 + oh, g * 16 + full,
                                                         batch);
+                }
             }
         }
     }
@@ -231,14 +276,17 @@ MODC_INLINE modc_f64 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f64 x)
     return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
 }
 
+/* Channels of a register tile. */
+enum { conv2d_4x4x16_to_4x4x32_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_taps(modc_f64 *sum, const double *restrict x,
-                                                      const double *restrict w, const int channels,
-                                                      const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(modc_f64 *sum, const double *restrict x,
+                                                           const double *restrict w, const int channels,
+                                                           const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -254,36 +302,36 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_taps(modc_f64 *sum, const doubl
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const double *restrict x,
-                                                      const double *restrict w, const double *restrict bias,
-                                                      const int rows, const int columns, const int left,
-                                                      const int right, const int clip, const int line,
-                                                      const int y0, const int pixel, const int channel,
-                                                      int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(double *restrict y, const int ldy,
+                                                           const double *const *lines,
+                                                           const double *restrict w,
+                                                           const double *restrict bias, const int rows,
+                                                           const int columns, const int left,
+                                                           const int right, const int clip, const int pixel,
+                                                           const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS];
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f64_load(bias + i % vectors * MODC_LANES64);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f64_load(bias + j * MODC_LANES64);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const double *const xh = x + (h * 4 + x0) * 16, *const wh = w +
-                                                                                    kh * (3 * 16 * 8);
+        const double *const xh = lines[kh], *const wh = w + kh * (3 * 16 * 8);
 
-        if (h < 0 || h >= 4)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8), 16, 0,
-                                                         rows, vectors);
+                    conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
+                                                              16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -297,22 +345,21 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8),
-                                                         kw == whole &&
-                                                         whole < end ? (end - whole) * 16 : 16,
-                                                         from < 0 ? 0 : from, to > rows ? rows : to,
-                                                         vectors);
+                    conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
+                                                              kw == whole &&
+                                                              whole < end ? (end - whole) * 16 : 16,
+                                                              from < 0 ? 0 : from, to > rows ? rows : to,
+                                                              vectors);
             }
         } else {
-            conv2d_4x4x16_to_4x4x32_k3_relu_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
+            conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES64;
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
-        double *const out = y + r * 32 + c;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
             modc_f64_store(out, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
@@ -322,18 +369,19 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_tile(double *restrict y, const 
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(double *restrict y, const double *restrict x,
-                                                      const double *restrict w, const double *restrict bias,
-                                                      const int columns, const int line, const int y0,
-                                                      const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(double *restrict y, const int ldy,
+                                                            const double *const *lines,
+                                                            const double *restrict w,
+                                                            const double *restrict bias, const int columns,
+                                                            const int row, const int channel, int batch)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(4),
         rows = 4 / tiles,
         tall = 4 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(4),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (4 - 1) + reach >= 4,
@@ -343,22 +391,61 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(double *restrict y, const 
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                                 batch);
+            conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                                      channel, batch);
         return;
     }
     if (left)
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
-                                             y0, 0, channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
+                                                  right, 0, 0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
-                                             t * (rows + 1), channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                                  t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0,
-                                             t * rows + tall, channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
+                                                  t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 4 - rows,
-                                             channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows,
+                                                  row, channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(double *restrict y, const int ldy,
+                                                      const double *const *lines, const double *restrict w,
+                                                      const double *restrict bias, const int columns,
+                                                      const int row, const int channel, int batch)
+{
+    enum { rest = 32 % conv2d_4x4x16_to_4x4x32_k3_relu_line_band };
+
+    if (rest == 0 || (rest < 32 && columns > rest))
+        conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(y, ldy, lines, w, bias,
+                                                   conv2d_4x4x16_to_4x4x32_k3_relu_line_band, row, channel,
+                                                   batch);
+    else
+        conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_lines(const double **lines, const double *x, const int y0,
+                                                       int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 4 ? x + h * (4 * 16) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_band(double *restrict y, const double *const *lines,
+                                                      const double *restrict w, const double *restrict bias,
+                                                      const int columns, const int line, const int channel,
+                                                      int batch)
+{
+    const int ldy = 32, row = line * 4;
+    double *const out = y + row * ldy + channel;
+
+    conv2d_4x4x16_to_4x4x32_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
@@ -372,12 +459,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restr
     enum {
         panel = 3 * 3 * 16 * 8,
         panels = (32 + 8 - 1) / 8,
-        most = (4 + (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES64,
+        band = conv2d_4x4x16_to_4x4x32_k3_relu_line_band,
         full = 32 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
+    const double *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -388,18 +474,22 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restr
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
-                    for (int oh = 0; oh < 4; oh++)
-                        conv2d_4x4x16_to_4x4x32_k3_relu_line(y, xn, wg + c / 8 * panel + c % 8, bg + c,
-                                                             band, n * 4 + oh, oh - 1, g * 32 + c, batch);
+                    for (int oh = 0; oh < 4; oh++) {
+                        conv2d_4x4x16_to_4x4x32_k3_relu_lines(lines, xn, oh - 1, batch);
+                        conv2d_4x4x16_to_4x4x32_k3_relu_band(y, lines, wg + c / 8 * panel + c % 8, bg + c,
+                                                             band, n * 4 + oh, g * 32 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
                 const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
-                for (int oh = 0; oh < 4; oh++)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_line(y, xn, wg + full / 8 * panel + full % 8, bg + full,
-                                                         32 - full, n * 4 + oh, oh - 1, g * 32 + full,
+                for (int oh = 0; oh < 4; oh++) {
+                    conv2d_4x4x16_to_4x4x32_k3_relu_lines(lines, xn, oh - 1, batch);
+                    conv2d_4x4x16_to_4x4x32_k3_relu_band(y, lines, wg + full / 8 * panel + full % 8,
+                                                         bg + full, 32 - full, n * 4 + oh, g * 32 + full,
                                                          batch);
+                }
             }
         }
     }
@@ -528,14 +618,17 @@ static MODC_KERNEL void linear_batchx128_to_10(double *restrict y, const double 
         linear_batchx128_to_10_rows(y, x, w, bias, 1, row, batch);
 }
 
+/* Channels of a register tile. */
+enum { conv2d_8x8x1_to_8x8x16_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_taps(modc_f64 *sum, const double *restrict x,
-                                                const double *restrict w, const int channels,
-                                                const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_taps(modc_f64 *sum, const double *restrict x,
+                                                     const double *restrict w, const int channels,
+                                                     const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -551,36 +644,35 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_taps(modc_f64 *sum, const double *res
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double *restrict x,
-                                                const double *restrict w, const double *restrict bias,
-                                                const int rows, const int columns, const int left,
-                                                const int right, const int clip, const int line,
-                                                const int y0, const int pixel, const int channel,
-                                                int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(double *restrict y, const int ldy,
+                                                     const double *const *lines, const double *restrict w,
+                                                     const double *restrict bias, const int rows,
+                                                     const int columns, const int left, const int right,
+                                                     const int clip, const int pixel, const int row,
+                                                     const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS];
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f64_load(bias + i % vectors * MODC_LANES64);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f64_load(bias + j * MODC_LANES64);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const double *const xh = x + (h * 8 + x0), *const wh = w +
-                                                                                    kh * (3 * 8);
+        const double *const xh = lines[kh], *const wh = w + kh * (3 * 8);
 
-        if (h < 0 || h >= 8)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 8), 1, 0, rows,
-                                                   vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows,
+                                                        vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -594,20 +686,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 8), kw == whole &&
-                                                   whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                                   to > rows ? rows : to, vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
+                                                        kw == whole && whole < end ? (end - whole) : 1,
+                                                        from < 0 ? 0 : from, to > rows ? rows : to,
+                                                        vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
+            conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES64;
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
-        double *const out = y + r * 16 + c;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
             modc_f64_store(out, sum[i]);
@@ -617,18 +709,18 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(double *restrict y, const double
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(double *restrict y, const double *restrict x,
-                                                const double *restrict w, const double *restrict bias,
-                                                const int columns, const int line, const int y0,
-                                                const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tiles(double *restrict y, const int ldy,
+                                                      const double *const *lines, const double *restrict w,
+                                                      const double *restrict bias, const int columns,
+                                                      const int row, const int channel, int batch)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(8),
         rows = 8 / tiles,
         tall = 8 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(8),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (8 - 1) + reach >= 8,
@@ -638,21 +730,60 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(double *restrict y, const double
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel, batch);
+            conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                                channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0,
-                                       0, channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
+                                            0, 0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
-                                       channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                            t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
-                                       channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall,
+                                            row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows, channel,
-                                       batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row,
+                                            channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(double *restrict y, const int ldy,
+                                                const double *const *lines, const double *restrict w,
+                                                const double *restrict bias, const int columns,
+                                                const int row, const int channel, int batch)
+{
+    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_line_band };
+
+    if (rest == 0 || (rest < 16 && columns > rest))
+        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, conv2d_8x8x1_to_8x8x16_k3_line_band,
+                                             row, channel, batch);
+    else
+        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_lines(const double **lines, const double *x, const int y0,
+                                                 int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_band(double *restrict y, const double *const *lines,
+                                                const double *restrict w, const double *restrict bias,
+                                                const int columns, const int line, const int channel,
+                                                int batch)
+{
+    const int ldy = 16, row = line * 8;
+    double *const out = y + row * ldy + channel;
+
+    conv2d_8x8x1_to_8x8x16_k3_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
@@ -664,12 +795,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y,
     enum {
         panel = 3 * 3 * 8,
         panels = (16 + 8 - 1) / 8,
-        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES64,
+        band = conv2d_8x8x1_to_8x8x16_k3_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
+    const double *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -680,17 +810,21 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y,
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const double *const xn = x + n * (8 * 8) + g;
 
-                    for (int oh = 0; oh < 8; oh++)
-                        conv2d_8x8x1_to_8x8x16_k3_line(y, xn, wg + c / 8 * panel + c % 8, bg + c, band,
-                                                       n * 8 + oh, oh - 1, g * 16 + c, batch);
+                    for (int oh = 0; oh < 8; oh++) {
+                        conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
+                        conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + c / 8 * panel + c % 8, bg + c, band,
+                                                       n * 8 + oh, g * 16 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
                 const double *const xn = x + n * (8 * 8) + g;
 
-                for (int oh = 0; oh < 8; oh++)
-                    conv2d_8x8x1_to_8x8x16_k3_line(y, xn, wg + full / 8 * panel + full % 8, bg + full,
-                                                   16 - full, n * 8 + oh, oh - 1, g * 16 + full, batch);
+                for (int oh = 0; oh < 8; oh++) {
+                    conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
+                    conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + full / 8 * panel + full % 8, bg + full,
+                                                   16 - full, n * 8 + oh, g * 16 + full, batch);
+                }
             }
         }
     }
@@ -809,14 +943,17 @@ static MODC_KERNEL void mul_add_relu_batchx8x8x16(double *y, const double *x0, c
     }
 }
 
+/* Channels of a register tile. */
+enum { conv2d_4x4x16_to_4x4x32_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_taps(modc_f64 *sum, const double *restrict x,
-                                                 const double *restrict w, const int channels,
-                                                 const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_taps(modc_f64 *sum, const double *restrict x,
+                                                      const double *restrict w, const int channels,
+                                                      const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -832,36 +969,34 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_taps(modc_f64 *sum, const double *re
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const double *restrict x,
-                                                 const double *restrict w, const double *restrict bias,
-                                                 const int rows, const int columns, const int left,
-                                                 const int right, const int clip, const int line,
-                                                 const int y0, const int pixel, const int channel,
-                                                 int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(double *restrict y, const int ldy,
+                                                      const double *const *lines, const double *restrict w,
+                                                      const double *restrict bias, const int rows,
+                                                      const int columns, const int left, const int right,
+                                                      const int clip, const int pixel)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS];
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f64_load(bias + i % vectors * MODC_LANES64);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = bias ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const double *const xh = x + (h * 4 + x0) * 16, *const wh = w +
-                                                                                    kh * (3 * 16 * 8);
+        const double *const xh = lines[kh], *const wh = w + kh * (3 * 16 * 8);
 
-        if (h < 0 || h >= 4)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8), 16, 0,
-                                                    rows, vectors);
+                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16,
+                                                         0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -875,20 +1010,21 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 8),
-                                                    kw == whole && whole < end ? (end - whole) * 16 : 16,
-                                                    from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
+                                                         kw == whole &&
+                                                         whole < end ? (end - whole) * 16 : 16,
+                                                         from < 0 ? 0 : from, to > rows ? rows : to,
+                                                         vectors);
             }
         } else {
-            conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
+            conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES64;
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES64;
-        double *const out = y + r * 32 + c;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
             modc_f64_store(out, sum[i]);
@@ -898,18 +1034,17 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(double *restrict y, const doubl
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(double *restrict y, const double *restrict x,
-                                                 const double *restrict w, const double *restrict bias,
-                                                 const int columns, const int line, const int y0,
-                                                 const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tiles(double *restrict y, const int ldy,
+                                                       const double *const *lines, const double *restrict w,
+                                                       const double *restrict bias, const int columns)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(4),
         rows = 4 / tiles,
         tall = 4 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(4),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (4 - 1) + reach >= 4,
@@ -919,22 +1054,61 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(double *restrict y, const doubl
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                            batch);
+            conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
         return;
     }
     if (left)
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0,
-                                        0, channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
+                                             0, 0);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
-                                        channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                             t * (rows + 1));
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
-                                        channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
+                                             t * rows + tall);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 4 - rows, channel,
-                                        batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
+}
+
+/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
+ * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
+ * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
+ * Apart, since all tails share it. */
+static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_line(double *restrict y, const int ldy,
+                                                                   const double *const *lines,
+                                                                   const double *restrict w,
+                                                                   const double *restrict bias,
+                                                                   const int columns)
+{
+    enum { rest = 32 % conv2d_4x4x16_to_4x4x32_k3_line_band };
+
+    if (rest == 0 || (rest < 32 && columns > rest))
+        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, conv2d_4x4x16_to_4x4x32_k3_line_band);
+    else
+        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, rest);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_lines(const double **lines, const double *x, const int y0,
+                                                  int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 4 ? x + h * (4 * 16) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_band(double *restrict y, const double *const *lines,
+                                                 const double *restrict w, const double *restrict bias,
+                                                 const int columns, const int line, const int channel,
+                                                 int batch)
+{
+    const int ldy = 32, row = line * 4;
+    double *const out = y + row * ldy + channel;
+
+    conv2d_4x4x16_to_4x4x32_k3_line(out, ldy, lines, w, bias, columns);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
@@ -946,12 +1120,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y
     enum {
         panel = 3 * 3 * 16 * 8,
         panels = (32 + 8 - 1) / 8,
-        most = (4 + (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES64,
+        band = conv2d_4x4x16_to_4x4x32_k3_line_band,
         full = 32 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
+    const double *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -962,17 +1135,21 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
-                    for (int oh = 0; oh < 4; oh++)
-                        conv2d_4x4x16_to_4x4x32_k3_line(y, xn, wg + c / 8 * panel + c % 8, bg + c, band,
-                                                        n * 4 + oh, oh - 1, g * 32 + c, batch);
+                    for (int oh = 0; oh < 4; oh++) {
+                        conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
+                        conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + c / 8 * panel + c % 8, bg + c, band,
+                                                        n * 4 + oh, g * 32 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
                 const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
-                for (int oh = 0; oh < 4; oh++)
-                    conv2d_4x4x16_to_4x4x32_k3_line(y, xn, wg + full / 8 * panel + full % 8, bg + full,
-                                                    32 - full, n * 4 + oh, oh - 1, g * 32 + full, batch);
+                for (int oh = 0; oh < 4; oh++) {
+                    conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
+                    conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + full / 8 * panel + full % 8, bg + full,
+                                                    32 - full, n * 4 + oh, g * 32 + full, batch);
+                }
             }
         }
     }

@@ -25,14 +25,17 @@ MODC_INLINE modc_f32 conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
+/* Channels of a register tile. */
+enum { conv2d_8x8x1_to_8x8x16_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_taps(modc_f32 *sum, const float *restrict x,
-                                                     const float *restrict w, const int channels,
-                                                     const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(modc_f32 *sum, const float *restrict x,
+                                                          const float *restrict w, const int channels,
+                                                          const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -48,36 +51,36 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_taps(modc_f32 *sum, const float 
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     const int rows, const int columns, const int left,
-                                                     const int right, const int clip, const int line,
-                                                     const int y0, const int pixel, const int channel,
-                                                     int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(float *restrict y, const int ldy,
+                                                          const float *const *lines,
+                                                          const float *restrict w,
+                                                          const float *restrict bias, const int rows,
+                                                          const int columns, const int left,
+                                                          const int right, const int clip, const int pixel,
+                                                          const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f32_load(bias + j * MODC_LANES);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0), *const wh = w +
-                                                                                    kh * (3 * 16);
+        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
 
-        if (h < 0 || h >= 8)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
-                                                        vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0,
+                                                             rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -91,21 +94,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const fl
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16),
-                                                        kw == whole && whole < end ? (end - whole) : 1,
-                                                        from < 0 ? 0 : from, to > rows ? rows : to,
-                                                        vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                                             kw == whole && whole < end ? (end - whole) : 1,
+                                                             from < 0 ? 0 : from, to > rows ? rows : to,
+                                                             vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
+            conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES;
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
-        float *const out = y + r * 16 + c;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
             modc_f32_store(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
@@ -115,18 +117,19 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_tile(float *restrict y, const fl
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     const int columns, const int line, const int y0,
-                                                     const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(float *restrict y, const int ldy,
+                                                           const float *const *lines,
+                                                           const float *restrict w,
+                                                           const float *restrict bias, const int columns,
+                                                           const int row, const int channel, int batch)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(8),
         rows = 8 / tiles,
         tall = 8 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(8),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (8 - 1) + reach >= 8,
@@ -136,22 +139,61 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(float *restrict y, const fl
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                                batch);
+            conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                                     channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
-                                            y0, 0, channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
+                                                 right, 0, 0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
-                                            t * (rows + 1), channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                                 t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0,
-                                            t * rows + tall, channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
+                                                 t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows,
-                                            channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows,
+                                                 row, channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(float *restrict y, const int ldy,
+                                                     const float *const *lines, const float *restrict w,
+                                                     const float *restrict bias, const int columns,
+                                                     const int row, const int channel, int batch)
+{
+    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_relu_line_band };
+
+    if (rest == 0 || (rest < 16 && columns > rest))
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias,
+                                                  conv2d_8x8x1_to_8x8x16_k3_relu_line_band, row, channel,
+                                                  batch);
+    else
+        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_lines(const float **lines, const float *x, const int y0,
+                                                      int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_band(float *restrict y, const float *const *lines,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     const int columns, const int line, const int channel,
+                                                     int batch)
+{
+    const int ldy = 16, row = line * 8;
+    float *const out = y + row * ldy + channel;
+
+    conv2d_8x8x1_to_8x8x16_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
@@ -165,12 +207,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(float *restric
     enum {
         panel = 3 * 3 * 16,
         panels = (16 + 16 - 1) / 16,
-        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        band = conv2d_8x8x1_to_8x8x16_k3_relu_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
+    const float *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -181,18 +222,22 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(float *restric
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const float *const xn = x + n * (8 * 8) + g;
 
-                    for (int oh = 0; oh < 8; oh++)
-                        conv2d_8x8x1_to_8x8x16_k3_relu_line(y, xn, wg + c / 16 * panel + c % 16, bg + c,
-                                                            band, n * 8 + oh, oh - 1, g * 16 + c, batch);
+                    for (int oh = 0; oh < 8; oh++) {
+                        conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
+                        conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + c / 16 * panel + c % 16, bg + c,
+                                                            band, n * 8 + oh, g * 16 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
                 const float *const xn = x + n * (8 * 8) + g;
 
-                for (int oh = 0; oh < 8; oh++)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_line(y, xn, wg + full / 16 * panel + full % 16,
-                                                        bg + full, 16 - full, n * 8 + oh, oh - 1,
-                                                        g * 16 + full, batch);
+                for (int oh = 0; oh < 8; oh++) {
+                    conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
+                    conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + full / 16 * panel + full % 16,
+                                                        bg + full, 16 - full, n * 8 + oh, g * 16 + full,
+                                                        batch);
+                }
             }
         }
     }
@@ -226,14 +271,13 @@ static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const 
     }
 }
 
-MODC_INLINE modc_f32 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
+/* Winograd's F(4x4, 3x3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails share it: the inputs of
+ * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
+ * keep the products of the block in the cache. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_input(float *restrict v, const float *restrict x,
-                                                       const int line, const int pixel)
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_input(float *restrict v, const float *restrict x,
+                                                        const int line, const int pixel)
 {
     for (int c = 0; c < 16; c += MODC_LANES) {
         modc_f32 d[36];
@@ -253,28 +297,42 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_input(float *restrict v, const 
     }
 }
 
-/* The same where the tile begins at line h and pixel w of the image x; what is outside is 0, by way of `halo`. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_edge(float *restrict v, const float *restrict x,
-                                                      float *restrict halo, const int h, const int w,
-                                                      int batch)
+/* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of x, into the planes of
+ * v. What is outside of an image is 0, by way of `halo`. */
+static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_tiles_inputs(float *restrict v,
+                                                                           const float *restrict x,
+                                                                           float *restrict halo,
+                                                                           const int first,
+                                                                           const int count)
 {
-    for (int i = 0; i < 36; i++) {
-        const int line = h + i / 6, pixel = w + i % 6;
+    const int down = (4 + 3) / 4, across = (4 + 3) / 4;
 
-        if (line >= 0 && line < 4 && pixel >= 0 && pixel < 4)
-            memcpy(halo + i * 16, x + (line * 4 + pixel) * 16, 16 * sizeof *x);
-        else
-            memset(halo + i * 16, 0, 16 * sizeof *x);
+    for (int t = 0; t < count; t++) {
+        const int n = (first + t) / (down * across);
+        const int h = (first + t) / across % down * 4 - 1, w = (first + t) % across * 4 - 1;
+        const float *const xn = x + n * (4 * 4 * 16);
+        const int inside = h >= 0 && h + 6 <= 4 && w >= 0 && w + 6 <= 4;
+        enum { step = 16 };
+
+        for (int i = 0; !inside && i < 36; i++) {
+            const int line = h + i / 6, pixel = w + i % 6;
+
+            if (line >= 0 && line < 4 && pixel >= 0 && pixel < 4)
+                memcpy(halo + i * 16, xn + (line * 4 + pixel) * 16, 16 * sizeof *x);
+            else
+                memset(halo + i * 16, 0, 16 * sizeof *x);
+        }
+        conv2d_4x4x16_to_4x4x32_k3_tiles_input(v + t * 16, inside ? xn + (h * 4 + w) * 16 : halo,
+                                               inside ? 4 * 16 : 6 * 16, step);
     }
-    conv2d_4x4x16_to_4x4x32_k3_relu_input(v, halo, 6 * 16, 16);
 }
 
-/* Tiles tile ... tile + rows - 1 of one plane, `columns` channels of m. rows and columns are constants. Where share > 0
- * it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_product(float *restrict m, const float *restrict v,
-                                                         const float *restrict w, const int rows,
-                                                         const int columns, const int tile, const int share,
-                                                         const int turn)
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. Where
+ * share > 0 it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_tile(float *restrict m, const float *restrict v,
+                                                       const float *restrict w, const int rows,
+                                                       const int columns, const int tile, const int share,
+                                                       const int turn)
 {
     const int vectors = columns / MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -306,10 +364,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_product(float *restrict m, cons
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_planes(float *restrict m, const float *restrict v,
-                                                        const float *restrict w, const int rows,
-                                                        const int tile, const int tall, const int flat,
-                                                        const int columns)
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_planes(float *restrict m, const float *restrict v,
+                                                         const float *restrict w, const int rows,
+                                                         const int tile, const int tall, const int flat,
+                                                         const int columns)
 {
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
         band = most < columns ? most : columns;
@@ -324,27 +382,27 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_planes(float *restrict m, const
 
             if (n + band > columns) {
                 for (int t = 0; rest > 0 && t < tall; t++)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows + 1, rest,
-                                                            tile + t * (rows + 1), 0, 0);
+                    conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows + 1, rest,
+                                                          tile + t * (rows + 1), 0, 0);
                 for (int t = 0; rest > 0 && t < flat; t++)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows, rest,
-                                                            tile + tall + (tall + t) * rows, 0, 0);
+                    conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows, rest,
+                                                          tile + tall + (tall + t) * rows, 0, 0);
                 break;
             }
             for (int t = 0; t < tall; t++)
-                conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows + 1, band,
-                                                        tile + t * (rows + 1), share, t);
+                conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1),
+                                                      share, t);
             for (int t = 0; t < flat; t++)
-                conv2d_4x4x16_to_4x4x32_k3_relu_product(mp + n, vp, wn, rows, band,
-                                                        tile + tall + (tall + t) * rows, share, tall + t);
+                conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows, band,
+                                                      tile + tall + (tall + t) * rows, share, tall + t);
         }
     }
 }
 
-/* The products of `count` tiles and `columns` channels. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_products(float *restrict m, const float *restrict v,
-                                                          const float *restrict w, const int count,
-                                                          const int columns)
+/* The same for `count` tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_block(float *restrict m, const float *restrict v,
+                                                        const float *restrict w, const int count,
+                                                        const int columns)
 {
     enum {
         tiles = (64 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
@@ -355,18 +413,34 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_products(float *restrict m, con
 
     if (count < 64) {
         for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
-            conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
+            conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
 #if MODC_TILE_ROWS > 4
         for (; t + 4 <= count; t += 4)
-            conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, 4, t, 0, 1, columns);
+            conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, 4, t, 0, 1, columns);
 #endif
 #if MODC_TILE_ROWS > 1
         for (; t < count; t++)
-            conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, 1, t, 0, 1, columns);
+            conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, 1, t, 0, 1, columns);
 #endif
         return;
     }
-    conv2d_4x4x16_to_4x4x32_k3_relu_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
+    conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
+}
+
+/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into m: 32 channels, or
+ * those that are left of 32. */
+static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_tiles_products(float *restrict m,
+                                                                             const float *restrict v,
+                                                                             const float *restrict w,
+                                                                             const int count,
+                                                                             const int columns)
+{
+        conv2d_4x4x16_to_4x4x32_k3_tiles_block(m, v, w, count, 32);
+}
+
+MODC_INLINE modc_f32 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
@@ -416,20 +490,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(float *restri
     for (int first = 0; first < tiles; first += 64) {
         const int count = tiles - first < 64 ? tiles - first : 64;
 
-        for (int t = 0; t < count; t++) {
-            const int n = (first + t) / (down * across);
-            const int h = (first + t) / across % down * 4 - 1, p = (first + t) % across * 4 - 1;
-            const float *const xn = x + n * (4 * 4 * 16);
-
-            if (h >= 0 && h + 6 <= 4 && p >= 0 && p + 6 <= 4)
-                conv2d_4x4x16_to_4x4x32_k3_relu_input(v + t * 16, xn + (h * 4 + p) * 16, 4 * 16, 16);
-            else
-                conv2d_4x4x16_to_4x4x32_k3_relu_edge(v + t * 16, xn, halo, h, p, batch);
-        }
+        conv2d_4x4x16_to_4x4x32_k3_tiles_inputs(v, x, halo, first, count);
         for (int c = 0; c < 32; c += 32) {
             const int columns = 32 - c < 32 ? 32 - c : 32;
 
-                conv2d_4x4x16_to_4x4x32_k3_relu_products(m, v, w + c / 16 * (16 * 16), count, 32);
+            conv2d_4x4x16_to_4x4x32_k3_tiles_products(m, v, w + c / 16 * (16 * 16), count, columns);
             for (int t = 0; t < count; t++) {
                 const int n = (first + t) / (down * across);
                 const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
@@ -564,14 +629,17 @@ static MODC_KERNEL void linear_batchx128_to_10(float *restrict y, const float *r
         linear_batchx128_to_10_rows(y, x, w, bias, 1, row, batch);
 }
 
+/* Channels of a register tile. */
+enum { conv2d_8x8x1_to_8x8x16_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_taps(modc_f32 *sum, const float *restrict x,
-                                                const float *restrict w, const int channels, const int from,
-                                                const int to, const int vectors)
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_taps(modc_f32 *sum, const float *restrict x,
+                                                     const float *restrict w, const int channels,
+                                                     const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -587,36 +655,35 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_taps(modc_f32 *sum, const float *rest
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int rows, const int columns, const int left,
-                                                const int right, const int clip, const int line,
-                                                const int y0, const int pixel, const int channel,
-                                                int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(float *restrict y, const int ldy,
+                                                     const float *const *lines, const float *restrict w,
+                                                     const float *restrict bias, const int rows,
+                                                     const int columns, const int left, const int right,
+                                                     const int clip, const int pixel, const int row,
+                                                     const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f32_load(bias + j * MODC_LANES);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0), *const wh = w +
-                                                                                    kh * (3 * 16);
+        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
 
-        if (h < 0 || h >= 8)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
-                                                   vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows,
+                                                        vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -630,20 +697,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), kw == whole &&
-                                                   whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                                   to > rows ? rows : to, vectors);
+                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                                        kw == whole && whole < end ? (end - whole) : 1,
+                                                        from < 0 ? 0 : from, to > rows ? rows : to,
+                                                        vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
+            conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES;
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
-        float *const out = y + r * 16 + c;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
             modc_f32_store(out, sum[i]);
@@ -653,18 +720,18 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_tile(float *restrict y, const float *
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int columns, const int line, const int y0,
-                                                const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tiles(float *restrict y, const int ldy,
+                                                      const float *const *lines, const float *restrict w,
+                                                      const float *restrict bias, const int columns,
+                                                      const int row, const int channel, int batch)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(8),
         rows = 8 / tiles,
         tall = 8 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(8),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (8 - 1) + reach >= 8,
@@ -674,21 +741,60 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const float *
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel, batch);
+            conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                                channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0,
-                                       0, channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
+                                            0, 0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
-                                       channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                            t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
-                                       channel, batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall,
+                                            row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows, channel,
-                                       batch);
+        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row,
+                                            channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const int ldy, const float *const *lines,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int columns, const int row, const int channel,
+                                                int batch)
+{
+    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_line_band };
+
+    if (rest == 0 || (rest < 16 && columns > rest))
+        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, conv2d_8x8x1_to_8x8x16_k3_line_band,
+                                             row, channel, batch);
+    else
+        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_lines(const float **lines, const float *x, const int y0,
+                                                 int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_band(float *restrict y, const float *const *lines,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int columns, const int line, const int channel,
+                                                int batch)
+{
+    const int ldy = 16, row = line * 8;
+    float *const out = y + row * ldy + channel;
+
+    conv2d_8x8x1_to_8x8x16_k3_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
@@ -700,12 +806,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, 
     enum {
         panel = 3 * 3 * 16,
         panels = (16 + 16 - 1) / 16,
-        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        band = conv2d_8x8x1_to_8x8x16_k3_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
+    const float *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -716,17 +821,21 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, 
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const float *const xn = x + n * (8 * 8) + g;
 
-                    for (int oh = 0; oh < 8; oh++)
-                        conv2d_8x8x1_to_8x8x16_k3_line(y, xn, wg + c / 16 * panel + c % 16, bg + c, band,
-                                                       n * 8 + oh, oh - 1, g * 16 + c, batch);
+                    for (int oh = 0; oh < 8; oh++) {
+                        conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
+                        conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + c / 16 * panel + c % 16, bg + c, band,
+                                                       n * 8 + oh, g * 16 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
                 const float *const xn = x + n * (8 * 8) + g;
 
-                for (int oh = 0; oh < 8; oh++)
-                    conv2d_8x8x1_to_8x8x16_k3_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
-                                                   16 - full, n * 8 + oh, oh - 1, g * 16 + full, batch);
+                for (int oh = 0; oh < 8; oh++) {
+                    conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
+                    conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + full / 16 * panel + full % 16, bg + full,
+                                                   16 - full, n * 8 + oh, g * 16 + full, batch);
+                }
             }
         }
     }
@@ -847,14 +956,17 @@ static MODC_KERNEL void mul_add_relu_batchx8x8x16(float *y, const float *x0, con
     }
 }
 
+/* Channels of a register tile. */
+enum { conv2d_4x4x16_to_4x4x32_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_taps(modc_f32 *sum, const float *restrict x,
-                                                 const float *restrict w, const int channels,
-                                                 const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_taps(modc_f32 *sum, const float *restrict x,
+                                                      const float *restrict w, const int channels,
+                                                      const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -870,36 +982,34 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_taps(modc_f32 *sum, const float *res
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int columns, const int left,
-                                                 const int right, const int clip, const int line,
-                                                 const int y0, const int pixel, const int channel,
-                                                 int batch)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(float *restrict y, const int ldy,
+                                                      const float *const *lines, const float *restrict w,
+                                                      const float *restrict bias, const int rows,
+                                                      const int columns, const int left, const int right,
+                                                      const int clip, const int pixel)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 4 + x0) * 16, *const wh = w +
-                                                                                    kh * (3 * 16 * 16);
+        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16 * 16);
 
-        if (h < 0 || h >= 4)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16), 16, 0,
-                                                    rows, vectors);
+                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16,
+                                                         0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -913,20 +1023,21 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float 
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh + kw * (1 * 16), wh + kw * (16 * 16),
-                                                    kw == whole && whole < end ? (end - whole) * 16 : 16,
-                                                    from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16),
+                                                         kw == whole &&
+                                                         whole < end ? (end - whole) * 16 : 16,
+                                                         from < 0 ? 0 : from, to > rows ? rows : to,
+                                                         vectors);
             }
         } else {
-            conv2d_4x4x16_to_4x4x32_k3_taps(sum, xh, wh, 3 * 16, 0, rows, vectors);
+            conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES;
-        const int r = line * 4 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
-        float *const out = y + r * 32 + c;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
             modc_f32_store(out, sum[i]);
@@ -936,18 +1047,17 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tile(float *restrict y, const float 
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int columns, const int line, const int y0,
-                                                 const int channel, int batch)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tiles(float *restrict y, const int ldy,
+                                                       const float *const *lines, const float *restrict w,
+                                                       const float *restrict bias, const int columns)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(4),
         rows = 4 / tiles,
         tall = 4 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(4),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (4 - 1) + reach >= 4,
@@ -957,22 +1067,61 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line(float *restrict y, const float 
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel,
-                                            batch);
+            conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
         return;
     }
     if (left)
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0,
-                                        0, channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
+                                             0, 0);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
-                                        channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                             t * (rows + 1));
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
-                                        channel, batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
+                                             t * rows + tall);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 4 - rows, channel,
-                                        batch);
+        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
+}
+
+/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
+ * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
+ * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
+ * Apart, since all tails share it. */
+static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_line(float *restrict y, const int ldy,
+                                                                   const float *const *lines,
+                                                                   const float *restrict w,
+                                                                   const float *restrict bias,
+                                                                   const int columns)
+{
+    enum { rest = 32 % conv2d_4x4x16_to_4x4x32_k3_line_band };
+
+    if (rest == 0 || (rest < 32 && columns > rest))
+        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, conv2d_4x4x16_to_4x4x32_k3_line_band);
+    else
+        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, rest);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_lines(const float **lines, const float *x, const int y0,
+                                                  int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 4 ? x + h * (4 * 16) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_band(float *restrict y, const float *const *lines,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int columns, const int line, const int channel,
+                                                 int batch)
+{
+    const int ldy = 32, row = line * 4;
+    float *const out = y + row * ldy + channel;
+
+    conv2d_4x4x16_to_4x4x32_k3_line(out, ldy, lines, w, bias, columns);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
@@ -984,12 +1133,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y,
     enum {
         panel = 3 * 3 * 16 * 16,
         panels = (32 + 16 - 1) / 16,
-        most = (4 + (4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((4 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        band = conv2d_4x4x16_to_4x4x32_k3_line_band,
         full = 32 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
+    const float *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
@@ -1000,17 +1148,21 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y,
                 for (int n = outer; n < (small ? outer + 1 : batch); n++) {
                     const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
-                    for (int oh = 0; oh < 4; oh++)
-                        conv2d_4x4x16_to_4x4x32_k3_line(y, xn, wg + c / 16 * panel + c % 16, bg + c, band,
-                                                        n * 4 + oh, oh - 1, g * 32 + c, batch);
+                    for (int oh = 0; oh < 4; oh++) {
+                        conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
+                        conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + c / 16 * panel + c % 16, bg + c,
+                                                        band, n * 4 + oh, g * 32 + c, batch);
+                    }
                 }
             }
             for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
                 const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
-                for (int oh = 0; oh < 4; oh++)
-                    conv2d_4x4x16_to_4x4x32_k3_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
-                                                    32 - full, n * 4 + oh, oh - 1, g * 32 + full, batch);
+                for (int oh = 0; oh < 4; oh++) {
+                    conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
+                    conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + full / 16 * panel + full % 16, bg + full,
+                                                    32 - full, n * 4 + oh, g * 32 + full, batch);
+                }
             }
         }
     }

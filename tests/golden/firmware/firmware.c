@@ -28,14 +28,17 @@ MODC_INLINE modc_f32 conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
+/* Channels of a register tile. */
+enum { conv2d_8x8x1_to_8x8x6_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_taps(modc_f32 *sum, const float *restrict x,
-                                                    const float *restrict w, const int channels,
-                                                    const int from, const int to, const int vectors)
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(modc_f32 *sum, const float *restrict x,
+                                                         const float *restrict w, const int channels,
+                                                         const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -51,35 +54,35 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_taps(modc_f32 *sum, const float *
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int rows, const int columns, const int left,
-                                                    const int right, const int clip, const int line,
-                                                    const int y0, const int pixel, const int channel)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(float *restrict y, const int ldy,
+                                                         const float *const *lines, const float *restrict w,
+                                                         const float *restrict bias, const int rows,
+                                                         const int columns, const int left, const int right,
+                                                         const int clip, const int pixel, const int row,
+                                                         const int channel)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f32_load(bias + j * MODC_LANES);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0), *const wh = w +
-                                                                                    kh * (3 * 16);
+        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
 
-        if (h < 0 || h >= 8)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
-                                                       vectors);
+                    conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0,
+                                                            rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -93,21 +96,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const flo
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh + kw * (1), wh + kw * (1 * 16),
-                                                       kw == whole && whole < end ? (end - whole) : 1,
-                                                       from < 0 ? 0 : from, to > rows ? rows : to,
-                                                       vectors);
+                    conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                                            kw == whole && whole < end ? (end - whole) : 1,
+                                                            from < 0 ? 0 : from, to > rows ? rows : to,
+                                                            vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x6_k3_relu_taps(sum, xh, wh, 3, 0, rows, vectors);
+            conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES;
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
-        float *const out = y + r * 6 + c;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
             modc_f32_store(out, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
@@ -117,18 +119,19 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_tile(float *restrict y, const flo
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int columns, const int line, const int y0,
-                                                    const int channel)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(float *restrict y, const int ldy,
+                                                          const float *const *lines,
+                                                          const float *restrict w,
+                                                          const float *restrict bias, const int columns,
+                                                          const int row, const int channel)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(8),
         rows = 8 / tiles,
         tall = 8 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(8),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (8 - 1) + reach >= 8,
@@ -138,21 +141,58 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const flo
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel);
+            conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                                    channel);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line,
-                                           y0, 0, channel);
+        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
+                                                right, 0, 0, row, channel);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0,
-                                           t * (rows + 1), channel);
+        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                                t * (rows + 1), row, channel);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
-                                           channel);
+        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
+                                                t * rows + tall, row, channel);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x6_k3_relu_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows,
-                                           channel);
+        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows,
+                                                row, channel);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const int ldy,
+                                                    const float *const *lines, const float *restrict w,
+                                                    const float *restrict bias, const int columns,
+                                                    const int row, const int channel)
+{
+    enum { rest = 6 % conv2d_8x8x1_to_8x8x6_k3_relu_line_band };
+
+    if (rest == 0 || (rest < 6 && columns > rest))
+        conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(y, ldy, lines, w, bias,
+                                                 conv2d_8x8x1_to_8x8x6_k3_relu_line_band, row, channel);
+    else
+        conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_lines(const float **lines, const float *x, const int y0)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_band(float *restrict y, const float *const *lines,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int columns, const int line, const int channel)
+{
+    const int ldy = 6, row = line * 8;
+    float *const out = y + row * ldy + channel;
+
+    conv2d_8x8x1_to_8x8x6_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel);
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
@@ -165,12 +205,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict
     enum {
         panel = 3 * 3 * 16,
         panels = (6 + 16 - 1) / 16,
-        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        band = conv2d_8x8x1_to_8x8x6_k3_relu_line_band,
         full = 6 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
+    const float *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? 1 : 1); outer++) {
@@ -181,17 +220,21 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict
                 for (int n = outer; n < (small ? outer + 1 : 1); n++) {
                     const float *const xn = x + n * (8 * 8) + g;
 
-                    for (int oh = 0; oh < 8; oh++)
-                        conv2d_8x8x1_to_8x8x6_k3_relu_line(y, xn, wg + c / 16 * panel + c % 16, bg + c,
-                                                           band, n * 8 + oh, oh - 1, g * 6 + c);
+                    for (int oh = 0; oh < 8; oh++) {
+                        conv2d_8x8x1_to_8x8x6_k3_relu_lines(lines, xn, oh - 1);
+                        conv2d_8x8x1_to_8x8x6_k3_relu_band(y, lines, wg + c / 16 * panel + c % 16, bg + c,
+                                                           band, n * 8 + oh, g * 6 + c);
+                    }
                 }
             }
             for (int n = outer; 6 > full && n < (small ? outer + 1 : 1); n++) {
                 const float *const xn = x + n * (8 * 8) + g;
 
-                for (int oh = 0; oh < 8; oh++)
-                    conv2d_8x8x1_to_8x8x6_k3_relu_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
-                                                       6 - full, n * 8 + oh, oh - 1, g * 6 + full);
+                for (int oh = 0; oh < 8; oh++) {
+                    conv2d_8x8x1_to_8x8x6_k3_relu_lines(lines, xn, oh - 1);
+                    conv2d_8x8x1_to_8x8x6_k3_relu_band(y, lines, wg + full / 16 * panel + full % 16,
+                                                       bg + full, 6 - full, n * 8 + oh, g * 6 + full);
+                }
             }
         }
     }
@@ -703,14 +746,17 @@ static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
     }
 }
 
+/* Channels of a register tile. */
+enum { conv2d_8x8x1_to_8x8x6_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_taps(modc_f32 *sum, const float *restrict x,
-                                               const float *restrict w, const int channels, const int from,
-                                               const int to, const int vectors)
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_taps(modc_f32 *sum, const float *restrict x,
+                                                    const float *restrict w, const int channels,
+                                                    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
-    MODC_ROLL
+    MODC_ROLL_SHORT
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
@@ -726,35 +772,35 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_taps(modc_f32 *sum, const float *restr
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of line `line` of y, counted over all images, of which y0 is the first line in x.
- * x begins at the image and group, w and bias at `column` of that group, which is column `channel` of y. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               const int rows, const int columns, const int left,
-                                               const int right, const int clip, const int line,
-                                               const int y0, const int pixel, const int channel)
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tile(float *restrict y, const int ldy,
+                                                    const float *const *lines, const float *restrict w,
+                                                    const float *restrict bias, const int rows,
+                                                    const int columns, const int left, const int right,
+                                                    const int clip, const int pixel, const int row,
+                                                    const int channel)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_load(bias + i % vectors * MODC_LANES);
-    }
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f32_load(bias + j * MODC_LANES);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
     for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 8 + x0), *const wh = w +
-                                                                                    kh * (3 * 16);
+        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
 
-        if (h < 0 || h >= 8)
+        if (!xh)
             continue;
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), 1, 0, rows,
-                                                  vectors);
+                    conv2d_8x8x1_to_8x8x6_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows,
+                                                       vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -768,20 +814,20 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *r
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh + kw * (1), wh + kw * (1 * 16), kw == whole &&
-                                                  whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                                  to > rows ? rows : to, vectors);
+                    conv2d_8x8x1_to_8x8x6_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                                       kw == whole && whole < end ? (end - whole) : 1,
+                                                       from < 0 ? 0 : from, to > rows ? rows : to,
+                                                       vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x6_k3_taps(sum, xh, wh, 3, 0, rows, vectors);
+            conv2d_8x8x1_to_8x8x6_k3_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * MODC_LANES;
-        const int r = line * 8 + pixel + i / vectors, c = channel + i % vectors * MODC_LANES;
-        float *const out = y + r * 6 + c;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
             modc_f32_store(out, sum[i]);
@@ -791,18 +837,18 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_tile(float *restrict y, const float *r
     }
 }
 
-/* One line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               const int columns, const int line, const int y0,
-                                               const int channel)
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tiles(float *restrict y, const int ldy,
+                                                     const float *const *lines, const float *restrict w,
+                                                     const float *restrict bias, const int columns,
+                                                     const int row, const int channel)
 {
-    /* as even as it goes, the taller tiles first: 56 pixels are 4 tiles of 14, 32 are 11 + 11 + 10 */
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
-        tiles = (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS,
+        tiles = MODC_LINE_TILES(8),
         rows = 8 / tiles,
         tall = 8 % tiles,
-        first = rows + (tall > 0),
+        first = MODC_LINE_TALLEST(8),
         reach = (3 - 1) - 1,
         left = 1 > 0,
         right = (8 - 1) + reach >= 8,
@@ -812,20 +858,57 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const float *r
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, 1, columns, 0, 0, 1, line, y0, p, channel);
+            conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
+                                               channel);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, first, columns, 1, tiles == 1 && right, 0, line, y0, 0,
-                                      channel);
+        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
+                                           0, 0, row, channel);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows + 1, columns, 0, 0, 0, line, y0, t * (rows + 1),
-                                      channel);
+        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
+                                           t * (rows + 1), row, channel);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows, columns, 0, 0, 0, line, y0, t * rows + tall,
-                                      channel);
+        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall,
+                                           row, channel);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x6_k3_tile(y, x, w, bias, rows, columns, 0, 1, 0, line, y0, 8 - rows, channel);
+        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row,
+                                           channel);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const int ldy, const float *const *lines,
+                                               const float *restrict w, const float *restrict bias,
+                                               const int columns, const int row, const int channel)
+{
+    enum { rest = 6 % conv2d_8x8x1_to_8x8x6_k3_line_band };
+
+    if (rest == 0 || (rest < 6 && columns > rest))
+        conv2d_8x8x1_to_8x8x6_k3_line_tiles(y, ldy, lines, w, bias, conv2d_8x8x1_to_8x8x6_k3_line_band, row,
+                                            channel);
+    else
+        conv2d_8x8x1_to_8x8x6_k3_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_lines(const float **lines, const float *x, const int y0)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_band(float *restrict y, const float *const *lines,
+                                               const float *restrict w, const float *restrict bias,
+                                               const int columns, const int line, const int channel)
+{
+    const int ldy = 6, row = line * 8;
+    float *const out = y + row * ldy + channel;
+
+    conv2d_8x8x1_to_8x8x6_k3_line(out, ldy, lines, w, bias, columns, row, channel);
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last.
@@ -837,12 +920,11 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, c
     enum {
         panel = 3 * 3 * 16,
         panels = (6 + 16 - 1) / 16,
-        most = (8 + (8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS - 1) /
-               ((8 + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS),
-        band = MODC_TILE_VECTORS(most) * MODC_LANES,
+        band = conv2d_8x8x1_to_8x8x6_k3_line_band,
         full = 6 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
+    const float *lines[3];
 
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
     for (int outer = 0; outer < (small ? 1 : 1); outer++) {
@@ -853,17 +935,21 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, c
                 for (int n = outer; n < (small ? outer + 1 : 1); n++) {
                     const float *const xn = x + n * (8 * 8) + g;
 
-                    for (int oh = 0; oh < 8; oh++)
-                        conv2d_8x8x1_to_8x8x6_k3_line(y, xn, wg + c / 16 * panel + c % 16, bg + c, band,
-                                                      n * 8 + oh, oh - 1, g * 6 + c);
+                    for (int oh = 0; oh < 8; oh++) {
+                        conv2d_8x8x1_to_8x8x6_k3_lines(lines, xn, oh - 1);
+                        conv2d_8x8x1_to_8x8x6_k3_band(y, lines, wg + c / 16 * panel + c % 16, bg + c, band,
+                                                      n * 8 + oh, g * 6 + c);
+                    }
                 }
             }
             for (int n = outer; 6 > full && n < (small ? outer + 1 : 1); n++) {
                 const float *const xn = x + n * (8 * 8) + g;
 
-                for (int oh = 0; oh < 8; oh++)
-                    conv2d_8x8x1_to_8x8x6_k3_line(y, xn, wg + full / 16 * panel + full % 16, bg + full,
-                                                  6 - full, n * 8 + oh, oh - 1, g * 6 + full);
+                for (int oh = 0; oh < 8; oh++) {
+                    conv2d_8x8x1_to_8x8x6_k3_lines(lines, xn, oh - 1);
+                    conv2d_8x8x1_to_8x8x6_k3_band(y, lines, wg + full / 16 * panel + full % 16, bg + full,
+                                                  6 - full, n * 8 + oh, g * 6 + full);
+                }
             }
         }
     }

@@ -1,0 +1,181 @@
+/* The part of conv_direct.c that computes a line of y, `columns` of its channels: as many as fill the register tiles, T_NAME_band,
+ * or those that are left of T_oc. Neighbouring pixels are the rows of a tile (Georganas et al., "Anatomy of high-performance deep
+ * learning convolutions", 2018), so that a weight is read once for all of them. Nothing is padded: the tiles at the ends of
+ * the line leave out the rows of a tap that lie outside, which is known while compiling. lines[kh] is the line of x under line
+ * kh of the windows, NULL where it is outside; pixels of y are ldy apart. T_apart: a kernel of its own, which convolutions
+ * that differ in bias (NULL: none) and tail share; otherwise the tail is in it. Holes and layouts are those of conv_direct.c. */
+
+/* Channels of a register tile. */
+#if T_fixed_ow
+enum { T_NAME_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(T_ow)) * T_LANES };
+#else
+enum { T_NAME_band = MODC_TILE_VECTORS(MODC_LINE_ROWS) * T_LANES };
+#endif
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
+                             const int channels, const int from, const int to, const int vectors)
+{
+    T_vec b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = T_V(load)(w + j * T_LANES / T_P * (T_kh * T_kw * T_c * T_P) + j * T_LANES % T_P + k * T_P);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const T_real a = x[i * (T_sw * T_ldx) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
+ * anywhere. rows, columns and these are constants. */
+MODC_INLINE void T_NAME_tile(T_real *restrict y, const int ldy, const T_real *const *lines, const T_real *restrict w,
+                             const T_real *restrict bias, const int rows, const int columns, const int left,
+                             const int right, const int clip, const int pixel T_ARGS)
+{
+    const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors, x0 = pixel * T_sw - T_pw;
+    T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+#if T_apart
+        b[j] = bias ? T_V(load)(bias + j * T_LANES) : T_V(set)(0);
+#elif T_bias
+        b[j] = T_V(load)(bias + j * T_LANES);
+#else
+        b[j] = T_V(set)(0);
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < T_kh; kh++) {
+        const T_real *const xh = lines[kh], *const wh = w + kh * (T_kw * T_c * T_P);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < T_kw; kw++) {
+                if (x0 + kw * T_dw >= 0 && x0 + kw * T_dw < T_w)
+                    T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P), T_c, 0, rows,
+                                vectors);
+            }
+        } else if (left || right || T_dw > 1 || T_ldx > T_c) {
+#if T_dw > 1 || T_ldx > T_c
+            const int whole = T_kw, end = T_kw;
+#else
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            const int whole = left ? T_pw : 0, reach = T_w + T_pw - (T_ow - 1) * T_sw;
+            const int end = right && reach < T_kw ? reach : T_kw;
+#endif
+
+            MODC_UNROLL
+            for (int kw = 0; kw < T_kw; kw++) {
+                const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
+                const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P),
+                                kw == whole && whole < end ? (end - whole) * T_c : T_c, from < 0 ? 0 : from,
+                                to > rows ? rows : to, vectors);
+            }
+        } else {
+            T_NAME_taps(sum, xh + x0 * T_ldx, wh, T_kw * T_c, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * T_LANES;
+        T_real *const out = y + (pixel + i / vectors) * ldy + i % vectors * T_LANES;
+
+#if T_apart || T_vector_tail
+        if (rest >= T_LANES) {
+            T_V(store)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES));
+            continue;
+        }
+#endif
+#if T_apart || T_pure_tail
+        T_V(store_part)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES), rest);
+#else
+        T_real part[T_LANES];
+
+        T_V(store)(part, sum[i]);
+        for (int l = 0; l < T_LANES && l < rest; l++)
+            out[l] = T_EPILOGUE(part[l], row + pixel + i / vectors, channel + i % vectors * T_LANES + l);
+#endif
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void T_NAME_tiles(T_real *restrict y, const int ldy, const T_real *const *lines, const T_real *restrict w,
+                              const T_real *restrict bias, const int columns T_ARGS)
+{
+#if T_fixed_ow
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    enum {
+        tiles = MODC_LINE_TILES(T_ow),
+        rows = T_ow / tiles,
+        tall = T_ow % tiles,
+        first = MODC_LINE_TALLEST(T_ow),
+        reach = (T_kw - 1) * T_dw - T_pw,
+        left = T_pw > 0,
+        right = (T_ow - 1) * T_sw + reach >= T_w,
+        end = tiles - right,
+        narrow = tiles > 1 && (first * T_sw < T_pw || (T_ow - rows - 1) * T_sw + reach >= T_w)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < T_ow; p++)
+            T_NAME_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p T_PASS);
+        return;
+    }
+    if (left)
+        T_NAME_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0 T_PASS);
+    for (int t = left; t < tall && t < end; t++)
+        T_NAME_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1) T_PASS);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall T_PASS);
+    if (right && (tiles > 1 || !left))
+        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, T_ow - rows T_PASS);
+#else
+    const int inside = modc_floordiv(T_w - 1 + T_pw - (T_kw - 1) * T_dw, T_sw) + 1;
+    int p = 0;
+
+    for (; p < (T_pw + T_sw - 1) / T_sw && p < T_ow; p++)
+        T_NAME_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p T_PASS);
+    for (; p + MODC_LINE_ROWS <= inside && p + MODC_LINE_ROWS <= T_ow; p += MODC_LINE_ROWS)
+        T_NAME_tile(y, ldy, lines, w, bias, MODC_LINE_ROWS, columns, 0, 0, 0, p T_PASS);
+    for (; p < T_ow; p++)
+        T_NAME_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p T_PASS);
+#endif
+}
+
+#if T_apart
+/* T_ow pixels of y from lines of x, T_kh x T_kw windows over T_c channels, times `columns` of T_oc: a band, or those that are left.
+ * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
+ * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
+ * Apart, since all tails share it. */
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const int ldy, const T_real *const *lines,
+                                          const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
+#else
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void T_NAME(T_real *restrict y, const int ldy, const T_real *const *lines,
+                        const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
+#endif
+{
+    enum { rest = T_oc % T_NAME_band };
+
+    if (rest == 0 || (rest < T_oc && columns > rest))
+        T_NAME_tiles(y, ldy, lines, w, bias, T_NAME_band T_PASS);
+    else
+        T_NAME_tiles(y, ldy, lines, w, bias, rest T_PASS);
+}

@@ -1,0 +1,167 @@
+/* Parts of conv_winograd.c, T_NAME_inputs and T_NAME_products: bias and tail come behind them, so that all convolutions of one
+ * shape share them. Holes and layouts are those of conv_winograd.c. */
+
+/* Winograd's F(4x4, 3x3) from (T_h, T_w, T_c) to (T_oh, T_ow, T_oc), channels last, as far as all tails share it: the inputs of
+ * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
+ * keep the products of the block in the cache. */
+
+/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
+MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line, const int pixel)
+{
+    for (int c = 0; c < T_c; c += T_LANES) {
+        T_vec d[36];
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            d[i] = T_V(load)(x + i / 6 * line + i % 6 * pixel + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            T_V(winograd_input)(d + 6 * i, 1);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            T_V(winograd_input)(d + i, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            T_V(store)(v + i * (T_block * T_c + T_P) + c, d[i]);
+    }
+}
+
+/* B^T d B of `count` tiles, T_block at the most, from tile `first` on, counted over lines and images of x, into the planes of
+ * v. What is outside of an image is 0, by way of `halo`. */
+static MODC_KERNEL MODC_ALONE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_real *restrict halo,
+                                                 const int first, const int count T_ARGS)
+{
+    const int down = (T_oh + 3) / 4, across = (T_ow + 3) / 4;
+
+    for (int t = 0; t < count; t++) {
+        const int n = (first + t) / (down * across);
+        const int h = (first + t) / across % down * 4 - T_ph, w = (first + t) % across * 4 - T_pw;
+        const T_real *const xn = x + n * (T_h * T_w * T_ldx);
+        const int inside = h >= 0 && h + 6 <= T_h && w >= 0 && w + 6 <= T_w;
+#if T_ldx > T_c
+        const int step = inside ? T_ldx : T_c;
+#else
+        enum { step = T_c };
+#endif
+
+        for (int i = 0; !inside && i < 36; i++) {
+            const int line = h + i / 6, pixel = w + i % 6;
+
+            if (line >= 0 && line < T_h && pixel >= 0 && pixel < T_w)
+                memcpy(halo + i * T_c, xn + (line * T_w + pixel) * T_ldx, T_c * sizeof *x);
+            else
+                memset(halo + i * T_c, 0, T_c * sizeof *x);
+        }
+        T_NAME_input(v + t * T_c, inside ? xn + (h * T_w + w) * T_ldx : halo, inside ? T_w * T_ldx : 6 * T_c,
+                     step);
+    }
+#if T_fixed_tiles
+    for (int i = 0; count < T_block && i < 36; i++) /* the products take whole blocks */
+        memset(v + i * (T_block * T_c + T_P) + count * T_c, 0, (size_t)((T_block - count) * T_c) * sizeof *v);
+#endif
+}
+
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. Where
+ * share > 0 it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
+MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int rows,
+                                const int columns, const int tile, const int share, const int turn)
+{
+    const int vectors = columns / T_LANES;
+    T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    v += tile * T_c;
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        sum[i] = T_V(set)(0);
+    MODC_ROLL
+    for (int k = 0; k < T_c; k++) {
+        if (share > 0)
+            MODC_PREFETCH(w + T_oc * T_c + (turn * T_c + k) * share);
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = T_V(load)(w + j * T_LANES / T_P * (T_c * T_P) + j * T_LANES % T_P + k * T_P);
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const T_real a = v[i * T_c + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        T_V(store)(m + (tile + i / vectors) * T_chunk + i % vectors * T_LANES, sum[i]);
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
+MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int rows,
+                               const int tile, const int tall, const int flat, const int columns)
+{
+    const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * T_LANES, band = most < columns ? most : columns;
+    const int rest = columns % band, tiles = tall + flat, share = T_stream ? (band + tiles - 1) / tiles : 0;
+
+    for (int p = 0; p < 36; p++) {
+        T_real *const mp = m + p * (T_block * T_chunk + T_P);
+        const T_real *const vp = v + p * (T_block * T_c + T_P), *const wp = w + p * (T_oc * T_c);
+
+        for (int n = 0; n < columns; n += band) {
+            const T_real *const wn = wp + n / T_P * (T_c * T_P) + n % T_P;
+
+            if (n + band > columns) {
+                for (int t = 0; rest > 0 && t < tall; t++)
+                    T_NAME_tile(mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
+                for (int t = 0; rest > 0 && t < flat; t++)
+                    T_NAME_tile(mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
+                break;
+            }
+            for (int t = 0; t < tall; t++)
+                T_NAME_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
+            for (int t = 0; t < flat; t++)
+                T_NAME_tile(mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, share, tall + t);
+        }
+    }
+}
+
+/* The same for `count` tiles. `columns` is a constant. */
+MODC_INLINE void T_NAME_block(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int count,
+                              const int columns)
+{
+    enum {
+        tiles = (T_block + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
+        rows = T_block / tiles,
+        tall = T_block % tiles
+    };
+#if !T_fixed_tiles
+    int t = 0;
+
+    if (count < T_block) {
+        for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
+            T_NAME_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
+#if MODC_TILE_ROWS > 4
+        for (; t + 4 <= count; t += 4)
+            T_NAME_planes(m, v, w, 4, t, 0, 1, columns);
+#endif
+#if MODC_TILE_ROWS > 1
+        for (; t < count; t++)
+            T_NAME_planes(m, v, w, 1, t, 0, 1, columns);
+#endif
+        return;
+    }
+#endif
+    T_NAME_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
+}
+
+/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into m: T_chunk channels, or
+ * those that are left of T_oc. */
+static MODC_KERNEL MODC_ALONE void T_NAME_products(T_real *restrict m, const T_real *restrict v, const T_real *restrict w,
+                                                   const int count, const int columns)
+{
+#if T_oc % T_chunk > 0
+    if (columns < T_chunk)
+        T_NAME_block(m, v, w, count, T_oc % T_chunk);
+    else
+#endif
+        T_NAME_block(m, v, w, count, T_chunk);
+}

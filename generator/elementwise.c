@@ -830,6 +830,16 @@ struct dag *dag_identity(struct arena *arena, enum dtype dtype)
     return dag;
 }
 
+bool dag_equal(const struct dag *a, const struct dag *b)
+{
+    if (a->count != b->count || a->result != b->result || a->input_count != b->input_count)
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (!same_node(&a->nodes[i], &b->nodes[i]))
+            return false;
+    return true;
+}
+
 bool dag_is_identity(const struct dag *dag)
 {
     return dag->nodes[dag->result].prim == PRIM_LOAD && dag->nodes[dag->result].input == 0;

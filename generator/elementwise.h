@@ -107,6 +107,9 @@ bool *dag_loads(struct arena *arena, const struct dag *dag);
 struct dag *dag_identity(struct arena *arena, enum dtype dtype);
 bool dag_is_identity(const struct dag *dag);
 
+/* Are they the same nodes in the same order? */
+bool dag_equal(const struct dag *a, const struct dag *b);
+
 /* The value of the DAG for one element; inputs as numbers (integers of up to 64 bits in .i). */
 union scalar {
     double f;

@@ -115,9 +115,12 @@ static bool is_other(const struct plan *plan, const char *name)
     for (int i = 0; i < plan->variant_count; i++) {
         const struct variant *variant = plan->variants[i];
 
-        for (int id = 0; id < variant->graph->value_count; id++)
-            if (variant->places[id].name && strcmp(variant->places[id].name, name) == 0)
+        for (int id = 0; id < variant->graph->value_count; id++) {
+            const char *own = variant->places[id].name;
+
+            if (own && *own == *name && strcmp(own, name) == 0) /* most differ at once */
                 return true;
+        }
     }
     return false;
 }
@@ -148,6 +151,34 @@ static const char *register_kernel(struct kernels *kernels, const char *stem, pr
     }
     ARENA_PUSH(&cx->arena, kernels->list, kernels->count, ((struct kernel){name, text.data}));
     return name;
+}
+
+/* What a kernel was printed from: another step that wants the same needs no text to find it. */
+struct printed {
+    const char *stem, *name;
+    printer *print;
+    const void *data;
+};
+
+typedef bool comparer(const void *a, const void *b);
+
+/* register_kernel, unless this printer was given the same stem and data before. */
+static const char *register_once(struct kernels *kernels, const char *stem, printer *print, const void *data, size_t size,
+                                 comparer *same)
+{
+    struct arena *arena = &kernels->cx->arena;
+    struct printed own = {.stem = stem, .print = print};
+
+    for (int i = 0; i < kernels->printed_count; i++) {
+        const struct printed *other = &kernels->printed[i];
+
+        if (other->print == print && strcmp(other->stem, stem) == 0 && same(other->data, data))
+            return other->name;
+    }
+    own.name = register_kernel(kernels, stem, print, data);
+    own.data = memcpy(arena_alloc(arena, size), data, size);
+    ARENA_PUSH(arena, kernels->printed, kernels->printed_count, own);
+    return own.name;
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -495,6 +526,33 @@ static void print_nest(struct kernels *kernels, struct text *out, const char *na
         print_nest_split(kernels, out, name, job);
 }
 
+/* Does the same text come of both? The comment says what is computed, of which shapes. Slices are not compared. */
+static bool same_nest(const void *one, const void *other)
+{
+    const struct nest_job *a = one, *b = other;
+    enum op_code code = a->op ? a->op->code : GRAPH_OP_MAP;
+
+    if (a->slicing || b->slicing || code != (b->op ? b->op->code : GRAPH_OP_MAP) ||
+        (code != GRAPH_OP_MAP && code != GRAPH_OP_REDUCE) || (a->op && a->op->reduce.kind != b->op->reduce.kind) ||
+        !a->dag != !b->dag || (a->dag && !dag_equal(a->dag, b->dag)) || !a->tail != !b->tail ||
+        (a->tail && !dag_equal(a->tail, b->tail)) || strcmp(a->comment, b->comment) != 0 || a->nest.ndim != b->nest.ndim ||
+        a->nest.operand_count != b->nest.operand_count || a->nest.reorder != b->nest.reorder)
+        return false;
+    for (int i = 0; i < a->nest.ndim; i++)
+        if (!dim_equal(a->nest.dims[i], b->nest.dims[i]) || a->nest.reduced[i] != b->nest.reduced[i])
+            return false;
+    for (int i = 0; i < a->nest.operand_count; i++) {
+        const struct nest_operand *x = &a->nest.operands[i], *y = &b->nest.operands[i];
+
+        if (x->dtype != y->dtype)
+            return false;
+        for (int j = 0; j < a->nest.ndim; j++)
+            if (!dim_equal(x->strides[j], y->strides[j]))
+                return false;
+    }
+    return true;
+}
+
 static void add_sizes(struct kernels *kernels, struct text *call, const bool *used)
 {
     const struct module_tree *tree = kernels->plan->program->tree;
@@ -556,7 +614,7 @@ static void call_map(struct kernels *kernels, struct text *out, const struct var
     mark_nest(&job.nest, used);
     dag_mark_sizes(dag, used);
     slice_nest(kernels, &job, target, split);
-    name = register_kernel(kernels, stem, print_nest, &job);
+    name = register_once(kernels, stem, print_nest, &job, sizeof job, same_nest);
     text_add(&arguments, target_pointer);
     for (int i = 0; i < count; i++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, inputs[i]));
@@ -621,7 +679,7 @@ static void call_gather(struct kernels *kernels, struct text *out, const struct 
                                                      shape_text(&cx->arena, index->ndim, index->dims), op->gather.axis));
     mark_nest(&job.nest, used);
     dim_mark_sizes(job.step, used);
-    text_printf(out, "    %s(%s, %s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
+    text_printf(out, "    %s(%s, %s, %s", register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest),
                 value_pointer(cx, variant, y), value_pointer(cx, variant, x), value_pointer(cx, variant, index));
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
@@ -664,7 +722,7 @@ static void call_scatter(struct kernels *kernels, struct text *out, const struct
                                shape_text(&cx->arena, index->ndim, index->dims), op->scatter.axis, scatter_way(op));
     mark_nest(&job.nest, used);
     dim_mark_sizes(job.step, used);
-    text_printf(out, "    %s(%s, %s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
+    text_printf(out, "    %s(%s, %s, %s", register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest),
                 value_pointer(cx, variant, y), value_pointer(cx, variant, source), value_pointer(cx, variant, index));
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
@@ -696,7 +754,7 @@ static void call_line(struct kernels *kernels, struct text *out, const struct va
     dim_mark_sizes(job.line.length, used);
     dim_mark_sizes(job.line.y, used);
     dim_mark_sizes(job.line.x, used);
-    text_printf(out, "    %s(%s, %s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job),
+    text_printf(out, "    %s(%s, %s", register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest),
                 value_pointer(cx, variant, y), value_pointer(cx, variant, x));
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
@@ -763,7 +821,7 @@ static void call_reduce(struct kernels *kernels, struct text *out, const struct 
     if (op->tail)
         dag_mark_sizes(op->tail, used);
     slice_nest(kernels, &job, y, split);
-    name = register_kernel(kernels, kernel_stem(cx, op), print_nest, &job);
+    name = register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest);
     text_add(&arguments, value_pointer(cx, variant, y));
     for (int j = 0; j < op->input_count; j++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[j]));
@@ -790,7 +848,8 @@ static void call_random(struct kernels *kernels, struct text *out, const struct 
     mark_nest(&job.nest, used);
     if (op->tail)
         dag_mark_sizes(op->tail, used);
-    text_printf(out, "    %s(%s", register_kernel(kernels, kernel_stem(cx, op), print_nest, &job), value_pointer(cx, variant, y));
+    text_printf(out, "    %s(%s", register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest),
+                value_pointer(cx, variant, y));
     for (int i = 0; i < op->input_count; i++)
         text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
     /* a stream for each draw of each module */
@@ -890,7 +949,7 @@ struct template_job {
     const struct op *op;
     const char *template, *comment;
     const char *parts;       /* a second template, whose functions the first one calls, or NULL */
-    const char *parts_name;  /* of the kernel that it is; NULL: it is printed before each kernel that calls it */
+    bool apart;              /* that is a kernel of its own; else it is printed before each one that calls it */
     struct hole holes[MAX_HOLES];
     const struct dim *dims[MAX_HOLES]; /* of the holes that are sizes, else NULL */
     int hole_count;
@@ -1124,6 +1183,17 @@ static void print_parts(struct kernels *kernels, struct text *out, const char *n
     fill_template(&job, out, job.parts, name, NULL, &extras, "");
 }
 
+/* Named by what it has in common with others. */
+static const char *register_parts(struct kernels *kernels, const struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    struct op shape = *job->op;
+
+    shape.tail = NULL;
+    return register_kernel(kernels, arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)),
+                           print_parts, job);
+}
+
 static void print_template(struct kernels *kernels, struct text *out, const char *name, const void *data)
 {
     struct cx *cx = kernels->cx;
@@ -1131,7 +1201,7 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     struct extras extras = extras_new(cx), tail = extras_new(cx);
     const struct module_tree *tree = kernels->plan->program->tree;
     bool *in_tail = ARENA_ARRAY(&cx->arena, tree->size_count + 1, bool);
-    const char *parts = job.parts_name, *to_parts = "";
+    const char *parts = NULL, *to_parts = "";
     struct text body = text_new(&cx->arena);
     const char *kernel;
 
@@ -1150,7 +1220,8 @@ static void print_template(struct kernels *kernels, struct text *out, const char
         text_add(&extras.args, ", const int slice");
         text_add(&extras.pass, ", slice");
     }
-    if (parts) {
+    if (job.apart) {
+        parts = register_parts(kernels, &job);
         to_parts = parts_extras(kernels, &job).pass.data;
     } else if (job.parts) { /* the tail is in them, and wants to know where it is */
         struct extras inner = extras_new(cx);
@@ -1489,15 +1560,22 @@ static void holes_head(struct kernels *kernels, struct template_job *job)
     job->comment = arena_format(&cx->arena, "%s;\n * x is converted line by line: %s", job->comment, dag_text(cx, op->head));
 }
 
-/* The parts as a kernel of its own, named by what it has in common with others. */
-static void register_parts(struct kernels *kernels, struct template_job *job)
+/* Does the same text come of both? The comment says the op and its shapes, the holes how it is computed. */
+static bool same_job(const void *one, const void *other)
 {
-    struct cx *cx = job->cx;
-    struct op shape = *job->op;
+    const struct template_job *a = one, *b = other;
 
-    shape.tail = NULL;
-    job->parts_name = register_kernel(
-        kernels, arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)), print_parts, job);
+    if (a->template != b->template || a->hole_count != b->hole_count || a->split.values != b->split.values ||
+        a->extra_count != b->extra_count || !a->tail != !b->tail || (a->tail && !dag_equal(a->tail, b->tail)) ||
+        strcmp(a->comment, b->comment) != 0)
+        return false;
+    for (int i = 0; i < a->hole_count; i++)
+        if (strcmp(a->holes[i].text, b->holes[i].text) != 0)
+            return false;
+    for (int i = 0; i < a->extra_count; i++)
+        if (!dim_equal(a->rows[i], b->rows[i]) || !dim_equal(a->columns[i], b->columns[i]))
+            return false;
+    return true;
 }
 
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
@@ -1576,8 +1654,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         job.comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job.comment, job.split.slices,
                                    split_names[job.split.axis]);
 
-    if (job.parts && (step->algorithm->weight == PACKED_WINOGRAD || conv_is_apart(op)))
-        register_parts(kernels, &job);
+    job.apart = job.parts && (step->algorithm->weight == PACKED_WINOGRAD || conv_is_apart(op));
     stem = kernel_stem(cx, op);
     if (!value_is_dense(&cx->arena, y)) {
         stem = arena_format(&cx->arena, "%s_part", stem);
@@ -1609,7 +1686,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     for (int i = op->tail_first; op->tail && i < op->input_count; i++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
     add_sizes(kernels, &arguments, job.used);
-    print_call(out, register_kernel(kernels, stem, print_template, &job), job.split.slices, arguments.data);
+    print_call(out, register_once(kernels, stem, print_template, &job, sizeof job, same_job), job.split.slices, arguments.data);
 }
 
 const char *kernel_step(struct kernels *kernels, const struct variant *variant, const struct step *step)

@@ -14,6 +14,8 @@ struct kernels {
     const struct plan *plan;
     struct kernel *list;
     int count;
+    struct printed *printed; /* what they were printed from */
+    int printed_count;
 };
 
 /* How the function that is being printed writes its operands. */

@@ -63,7 +63,7 @@ _Noreturn static void fault(const char *what, const char *name)
 static const char *hole_text(struct cx *cx, const struct fill *fill, const char *word, size_t length)
 {
     for (int i = 0; i < fill->count; i++)
-        if (strncmp(fill->holes[i].name, word, length) == 0 && !fill->holes[i].name[length])
+        if (fill->holes[i].name[2] == word[2] && strncmp(fill->holes[i].name, word, length) == 0 && !fill->holes[i].name[length])
             return fill->holes[i].text;
     fault(arena_format(&cx->arena, "nothing fills the hole %.*s", (int)length, word), fill->name);
 }

@@ -353,7 +353,7 @@ static double cost_depthwise(const struct op *op)
     return op_macs(op);
 }
 
-/* Channels are whole panels. The weights are four times as large: nothing for a chip, which counts its flash. */
+/* Channels are whole panels. The weights are larger: nothing for a chip, which counts its flash. */
 static bool fits_winograd(const struct graph *graph, const struct op *op)
 {
     int64_t in, out;
@@ -367,55 +367,78 @@ static bool fits_winograd(const struct graph *graph, const struct op *op)
            in % panel(op) == 0 && out % panel(op) == 0;
 }
 
-static int64_t winograd_tiles(const struct op *op)
+int winograd_side(enum packed_format format)
 {
-    const struct value *y = op->outputs[0];
-
-    return upper(y->dims[0]) * tiles_of(upper(y->dims[1]), 4) * tiles_of(upper(y->dims[2]), 4);
+    return format == PACKED_WINOGRAD4 ? 6 : format == PACKED_WINOGRAD2 ? 4 : 0;
 }
 
 /* The planes of a block stay in the cache, and its tiles are whole images where it can be. */
-struct winograd winograd_of(const struct op *op)
+struct winograd winograd_of(const struct op *op, enum packed_format format)
 {
-    int64_t in = upper(op->inputs[0]->dims[3]), out = upper(op->outputs[0]->dims[3]);
-    int64_t tiles = winograd_tiles(op), images = upper(op->outputs[0]->dims[0]);
-    int64_t most = COST_CACHE_BYTES / (36 * in * 4), each = images > 0 ? tiles / images : 0;
-    struct winograd plan = {.stream = 36 * in * out * 4 > COST_CACHE_BYTES};
+    const struct value *y = op->outputs[0];
+    int64_t in = upper(op->inputs[0]->dims[3]), out = upper(y->dims[3]), images = upper(y->dims[0]), most, each;
+    struct winograd plan = {.side = winograd_side(format)};
 
+    plan.outputs = plan.side - 2;
+    plan.planes = plan.side * plan.side;
+    plan.tiles = images * tiles_of(upper(y->dims[1]), plan.outputs) * tiles_of(upper(y->dims[2]), plan.outputs);
+    plan.stream = plan.planes * in * out * 4 > COST_CACHE_BYTES;
+    most = COST_CACHE_BYTES / (plan.planes * in * 4);
     most = most > 64 ? 64 : most < 8 ? 8 : most;
-    if (each > 0 && each <= most && tiles > most)
+    each = images > 0 ? plan.tiles / images : 0;
+    if (each > 0 && each <= most && plan.tiles > most)
         plan.block = most / each * each;
     else if (each > most)
         plan.block = tiles_of(each, tiles_of(each, most));
     else
-        plan.block = tiles > 0 ? tiles : 1;
+        plan.block = plan.tiles > 0 ? plan.tiles : 1;
     plan.chunk = plan.block >= 8 ? 32 : 64;
     if (plan.chunk > out)
         plan.chunk = out;
     return plan;
 }
 
-static int64_t scratch_winograd(const struct op *op)
+static int64_t scratch_winograd(const struct op *op, enum packed_format format)
 {
-    struct winograd plan = winograd_of(op);
+    struct winograd plan = winograd_of(op, format);
     int64_t in = upper(op->inputs[0]->dims[3]);
 
-    return 4 * 36 * (plan.block * in + panel(op) + plan.block * plan.chunk + panel(op) + in);
+    return 4 * plan.planes * (plan.block * in + panel(op) + plan.block * plan.chunk + panel(op) + in);
+}
+
+static int64_t scratch_winograd4(const struct op *op)
+{
+    return scratch_winograd(op, PACKED_WINOGRAD4);
+}
+
+static int64_t scratch_winograd2(const struct op *op)
+{
+    return scratch_winograd(op, PACKED_WINOGRAD2);
 }
 
 /* The products, the transforms of inputs and outputs, and what it takes to read weights that no cache holds, all as
  * measured on AVX-512 (bench/README.md). */
-static double cost_winograd(const struct op *op)
+static double cost_winograd(const struct op *op, enum packed_format format)
 {
-    struct winograd plan = winograd_of(op);
+    struct winograd plan = winograd_of(op, format);
     double in = (double)upper(op->inputs[0]->dims[3]), out = (double)upper(op->outputs[0]->dims[3]);
-    double tiles = (double)winograd_tiles(op), blocks = tiles / (double)plan.block;
+    double tiles = (double)plan.tiles, blocks = tiles / (double)plan.block, planes = (double)plan.planes;
     double idle = plan.block < 4 ? 4 / (double)plan.block : 1; /* too few accumulators to hide the latency */
-    double cost = tiles * (36 * in * out * 1.15 * idle + 150 * in + 140 * out) + 1000;
+    double cost = tiles * planes * (in * out * 1.15 * idle + 4 * in + 4 * out) + 1000;
 
     if (plan.stream)
-        cost += (blocks < 1 ? 1 : blocks) * 36 * in * out * 4 * 2.0;
+        cost += (blocks < 1 ? 1 : blocks) * planes * in * out * 4 * 2.0;
     return cost;
+}
+
+static double cost_winograd4(const struct op *op)
+{
+    return cost_winograd(op, PACKED_WINOGRAD4);
+}
+
+static double cost_winograd2(const struct op *op)
+{
+    return cost_winograd(op, PACKED_WINOGRAD2);
 }
 
 static void tiles_lines(const struct op *op, int64_t tiles[SPLIT_AXES])
@@ -439,16 +462,26 @@ static void tiles_conv(const struct op *op, int64_t tiles[SPLIT_AXES])
 
 /* Rows are blocks of tiles, of which an image alone may have no more than one; columns are chunks, for each of which all
  * inputs are transformed. */
-static void tiles_winograd(const struct op *op, int64_t tiles[SPLIT_AXES])
+static void tiles_winograd(const struct op *op, enum packed_format format, int64_t tiles[SPLIT_AXES])
 {
     const struct value *y = op->outputs[0];
-    struct winograd plan = winograd_of(op);
-    int64_t images = upper(y->dims[0]), all = winograd_tiles(op);
+    struct winograd plan = winograd_of(op, format);
+    int64_t images = upper(y->dims[0]), all = plan.tiles;
 
     if (!dim_is_const(y->dims[0], NULL) && images > 0)
         all /= images;
     tiles[SPLIT_ROWS] = tiles_of(all, plan.block);
     tiles[SPLIT_COLUMNS] = tiles_of(upper(y->dims[3]), plan.chunk);
+}
+
+static void tiles_winograd4(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_winograd(op, PACKED_WINOGRAD4, tiles);
+}
+
+static void tiles_winograd2(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_winograd(op, PACKED_WINOGRAD2, tiles);
 }
 
 static void tiles_norm(const struct op *op, int64_t tiles[SPLIT_AXES])
@@ -499,9 +532,13 @@ const struct algorithm algorithms[] = {
      PACKED_PANELS, PACKED_VECTOR,
      scratch_conv,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
-    {"conv_winograd", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd, cost_winograd,
-     tiles_winograd, PACKED_WINOGRAD, PACKED_VECTOR, scratch_winograd,
+    {"conv_winograd4", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd, cost_winograd4,
+     tiles_winograd4, PACKED_WINOGRAD4, PACKED_VECTOR, scratch_winograd4,
      "by Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144"},
+    {"conv_winograd2", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd, cost_winograd2,
+     tiles_winograd2, PACKED_WINOGRAD2, PACKED_VECTOR, scratch_winograd2,
+     "by Winograd's F(2x2, 3x3), a block of tiles at a time: 16 products for 4 pixels instead of 36, and half as many weights\n"
+     " * as F(4x4, 3x3) reads"},
     {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", NULL, fits_conv_plain, cost_conv_plain, tiles_lines, PACKED_NONE,
      PACKED_NONE, NULL,
      "one output at a time over w as it lies: it is no weight that could be packed"},

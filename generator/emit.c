@@ -1465,7 +1465,7 @@ static void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
     if (e->unpacks)
         text_printf(out, "    .unpack = %s_unpack,\n", e->m);
-    if (plan_uses(e->plan, PACKED_WINOGRAD))
+    if (plan_uses(e->plan, PACKED_WINOGRAD4) || plan_uses(e->plan, PACKED_WINOGRAD2))
         text_add(out, "    .rtol = 1e-4f,\n");
     if (e->plan->threads > 0)
         text_printf(out, "    .threads = %d,\n    .threading = offsetof(struct %s, threading),\n", e->plan->threads, e->m);

@@ -863,7 +863,8 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
 {
     struct cx *cx = kernels->cx;
     struct text out = text_new(&cx->arena);
-    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "winograd", "dense"};
+    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "winograd4", "winograd2", "dense"};
+    int side = winograd_side(entry->format);
 
     if (entry->zero)
         text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
@@ -902,8 +903,9 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
         }
         text_add(&out, ");\n");
     }
-    if (entry->format == PACKED_WINOGRAD)
-        text_printf(&out, "    modc_winograd_weights(k->%s, %lld);\n", entry->name, (long long)entry->count / 36);
+    if (side > 0)
+        text_printf(&out, "    modc_winograd_weights(k->%s, %d, %lld);\n", entry->name, side,
+                    (long long)entry->count / (side * side));
     return out.data;
 }
 
@@ -1393,9 +1395,12 @@ static void holes_conv(struct template_job *job, const struct step *step)
             hole_dim(job, strides[i], weight->strides[i]);
         hole_int(job, "T_across", dim_equals(weight->strides[0], 1));
     }
-    if (step->algorithm->weight == PACKED_WINOGRAD) {
-        struct winograd plan = winograd_of(op);
+    if (winograd_side(step->algorithm->weight) > 0) {
+        struct winograd plan = winograd_of(op, step->algorithm->weight);
 
+        hole_int(job, "T_side", plan.side);
+        hole_int(job, "T_out", plan.outputs);
+        hole_int(job, "T_planes", plan.planes);
         hole_int(job, "T_block", plan.block);
         hole_int(job, "T_chunk", plan.chunk);
         hole_int(job, "T_stream", plan.stream);
@@ -1654,7 +1659,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
         job.comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job.comment, job.split.slices,
                                    split_names[job.split.axis]);
 
-    job.apart = job.parts && (step->algorithm->weight == PACKED_WINOGRAD || conv_is_apart(op));
+    job.apart = job.parts && (winograd_side(step->algorithm->weight) > 0 || conv_is_apart(op));
     stem = kernel_stem(cx, op);
     if (!value_is_dense(&cx->arena, y)) {
         stem = arena_format(&cx->arena, "%s_part", stem);

@@ -372,12 +372,12 @@ static bool adds_packed(struct planner *planner, const struct op *op, const stru
     return !is_packed_already(planner, op, row);
 }
 
-/* Weights of 36 planes are made for the fused forward in eval mode alone; what else has the same weights uses them. */
+/* Weights of 16 or 36 planes are made for the fused forward in eval mode alone; what else has the same weights uses them. */
 static bool is_worth_packing(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     const struct graph *graph = planner->variant->graph;
 
-    return row->weight != PACKED_WINOGRAD || (!graph->fenced && !graph->training) || is_packed_already(planner, op, row);
+    return winograd_side(row->weight) == 0 || (!graph->fenced && !graph->training) || is_packed_already(planner, op, row);
 }
 
 static const struct algorithm *choose(struct planner *planner, const struct op *op)

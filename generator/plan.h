@@ -15,8 +15,9 @@ enum packed_format {
     PACKED_ROWS,   /* [n][k] */
     PACKED_COLUMNS, /* [k][n] */
     PACKED_VECTOR, /* [n], zero padded to whole panels */
-    PACKED_WINOGRAD, /* [36][ceil(n / P)][c][P] of a weight (n, 3, 3, c), see templates/c/conv_winograd.c. The parts
-                      * put the weight itself, by taps, in the last 9 planes; G g G^T is made of it in place. */
+    PACKED_WINOGRAD4, /* [36][ceil(n / P)][c][P] of a weight (n, 3, 3, c), see templates/c/conv_winograd.c. The parts
+                       * put the weight itself, by taps, in the last 9 planes; G g G^T is made of it in place. */
+    PACKED_WINOGRAD2, /* the same in 16 planes, for tiles of 2 x 2 outputs */
     PACKED_DENSE   /* row-major, as the value's dims say */
 };
 
@@ -163,13 +164,18 @@ struct algorithm {
 extern const struct algorithm algorithms[];
 extern const int algorithm_count;
 
-/* How conv_winograd divides its work: so many tiles at a time, so many output channels of them at a time. */
+/* How conv_winograd4 and conv_winograd2 divide their work: tiles of so many outputs by as many, of side x side inputs; so many
+ * tiles at a time, so many output channels of them at a time. */
 struct winograd {
-    int64_t block, chunk;
+    int64_t outputs, side, planes; /* planes: side * side, one for each product */
+    int64_t tiles, block, chunk;
     bool stream; /* the weights do not stay in a cache: the next ones are fetched ahead */
 };
 
-struct winograd winograd_of(const struct op *op);
+struct winograd winograd_of(const struct op *op, enum packed_format format);
+
+/* How many inputs a tile of Winograd's transform has on a side: 6, 4; 0 of other formats. */
+int winograd_side(enum packed_format format);
 
 /* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
  * convolution with a head. */

@@ -87,7 +87,8 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
 {
     struct packed_part *part;
     struct nest *nest;
-    bool winograd = entry->format == PACKED_WINOGRAD, panels = entry->format == PACKED_PANELS || winograd;
+    int side = winograd_side(entry->format);
+    bool winograd = side > 0, panels = entry->format == PACKED_PANELS || winograd;
     int64_t depth = winograd ? entry->k / 9 : entry->k; /* of a panel */
     int operands = entry->operand_count;
 
@@ -116,7 +117,7 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
                 else
                     step = entry->format == PACKED_ROWS ? entry->k : 1;
             } else if (winograd && loop->unit >= depth) { /* of a line or pixel of the kernel: by planes */
-                step = loop->unit / depth * (entry->count / 36);
+                step = loop->unit / depth * (entry->count / (side * side));
             } else {
                 step = panels ? loop->unit * panel : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
             }
@@ -181,7 +182,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
             taken |= strcmp(group->entries[i]->name, full) == 0;
         if (!taken)
             return full;
-        if (round == 0 && (entry->format == PACKED_ROWS || entry->format == PACKED_WINOGRAD))
+        if (round == 0 && (entry->format == PACKED_ROWS || winograd_side(entry->format) > 0))
             suffix = entry->format == PACKED_ROWS ? "rows" : "winograd";
         if (round > 2)
             break;
@@ -191,13 +192,16 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
 
 static const char *entry_comment(struct cx *cx, const struct packed *entry, const struct value *value)
 {
+    int planes = winograd_side(entry->format) * winograd_side(entry->format);
+
     switch (entry->format) {
     case PACKED_PANELS:
         return arena_format(&cx->arena, "panels [%lld][%lld][%d]", (long long)(entry->count / entry->k / entry->panel),
                             (long long)entry->k, entry->panel);
-    case PACKED_WINOGRAD:
-        return arena_format(&cx->arena, "planes [36] of panels [%lld][%lld][%d], G g G^T",
-                            (long long)(entry->count * 9 / 36 / entry->k / entry->panel), (long long)entry->k / 9,
+    case PACKED_WINOGRAD4:
+    case PACKED_WINOGRAD2:
+        return arena_format(&cx->arena, "planes [%d] of panels [%lld][%lld][%d], G g G^T", planes,
+                            (long long)(entry->count / planes / (entry->k / 9) / entry->panel), (long long)entry->k / 9,
                             entry->panel);
     case PACKED_ROWS:
         return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
@@ -223,6 +227,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
                                          struct packing packing, struct value *value, bool make)
 {
     const enum packed_format format = packing.format;
+    const int planes = winograd_side(format) * winograd_side(format);
     int n_axis = packing.n_axis, groups = packing.groups;
     struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
     struct value *source = value;
@@ -298,15 +303,15 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->zero = padded != entry->n;
         entry->count = padded * entry->k;
     }
-    if (format == PACKED_WINOGRAD) {
+    if (planes > 0) {
         entry->zero = entry->n % panel != 0;
-        entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * 36;
+        entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * planes;
     }
     for (int g = 0; g < groups; g++) {
-        bool by_panels = format == PACKED_PANELS || format == PACKED_WINOGRAD;
+        bool by_panels = format == PACKED_PANELS || planes > 0;
         int64_t n = entry->n / groups, whole = by_panels ? n / panel * panel : 0;
-        int64_t depth = format == PACKED_WINOGRAD ? entry->k / 9 : entry->k;
-        int64_t to = format == PACKED_WINOGRAD ? entry->count / 36 * 27 : g * (entry->count / groups);
+        int64_t depth = planes > 0 ? entry->k / 9 : entry->k;
+        int64_t to = planes > 0 ? entry->count / planes * (planes - 9) : g * (entry->count / groups);
 
         if (whole > 0)
             make_part(cx, entry, loops, loop_count, source->ndim, g * n, whole, panel, true, to);
@@ -318,7 +323,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         nest_normalise(&cx->arena, &entry->parts[p].nest);
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value);
-    if (format != PACKED_WINOGRAD && entry->operand_count == 1 && dag_is_identity(entry->dag) && !entry->operand_entries[0] &&
+    if (planes == 0 && entry->operand_count == 1 && dag_is_identity(entry->dag) && !entry->operand_entries[0] &&
         entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;

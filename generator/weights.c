@@ -441,7 +441,7 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
                           const struct packed *entry)
 {
     struct arena *arena = &e->cx->arena;
-    int count = entry->operand_count;
+    int count = entry->operand_count, side = winograd_side(entry->format);
 
     for (int p = 0; p < entry->part_count; p++) {
         const struct packed_part *part = &entry->parts[p];
@@ -474,8 +474,8 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
             scale_first(arena, &run);
         run_axis(&run, 0, 0);
     }
-    if (entry->format == PACKED_WINOGRAD)
-        modc_winograd_weights((float *)(void *)(e->packed + at + entry->offset), (size_t)entry->count / 36);
+    if (side > 0)
+        modc_winograd_weights((float *)(void *)(e->packed + at + entry->offset), side, (size_t)entry->count / (size_t)(side * side));
 }
 
 /* The block is zero before: padding stays 0. */

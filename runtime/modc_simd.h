@@ -716,12 +716,15 @@ MODC_INLINE double modc_f64s_floordiv(double a, double b)
     return quotient - down > 0.5 ? down + 1.0 : down;
 }
 
-/* The weights of conv_winograd.c in place: `w` is 36 planes of `plane` floats, the last 9 of which hold the taps g of
- * 3 x 3 kernels; all 36 become U = G g G^T. */
-MODC_OUTLINE void modc_winograd_weights(float *w, size_t plane)
+/* The weights of conv_winograd.c in place: `w` is side * side planes of `plane` floats, the last 9 of which hold the taps g
+ * of 3 x 3 kernels; all become U = G g G^T. side is 6, of F(4 x 4, 3 x 3), or 4, of F(2 x 2, 3 x 3). */
+MODC_OUTLINE void modc_winograd_weights(float *w, const int side, size_t plane)
 {
-    static const double G[6][3] = {{1.0 / 4, 0, 0},           {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                   {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+    static const double four[6][3] = {{1.0 / 4, 0, 0},           {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                      {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+    static const double two[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+    const double(*const G)[3] = side == 6 ? four : two;
+    const float *const taps = w + (size_t)(side * side - 9) * plane;
 
     enum { most = 16 }; /* kernels at a time, so that their planes are written in lines */
 
@@ -729,18 +732,17 @@ MODC_OUTLINE void modc_winograd_weights(float *w, size_t plane)
         const int count = plane - i < most ? (int)(plane - i) : most;
         double half[6][3][most];
 
-        for (int r = 0; r < 6; r++) {
+        for (int r = 0; r < side; r++) {
             for (int c = 0; c < 3; c++) {
-                const float *top = w + (size_t)(27 + c) * plane + i, *middle = w + (size_t)(30 + c) * plane + i;
-                const float *bottom = w + (size_t)(33 + c) * plane + i;
+                const float *top = taps + (size_t)c * plane + i, *middle = top + 3 * plane, *bottom = top + 6 * plane;
 
                 for (int j = 0; j < count; j++)
                     half[r][c][j] = G[r][0] * top[j] + G[r][1] * middle[j] + G[r][2] * bottom[j];
             }
         }
-        for (int r = 0; r < 6; r++) {
-            for (int c = 0; c < 6; c++) {
-                float *out = w + (size_t)(6 * r + c) * plane + i;
+        for (int r = 0; r < side; r++) {
+            for (int c = 0; c < side; c++) {
+                float *out = w + (size_t)(side * r + c) * plane + i;
 
                 for (int j = 0; j < count; j++)
                     out[j] = (float)(half[r][0][j] * G[c][0] + half[r][1][j] * G[c][1] + half[r][2][j] * G[c][2]);
@@ -2043,32 +2045,47 @@ MODC_INLINE MODC_T MODC_F(cos)(MODC_T a)
     return MODC_F(wave)(r, quadrant + 1u);
 }
 
-/* Six values of d, `step` apart, times B^T; and times A^T, of which the first four are left: Winograd's F(4, 3) with the
- * points 0, 1, -1, 2, -2 and infinity. */
-MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step)
+/* The `side` values of d, `step` apart, times B^T; and times A^T, of which the first side - 2 are left: Winograd's F(4, 3) with
+ * the points 0, 1, -1, 2, -2 and infinity, where side is 6, and F(2, 3) with 0, 1, -1 and infinity, where it is 4. */
+MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step, const int side)
 {
-    const MODC_T a = d[4 * step] - 4.0f * d[2 * step], b = d[3 * step] - 4.0f * d[step];
-    const MODC_T c = d[4 * step] - d[2 * step], e = 2.0f * (d[3 * step] - d[step]);
-    const MODC_T first = 4.0f * d[0] - 5.0f * d[2 * step] + d[4 * step];
-    const MODC_T last = 4.0f * d[step] - 5.0f * d[3 * step] + d[5 * step];
+    if (side == 4) {
+        const MODC_T first = d[0] - d[2 * step], sum = d[step] + d[2 * step], difference = d[2 * step] - d[step];
 
-    d[0] = first;
-    d[step] = a + b;
-    d[2 * step] = a - b;
-    d[3 * step] = c + e;
-    d[4 * step] = c - e;
-    d[5 * step] = last;
+        d[3 * step] = d[step] - d[3 * step];
+        d[0] = first;
+        d[step] = sum;
+        d[2 * step] = difference;
+    } else {
+        const MODC_T a = d[4 * step] - 4.0f * d[2 * step], b = d[3 * step] - 4.0f * d[step];
+        const MODC_T c = d[4 * step] - d[2 * step], e = 2.0f * (d[3 * step] - d[step]);
+        const MODC_T first = 4.0f * d[0] - 5.0f * d[2 * step] + d[4 * step];
+        const MODC_T last = 4.0f * d[step] - 5.0f * d[3 * step] + d[5 * step];
+
+        d[0] = first;
+        d[step] = a + b;
+        d[2 * step] = a - b;
+        d[3 * step] = c + e;
+        d[4 * step] = c - e;
+        d[5 * step] = last;
+    }
 }
 
-MODC_INLINE void MODC_F(winograd_output)(MODC_T *m, const int step)
+MODC_INLINE void MODC_F(winograd_output)(MODC_T *m, const int step, const int side)
 {
     const MODC_T a = m[step] + m[2 * step], b = m[step] - m[2 * step];
-    const MODC_T c = m[3 * step] + m[4 * step], e = m[3 * step] - m[4 * step];
 
-    m[0] = m[0] + a + c;
-    m[step] = b + 2.0f * e;
-    m[2 * step] = a + 4.0f * c;
-    m[3 * step] = b + 8.0f * e + m[5 * step];
+    if (side == 4) {
+        m[0] = m[0] + a;
+        m[step] = b - m[3 * step];
+    } else {
+        const MODC_T c = m[3 * step] + m[4 * step], e = m[3 * step] - m[4 * step];
+
+        m[0] = m[0] + a + c;
+        m[step] = b + 2.0f * e;
+        m[2 * step] = a + 4.0f * c;
+        m[3 * step] = b + 8.0f * e + m[5 * step];
+    }
 }
 
 /* ---- weights of 16 bits: as many as a vector of floats has -------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Parts of conv_winograd.c, T_NAME_inputs and T_NAME_products: bias and tail come behind them, so that all convolutions of one
  * shape share them. Holes and layouts are those of conv_winograd.c. */
 
-/* Winograd's F(4x4, 3x3) from (T_h, T_w, T_c) to (T_oh, T_ow, T_oc), channels last, as far as all tails share it: the inputs of
+/* Winograd's F(T_out x T_out, 3 x 3) from (T_h, T_w, T_c) to (T_oh, T_ow, T_oc), channels last, as far as all tails share it: the inputs of
  * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
  * keep the products of the block in the cache. */
 
@@ -9,19 +9,19 @@
 MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line, const int pixel)
 {
     for (int c = 0; c < T_c; c += T_LANES) {
-        T_vec d[36];
+        T_vec d[T_planes];
 
         MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            d[i] = T_V(load)(x + i / 6 * line + i % 6 * pixel + c);
+        for (int i = 0; i < T_planes; i++)
+            d[i] = T_V(load)(x + i / T_side * line + i % T_side * pixel + c);
         MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            T_V(winograd_input)(d + 6 * i, 1);
+        for (int i = 0; i < T_side; i++)
+            T_V(winograd_input)(d + T_side * i, 1, T_side);
         MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            T_V(winograd_input)(d + i, 6);
+        for (int i = 0; i < T_side; i++)
+            T_V(winograd_input)(d + i, T_side, T_side);
         MODC_UNROLL
-        for (int i = 0; i < 36; i++)
+        for (int i = 0; i < T_planes; i++)
             T_V(store)(v + i * (T_block * T_c + T_P) + c, d[i]);
     }
 }
@@ -31,32 +31,32 @@ MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, cons
 static MODC_KERNEL MODC_ALONE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_real *restrict halo,
                                                  const int first, const int count T_ARGS)
 {
-    const int down = (T_oh + 3) / 4, across = (T_ow + 3) / 4;
+    const int down = (T_oh + T_out - 1) / T_out, across = (T_ow + T_out - 1) / T_out;
 
     for (int t = 0; t < count; t++) {
         const int n = (first + t) / (down * across);
-        const int h = (first + t) / across % down * 4 - T_ph, w = (first + t) % across * 4 - T_pw;
+        const int h = (first + t) / across % down * T_out - T_ph, w = (first + t) % across * T_out - T_pw;
         const T_real *const xn = x + n * (T_h * T_w * T_ldx);
-        const int inside = h >= 0 && h + 6 <= T_h && w >= 0 && w + 6 <= T_w;
+        const int inside = h >= 0 && h + T_side <= T_h && w >= 0 && w + T_side <= T_w;
 #if T_ldx > T_c
         const int step = inside ? T_ldx : T_c;
 #else
         enum { step = T_c };
 #endif
 
-        for (int i = 0; !inside && i < 36; i++) {
-            const int line = h + i / 6, pixel = w + i % 6;
+        for (int i = 0; !inside && i < T_planes; i++) {
+            const int line = h + i / T_side, pixel = w + i % T_side;
 
             if (line >= 0 && line < T_h && pixel >= 0 && pixel < T_w)
                 memcpy(halo + i * T_c, xn + (line * T_w + pixel) * T_ldx, T_c * sizeof *x);
             else
                 memset(halo + i * T_c, 0, T_c * sizeof *x);
         }
-        T_NAME_input(v + t * T_c, inside ? xn + (h * T_w + w) * T_ldx : halo, inside ? T_w * T_ldx : 6 * T_c,
+        T_NAME_input(v + t * T_c, inside ? xn + (h * T_w + w) * T_ldx : halo, inside ? T_w * T_ldx : T_side * T_c,
                      step);
     }
 #if T_fixed_tiles
-    for (int i = 0; count < T_block && i < 36; i++) /* the products take whole blocks */
+    for (int i = 0; count < T_block && i < T_planes; i++) /* the products take whole blocks */
         memset(v + i * (T_block * T_c + T_P) + count * T_c, 0, (size_t)((T_block - count) * T_c) * sizeof *v);
 #endif
 }
@@ -102,7 +102,7 @@ MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, con
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * T_LANES, band = most < columns ? most : columns;
     const int rest = columns % band, tiles = tall + flat, share = T_stream ? (band + tiles - 1) / tiles : 0;
 
-    for (int p = 0; p < 36; p++) {
+    for (int p = 0; p < T_planes; p++) {
         T_real *const mp = m + p * (T_block * T_chunk + T_P);
         const T_real *const vp = v + p * (T_block * T_c + T_P), *const wp = w + p * (T_oc * T_c);
 

@@ -404,8 +404,9 @@ def forced():
     yield again("depthwise_1", "tests/specs/depthwise.yaml", "conv=conv_direct", "",
                 "tests/vectors/depthwise_3/weights.safetensors")
     yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_direct")
-    yield again("winograd_2", winograd, "conv=conv_winograd", "--rtol 1e-4")
-    yield again("winograd_1", winograd, "conv=conv_winograd", "--rtol 1e-4", "tests/vectors/winograd_2/weights.safetensors")
+    for plan in ("conv=conv_winograd4", "conv=conv_winograd2"):
+        yield again("winograd_2", winograd, plan, "--rtol 1e-4")
+        yield again("winograd_1", winograd, plan, "--rtol 1e-4", "tests/vectors/winograd_2/weights.safetensors")
     for plan in ("conv=conv_direct", "conv=conv_plain", "contract=matmul_strided", "contract=gemm_dot", "split=3"):
         yield again("joins_3x6", "tests/specs/joins.yaml", plan, "" if plan.startswith("conv") else "--rtol 1e-4")
     for plan in ("conv=conv_direct", "conv=conv_plain", "split=3"):

@@ -1287,7 +1287,8 @@ def plan_runs(draw, root, generator, catalogue):
         plans = [f"{op['name']}={generator.choice(op['algorithms'])}" for op in ops if len(op["algorithms"]) > 1]
         runs.append(("plan", [text for plan in plans for text in ("--plan", plan)], None, draw.sizes, 1))
     if draw.winograd:
-        runs.append(("winograd", ["--plan", "conv=conv_winograd"], None, draw.sizes, 1))
+        for tile in "42":
+            runs.append((f"winograd{tile}", ["--plan", f"conv=conv_winograd{tile}"], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
     apart = random.Random(str(generator.getstate()[1][:8]))  # so that what is drawn stays what it was

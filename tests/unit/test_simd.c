@@ -735,39 +735,45 @@ static void test_transpose(void **state)
     }
 }
 
-/* Conv 3 x 3 of 6 x 6 values, valid: 4 x 4 sums, by the definition and by the transforms. */
-static void test_winograd(void **state)
+/* Conv 3 x 3 of side x side values, valid: by the definition and by the transforms. */
+static void check_winograd(const int side)
 {
+    const int planes = side * side, outputs = side - 2;
     float w[36], taps[9];
     modc_f32 d[36], m[36];
-    double expected[16] = {0};
 
-    (void)state;
     for (int i = 0; i < 9; i++)
-        taps[i] = w[27 + i] = (float)((i * 7 + 3) % 11 - 5) / 4;
-    for (int i = 0; i < 36; i++)
+        taps[i] = w[planes - 9 + i] = (float)((i * 7 + 3) % 11 - 5) / 4;
+    for (int i = 0; i < planes; i++)
         d[i] = modc_f32_set((float)((i * 5 + 1) % 13 - 6));
-    for (int o = 0; o < 16; o++)
-        for (int t = 0; t < 9; t++)
-            expected[o] += (double)taps[t] * ((((o / 4 + t / 3) * 6 + o % 4 + t % 3) * 5 + 1) % 13 - 6);
-    modc_winograd_weights(w, 1);
-    for (int i = 0; i < 6; i++)
-        modc_f32_winograd_input(d + 6 * i, 1);
-    for (int i = 0; i < 6; i++)
-        modc_f32_winograd_input(d + i, 6);
-    for (int i = 0; i < 36; i++)
+    modc_winograd_weights(w, side, 1);
+    for (int i = 0; i < side; i++)
+        modc_f32_winograd_input(d + side * i, 1, side);
+    for (int i = 0; i < side; i++)
+        modc_f32_winograd_input(d + i, side, side);
+    for (int i = 0; i < planes; i++)
         m[i] = w[i] * d[i];
-    for (int i = 0; i < 6; i++)
-        modc_f32_winograd_output(m + i, 6);
-    for (int i = 0; i < 4; i++)
-        modc_f32_winograd_output(m + 6 * i, 1);
-    for (int o = 0; o < 16; o++) {
+    for (int i = 0; i < side; i++)
+        modc_f32_winograd_output(m + i, side, side);
+    for (int i = 0; i < outputs; i++)
+        modc_f32_winograd_output(m + side * i, 1, side);
+    for (int o = 0; o < outputs * outputs; o++) {
+        double expected = 0;
         float lanes[MODC_LANES];
 
-        modc_f32_store(lanes, m[o / 4 * 6 + o % 4]);
+        for (int t = 0; t < 9; t++)
+            expected += (double)taps[t] * ((((o / outputs + t / 3) * side + o % outputs + t % 3) * 5 + 1) % 13 - 6);
+        modc_f32_store(lanes, m[o / outputs * side + o % outputs]);
         for (int l = 0; l < MODC_LANES; l++)
-            assert_true(fabs((double)lanes[l] - expected[o]) < 1e-4);
+            assert_true(fabs((double)lanes[l] - expected) < 1e-4);
     }
+}
+
+static void test_winograd(void **state)
+{
+    (void)state;
+    check_winograd(6);
+    check_winograd(4);
 }
 
 int main(void)

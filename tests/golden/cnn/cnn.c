@@ -275,7 +275,7 @@ static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const 
     }
 }
 
-/* Winograd's F(4x4, 3x3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails share it: the inputs of
+/* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails share it: the inputs of
  * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
  * keep the products of the block in the cache. */
 
@@ -291,10 +291,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_input(float *restrict v, const
             d[i] = modc_f32_load(x + i / 6 * line + i % 6 * pixel + c);
         MODC_UNROLL
         for (int i = 0; i < 6; i++)
-            modc_f32_winograd_input(d + 6 * i, 1);
+            modc_f32_winograd_input(d + 6 * i, 1, 6);
         MODC_UNROLL
         for (int i = 0; i < 6; i++)
-            modc_f32_winograd_input(d + i, 6);
+            modc_f32_winograd_input(d + i, 6, 6);
         MODC_UNROLL
         for (int i = 0; i < 36; i++)
             modc_f32_store(v + i * (64 * 16 + 16) + c, d[i]);
@@ -309,7 +309,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_tiles_inputs(float
                                                                            const int first,
                                                                            const int count)
 {
-    const int down = (4 + 3) / 4, across = (4 + 3) / 4;
+    const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4;
 
     for (int t = 0; t < count; t++) {
         const int n = (first + t) / (down * across);
@@ -463,12 +463,12 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_output(float *restrict y, const
             o[i] = modc_f32_load(m + i * (64 * 32 + 16) + c);
         MODC_UNROLL
         for (int i = 0; i < 6; i++)
-            modc_f32_winograd_output(o + i, 6);
+            modc_f32_winograd_output(o + i, 6, 6);
         MODC_UNROLL
         for (int i = 0; i < 4; i++)
-            modc_f32_winograd_output(o + 6 * i, 1);
+            modc_f32_winograd_output(o + 6 * i, 1, 6);
         MODC_UNROLL
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < 4 * 4; i++) {
             if (i / 4 < lines && i % 4 < pixels) {
                 const int r = first + i / 4 * 4 + i % 4;
                 const modc_f32 sum = o[i / 4 * 6 + i % 4] + b;
@@ -489,7 +489,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(float *restri
                                                                    float *restrict v, int batch)
 {
     float *const m = v + 36 * (64 * 16 + 16), *const halo = m + 36 * (64 * 32 + 16);
-    const int down = (4 + 3) / 4, across = (4 + 3) / 4, tiles = batch * down * across;
+    const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4, tiles = batch * down * across;
 
     for (int first = 0; first < tiles; first += 64) {
         const int count = tiles - first < 64 ? tiles - first : 64;
@@ -1673,8 +1673,8 @@ static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const
 }
 
 /* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_winograd_32x144_folded(float *y, const float *x0, const float *x1,
-                                                    const float *x2)
+static MODC_KERNEL void pack_winograd4_32x144_folded(float *y, const float *x0, const float *x1,
+                                                     const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 2; j++) {
@@ -1789,8 +1789,9 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_panels_16x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     pack_vector_16x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
                             p->_1.running_mean);
-    pack_winograd_32x144_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
-    modc_winograd_weights(k->_4_weight_folded, 512);
+    pack_winograd4_32x144_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight,
+                                 p->_5.running_var);
+    modc_winograd_weights(k->_4_weight_folded, 6, 512);
     pack_vector_32x1_folded(k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
                             p->_5.running_mean);
     pack_rows_10x128(k->_10_weight, p->_10.weight);

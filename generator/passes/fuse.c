@@ -93,6 +93,41 @@ static bool write_hazard(const struct op *op, struct value *const *inputs, int c
     return false;
 }
 
+/* Does it vary along an axis of `out`? */
+static bool spans(const struct value *operand, const struct value *out, int axis)
+{
+    int at = axis - (out->ndim - operand->ndim);
+
+    return at >= 0 && !dim_equals(operand->dims[at], 1);
+}
+
+/* A reduction runs over the shape that its inputs have together: is that still so if the map's stand there for its result? */
+static bool keeps_shape(const struct op *op, int at, const struct op *map)
+{
+    const struct value *made = op->inputs[at];
+    int ndim = 0;
+
+    for (int i = 0; i < op->input_count; i++)
+        if (i != at && op->inputs[i]->ndim > ndim)
+            ndim = op->inputs[i]->ndim;
+    for (int i = 0; i < map->input_count; i++)
+        if (map->inputs[i]->ndim > ndim)
+            ndim = map->inputs[i]->ndim;
+    if (ndim < made->ndim)
+        return false;
+    for (int axis = 0; axis < made->ndim; axis++) {
+        bool there = dim_equals(made->dims[axis], 1);
+
+        for (int i = 0; i < op->input_count; i++)
+            there |= i != at && spans(op->inputs[i], made, axis);
+        for (int i = 0; i < map->input_count; i++)
+            there |= spans(map->inputs[i], made, axis);
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
 /* Inlines the map that makes input `at` of `op`. */
 static bool join_map(struct graph *graph, struct op *op, int at)
 {
@@ -113,6 +148,8 @@ static bool join_map(struct graph *graph, struct op *op, int at)
         (!dims_equal(value, whole) || value->prepared || graph_uses(graph, value) != 1))
         return false;
     if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, whole))
+        return false;
+    if (op->code == GRAPH_OP_REDUCE && !keeps_shape(op, at, map))
         return false;
     if (map->input_count + op->input_count > FUSE_MAX_INPUTS || map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
         write_hazard(op, map->inputs, map->input_count) ||
@@ -161,13 +198,6 @@ static bool has_tail(const struct op *op)
     return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
            op->code == GRAPH_OP_NORM || (op->code == GRAPH_OP_SOFTMAX && softmax_is_last(op)) ||
            op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
-}
-
-static bool spans(const struct value *operand, const struct value *out, int axis)
-{
-    int at = axis - (out->ndim - operand->ndim);
-
-    return at >= 0 && !dim_equals(operand->dims[at], 1);
 }
 
 /* A norm's kernel steps through what the tail reads by row and by column, so that all axes of either have to be there, or

@@ -863,7 +863,7 @@ const char *kernel_pack(struct kernels *kernels, const struct packed *entry)
 {
     struct cx *cx = kernels->cx;
     struct text out = text_new(&cx->arena);
-    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "winograd4", "winograd2", "dense"};
+    static const char *const formats[] = {"", "panels", "rows", "columns", "vector", "winograd4", "dense", "winograd2"};
     int side = winograd_side(entry->format);
 
     if (entry->zero)

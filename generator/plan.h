@@ -17,8 +17,8 @@ enum packed_format {
     PACKED_VECTOR, /* [n], zero padded to whole panels */
     PACKED_WINOGRAD4, /* [36][ceil(n / P)][c][P] of a weight (n, 3, 3, c), see templates/c/conv_winograd.c. The parts
                        * put the weight itself, by taps, in the last 9 planes; G g G^T is made of it in place. */
-    PACKED_WINOGRAD2, /* the same in 16 planes, for tiles of 2 x 2 outputs */
-    PACKED_DENSE   /* row-major, as the value's dims say */
+    PACKED_DENSE,  /* row-major, as the value's dims say */
+    PACKED_WINOGRAD2 /* as PACKED_WINOGRAD4, in 16 planes, for tiles of 2 x 2 outputs */
 };
 
 /* One loop nest over the elements: out[nest] = dag(operands). */

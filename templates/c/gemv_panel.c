@@ -10,8 +10,11 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
                              const T_real *restrict bias, const int columns, const int sets,
                              const int column T_ARGS)
 {
-    const int vectors = (columns + T_LANES - 1) / T_LANES;
-    int k = 0;
+#if T_cached
+    const int vectors = (columns + T_LANES - 1) / T_LANES, whole = MODC_LANES < 8 ? 0 : T_k / T_LANES * T_LANES;
+#else
+    const int vectors = (columns + T_LANES - 1) / T_LANES, whole = 0;
+#endif
     T_vec sum[MODC_TILE_REGISTERS];
 
     w += column / T_P * (T_k * T_P) + column % T_P;
@@ -24,9 +27,8 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
 #endif
     }
 #if T_cached
-#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (; k + T_LANES <= T_k; k += T_LANES) {
+    for (int k = 0; k < whole; k += T_LANES) { /* a load of one value of x would take the place of one of weights */
         const T_vec some = T_V(load)(x + k);
 
         MODC_UNROLL
@@ -42,9 +44,8 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
         }
     }
 #endif
-#endif
     MODC_ROLL
-    for (; k + sets <= T_k; k += sets) {
+    for (int k = whole; k + sets <= T_k; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * T_LANES;
@@ -52,7 +53,7 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
             sum[j] += x[k + s] * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
         }
     }
-    for (; k < T_k; k++) {
+    for (int k = T_k - (T_k - whole) % sets; k < T_k; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * T_LANES;

@@ -535,8 +535,8 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
                                              const float *restrict w, const float *restrict bias,
                                              const int columns, const int sets, const int column)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
-    int k = 0;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
+        whole = MODC_LANES < 8 ? 0 : 24 / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (24 * 16) + column % 16;
@@ -544,9 +544,8 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     }
-#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (; k + MODC_LANES <= 24; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
         const modc_f32 some = modc_f32_load(x + k);
 
         MODC_UNROLL
@@ -561,9 +560,8 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
             }
         }
     }
-#endif
     MODC_ROLL
-    for (; k + sets <= 24; k += sets) {
+    for (int k = whole; k + sets <= 24; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
@@ -571,7 +569,7 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
             sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (; k < 24; k++) {
+    for (int k = 24 - (24 - whole) % sets; k < 24; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;

@@ -48,8 +48,8 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
                                              const float *restrict w, const float *restrict bias,
                                              const int columns, const int sets, const int column)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
-    int k = 0;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
+        whole = MODC_LANES < 8 ? 0 : 40 / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (40 * 16) + column % 16;
@@ -57,9 +57,8 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     }
-#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (; k + MODC_LANES <= 40; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
         const modc_f32 some = modc_f32_load(x + k);
 
         MODC_UNROLL
@@ -74,9 +73,8 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
             }
         }
     }
-#endif
     MODC_ROLL
-    for (; k + sets <= 40; k += sets) {
+    for (int k = whole; k + sets <= 40; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
@@ -84,7 +82,7 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
             sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (; k < 40; k++) {
+    for (int k = 40 - (40 - whole) % sets; k < 40; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;
@@ -238,8 +236,8 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
                                         const float *restrict bias, const int columns, const int sets,
                                         const int column)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES;
-    int k = 0;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
+        whole = MODC_LANES < 8 ? 0 : 40 / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (40 * 16) + column % 16;
@@ -247,9 +245,8 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     }
-#if MODC_LANES >= 8 /* x by whole vectors, since each load of one value takes the place of one of weights */
     MODC_ROLL
-    for (; k + MODC_LANES <= 40; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
         const modc_f32 some = modc_f32_load(x + k);
 
         MODC_UNROLL
@@ -264,9 +261,8 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
             }
         }
     }
-#endif
     MODC_ROLL
-    for (; k + sets <= 40; k += sets) {
+    for (int k = whole; k + sets <= 40; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
@@ -274,7 +270,7 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
             sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (; k < 40; k++) {
+    for (int k = 40 - (40 - whole) % sets; k < 40; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;

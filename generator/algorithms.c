@@ -503,6 +503,78 @@ static void tiles_softmax_columns(const struct op *op, int64_t tiles[SPLIT_AXES]
     tiles[SPLIT_ROWS] = dealt(y, axis) * tiles_of(columns, panel(op));
 }
 
+/* ---- attention -------------------------------------------------------------------------------------------- */
+
+/* ATTENTION_ROWS: what tiles of 14 and of 6 rows fill; ATTENTION_BYTES: scores of so many rows stay in the second cache, else
+ * a block is one tile; ATTENTION_TURNED: from so many rows on it pays to transpose keys that lie by rows. */
+#define ATTENTION_ROWS 42
+#define ATTENTION_BYTES (192 * 1024)
+#define ATTENTION_TURNED 16
+
+/* In elements, at least as many: whole cache lines, an odd number of them, so that rows do not drive each other from the
+ * cache. */
+static int64_t odd_lines(const struct op *op, int64_t count)
+{
+    return (tiles_of(count, panel(op)) | 1) * panel(op);
+}
+
+struct attention attention_of(const struct op *op, bool whole)
+{
+    const struct value *q = op->inputs[0], *k = op->inputs[1], *y = op->outputs[0];
+    int64_t m = upper(y->dims[y->ndim - 2]), keys = upper(k->dims[k->ndim - 1]), extent;
+    struct attention plan = {.stride = odd_lines(op, keys)};
+    int64_t bytes = plan.stride * dtype_rows[y->dtype].bytes;
+    int64_t most = op->attention.causal || ATTENTION_ROWS * bytes > ATTENTION_BYTES ? TILE_ROWS : ATTENTION_ROWS;
+
+    plan.rows = m < 1 ? 1 : whole || m < most ? m : most; /* a causal block computes what its last row sees */
+    plan.even = dim_is_const(y->dims[y->ndim - 2], &extent) && extent % plan.rows == 0;
+    plan.turned = m >= ATTENTION_TURNED && !dim_equals(k->strides[k->ndim - 1], 1) && dim_equals(k->strides[k->ndim - 2], 1);
+    plan.room = plan.rows * plan.stride;
+    plan.scratch = plan.room + (plan.turned ? upper(q->dims[q->ndim - 1]) * plan.stride : 0);
+    return plan;
+}
+
+static int64_t scratch_blocks(const struct op *op)
+{
+    return attention_of(op, false).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+static int64_t scratch_heads(const struct op *op)
+{
+    return attention_of(op, true).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+static void tiles_attention(const struct op *op, bool whole, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+
+    tiles[SPLIT_ROWS] = dealt(y, y->ndim - 2) * tiles_of(upper(y->dims[y->ndim - 2]), attention_of(op, whole).rows);
+}
+
+static void tiles_blocks(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_attention(op, false, tiles);
+}
+
+static void tiles_heads(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_attention(op, true, tiles);
+}
+
+/* Both products, and the exponentials, which take as long as some multiply-adds. */
+static double cost_blocks(const struct op *op)
+{
+    return 1.2 * op_macs(op) + 100;
+}
+
+/* Scores that no cache holds are written once and read three times. */
+static double cost_heads(const struct op *op)
+{
+    int64_t bytes = attention_of(op, true).room * dtype_rows[op->outputs[0]->dtype].bytes;
+
+    return cost_blocks(op) * (bytes > ATTENTION_BYTES ? 1.2 : 1.01);
+}
+
 static bool fits_always(const struct graph *graph, const struct op *op)
 {
     (void)graph;
@@ -553,5 +625,9 @@ const struct algorithm algorithms[] = {
     {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", NULL, fits_softmax_columns, op_macs, tiles_softmax_columns, PACKED_NONE,
      PACKED_NONE, scratch_softmax_columns,
      "a vector of columns at a time: their maxima, then exponentials and their sums, then the results"},
+    {"attention_heads", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_heads, tiles_heads, PACKED_NONE, PACKED_NONE,
+     scratch_heads, "a head at a time: all of its scores, then its weights, then its values"},
+    {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks, PACKED_NONE,
+     PACKED_NONE, scratch_blocks, "some queries of a head at a time: so few that their scores stay in the cache"},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

@@ -48,6 +48,16 @@ static bool is_turned(const struct op *op)
     return false;
 }
 
+static double score_count(const struct op *attention)
+{
+    const struct value *k = attention->inputs[1], *y = attention->outputs[0];
+    double count = (double)dim_upper(k->dims[k->ndim - 1]);
+
+    for (int i = 0; i < y->ndim - 1; i++)
+        count *= (double)dim_upper(y->dims[i]);
+    return count;
+}
+
 static double compute_seconds(const struct op *op, const struct algorithm *algorithm)
 {
     const struct value *y = op->output_count > 0 ? op->outputs[0] : NULL;
@@ -59,6 +69,9 @@ static double compute_seconds(const struct op *op, const struct algorithm *algor
     case GRAPH_OP_CONTRACT:
     case GRAPH_OP_CONV:
         seconds = (algorithm ? algorithm->cost(op) : op_macs(op)) / COST_MACS;
+        break;
+    case GRAPH_OP_ATTENTION:
+        seconds = op_macs(op) / COST_MACS + score_count(op) / COST_FUNCTIONS;
         break;
     case GRAPH_OP_POOL:
         seconds = op_macs(op) / COST_VALUES;
@@ -79,7 +92,7 @@ static double compute_seconds(const struct op *op, const struct algorithm *algor
         seconds = value_count(y) * dag_seconds(op->code == GRAPH_OP_MAP ? op->dag : NULL);
         break;
     }
-    if (is_turned(op) && op->code != GRAPH_OP_CONTRACT && op->code != GRAPH_OP_CONV)
+    if (is_turned(op) && op->code != GRAPH_OP_CONTRACT && op->code != GRAPH_OP_CONV && op->code != GRAPH_OP_ATTENTION)
         seconds += value_count(y) * COST_TURNED;
     return seconds * dtype_rows[y->dtype].bytes / 4;
 }

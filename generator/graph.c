@@ -1240,6 +1240,14 @@ static void dump_detail(struct text *text, const struct op *op)
                     op->window.stride[0], op->window.stride[1], op->window.padding[0], op->window.padding[1],
                     op->window.channels_last ? " channels last" : "");
         break;
+    case GRAPH_OP_SOFTMAX:
+        text_add(text, op->softmax.safe ? " safe" : "");
+        break;
+    case GRAPH_OP_ATTENTION:
+        text_add(text, op->attention.safe ? " safe" : "");
+        if (op->attention.causal)
+            text_printf(text, " causal, %lld ahead", (long long)op->attention.ahead);
+        break;
     case GRAPH_OP_FENCE:
         text_printf(text, " %s", op->fence.module->path[0] ? op->fence.module->path : "(model)");
         break;

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "emit_kernel.h"
@@ -233,6 +234,14 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
         name_dim(cx, &text, y->dims[y->ndim - 1]);
         text_add(&text, tail_name(op, base));
         return text.data;
+    case GRAPH_OP_ATTENTION:
+        base = "attention";
+        text_add(&text, base);
+        name_dims(cx, &text, x->ndim, x->dims);
+        text_add(&text, "_over_");
+        name_dim(cx, &text, op->inputs[1]->dims[op->inputs[1]->ndim - 1]);
+        text_add(&text, tail_name(op, base));
+        return text.data;
     case GRAPH_OP_CONV:
     case GRAPH_OP_POOL:
         base = op->code == GRAPH_OP_CONV ? "conv2d" : op->window.kind == POOL_MAX ? "max_pool2d" : "avg_pool2d";
@@ -276,6 +285,16 @@ static const struct size **entry_sizes(struct cx *cx, const struct plan *plan)
     for (int i = 0; i < tree->size_count; i++)
         sizes[i] = &tree->sizes[i];
     return sizes;
+}
+
+/* Sizes that a kernel over a block of ATTENTION may take behind those of the spec: how many queries are in it, how many keys
+ * these see, and how many the first of them. */
+enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
+
+/* By size: none. */
+static bool *new_used(struct kernels *kernels)
+{
+    return ARENA_ARRAY(&kernels->cx->arena, kernels->plan->program->tree->size_count + BLOCK_SIZES, bool);
 }
 
 /* A nest of which one axis is dealt out to threads: its kernel runs over `count` elements of that axis. */
@@ -589,16 +608,10 @@ static const char *dag_text(struct cx *cx, const struct dag *dag)
 }
 
 /* A map of `inputs` into `target`. */
-static void call_map(struct kernels *kernels, struct text *out, const struct variant *variant, struct split split,
-                     const char *stem, const struct value *target, const char *target_pointer, const struct dag *dag,
-                     struct value *const *inputs, int count)
+static struct nest_job map_job(struct cx *cx, const struct value *target, const struct dag *dag, struct value *const *inputs,
+                               int count)
 {
-    struct cx *cx = kernels->cx;
     struct nest_job job = {.dag = dag};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
-
-    struct text arguments = text_new(&cx->arena);
-    const char *name;
 
     job.nest.ndim = target->ndim;
     memcpy(job.nest.dims, target->dims, sizeof job.nest.dims);
@@ -611,6 +624,19 @@ static void call_map(struct kernels *kernels, struct text *out, const struct var
         job.nest.operands[1 + i] = nest_operand(cx, inputs[i], target);
     job.comment = shapes_comment(cx, target, dag_text(cx, dag));
     nest_normalise(&cx->arena, &job.nest);
+    return job;
+}
+
+static void call_map(struct kernels *kernels, struct text *out, const struct variant *variant, struct split split,
+                     const char *stem, const struct value *target, const char *target_pointer, const struct dag *dag,
+                     struct value *const *inputs, int count)
+{
+    struct cx *cx = kernels->cx;
+    struct nest_job job = map_job(cx, target, dag, inputs, count);
+    bool *used = new_used(kernels);
+    struct text arguments = text_new(&cx->arena);
+    const char *name;
+
     mark_nest(&job.nest, used);
     dag_mark_sizes(dag, used);
     slice_nest(kernels, &job, target, split);
@@ -667,7 +693,7 @@ static void call_gather(struct kernels *kernels, struct text *out, const struct 
     struct cx *cx = kernels->cx;
     const struct value *y = op->outputs[0], *x = op->inputs[0], *index = op->inputs[1];
     struct nest_job job = {.op = op, .nest = indexed_nest(cx, x, y, index, y, op->gather.axis, op->gather.along)};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
     struct nest_operand from = job.nest.operands[0];
 
     job.nest.operands[0] = job.nest.operands[1]; /* y comes first */
@@ -707,7 +733,7 @@ static void call_scatter(struct kernels *kernels, struct text *out, const struct
     struct cx *cx = kernels->cx;
     const struct value *y = op->outputs[0], *index = op->inputs[1], *source = op->inputs[2];
     struct nest_job job = {.op = op, .dag = op->dag};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
     struct text stem = text_new(&cx->arena);
 
     text_add(&stem, "copy");
@@ -735,7 +761,7 @@ static void call_line(struct kernels *kernels, struct text *out, const struct va
     struct cx *cx = kernels->cx;
     const struct value *y = op->outputs[0], *x = op->inputs[0];
     struct nest_job job = {.op = op, .line = {y->dims[axis], y->strides[axis], x->strides[axis]}};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
 
     job.nest.operand_count = 2;
     job.nest.operands = ARENA_ARRAY(&cx->arena, 2, struct nest_operand);
@@ -766,7 +792,7 @@ static void call_reduce(struct kernels *kernels, struct text *out, const struct 
     struct cx *cx = kernels->cx;
     struct value *y = op->outputs[0], whole = {0};
     struct nest_job job = {.op = op, .tail = op->tail};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
     const struct value *x = op->inputs[0];
     struct text arguments = text_new(&cx->arena);
     const char *name;
@@ -834,7 +860,7 @@ static void call_random(struct kernels *kernels, struct text *out, const struct 
     struct cx *cx = kernels->cx;
     struct value *y = op->outputs[0];
     struct nest_job job = {.op = op, .tail = op->tail};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
 
     job.nest.ndim = y->ndim;
     memcpy(job.nest.dims, y->dims, sizeof job.nest.dims);
@@ -964,13 +990,28 @@ struct template_job {
     bool shared_tail; /* printed as a function, since parts of it are used twice */
     const char *tail_args, *tail_pass; /* the sizes that it takes */
     struct split split;
-    bool weighed; /* takes a weight, of this type, and a bias */
-    const char *stored;
-    bool scratch; /* and memory to work in */
-    const char *raw; /* type of x */
-    const char **head_types; /* of what its head reads beside it */
-    int head_count;
+    struct parameter {
+        const char *type, *name; /* "const float *", "x" */
+    } parameters[32]; /* those of the template's text, then operands of the tail; sizes follow */
+    int parameter_count, extra_first;
+    int head_count; /* what a convolution's head reads beside x */
+    const struct size *block; /* what differs by block of ATTENTION, BLOCK_SIZES of them; or NULL */
+    bool causal;              /* of a softmax over such a block */
 };
+
+static void add_parameter(struct template_job *job, const char *type, bool written, const char *name)
+{
+    assert(job->parameter_count < (int)(sizeof job->parameters / sizeof *job->parameters));
+    job->parameters[job->parameter_count++] =
+        (struct parameter){arena_format(&job->cx->arena, "%s%s *", written ? "" : "const ", type), name};
+}
+
+static const struct size *job_size(const struct kernels *kernels, const struct template_job *job, int index)
+{
+    const struct module_tree *tree = kernels->plan->program->tree;
+
+    return index < tree->size_count ? &tree->sizes[index] : &job->block[index - tree->size_count];
+}
 
 static void hole(struct template_job *job, const char *name, const char *text)
 {
@@ -1068,6 +1109,7 @@ static void print_tail(struct template_job *job, struct text *out, bool vector)
 {
     const char *inputs[32];
     const char *type = vector ? job->vector : job->real;
+    const struct op *op = job->op;
     struct text before = text_new(&job->cx->arena);
     const char *result;
 
@@ -1075,7 +1117,7 @@ static void print_tail(struct template_job *job, struct text *out, bool vector)
     inputs[0] = "x";
     for (int i = 0; i < job->extra_count; i++) {
         inputs[1 + i] = arena_format(&job->cx->arena, "e%d", i);
-        text_printf(out, ", %s e%d", type, i);
+        text_printf(out, ", %s e%d", vector ? type : dtype_rows[op->inputs[op->tail_first + i]->dtype].c, i);
     }
     text_printf(out, "%s)\n{\n", job->tail_args);
     result = vector ? expr_vector(job->cx, job->tail, job->lanes, inputs, &before, "    ")
@@ -1087,28 +1129,15 @@ static void print_template_split(struct kernels *kernels, struct text *out, cons
 {
     struct cx *cx = kernels->cx;
     const struct module_tree *tree = kernels->plan->program->tree;
-    const char *in = arena_format(&cx->arena, "const %s *", job->real);
     struct split_call call = split_call_new(cx);
     struct text body = text_new(&cx->arena);
 
-    add_argument(&call, arena_format(&cx->arena, "%s *", job->real), "y");
-    add_argument(&call, arena_format(&cx->arena, "const %s *", job->raw), "x");
-    if (job->weighed) {
-        add_argument(&call, arena_format(&cx->arena, "const %s *", job->stored), "w");
-        add_argument(&call, in, "bias");
+    text_printf(&body, "\n    %s(", job->name);
+    for (int i = 0; i < job->parameter_count; i++) {
+        add_argument(&call, job->parameters[i].type, job->parameters[i].name);
+        text_printf(&body, "%sc->%s", i ? ", " : "", job->parameters[i].name);
     }
-    if (job->scratch)
-        add_argument(&call, arena_format(&cx->arena, "%s *", job->real), "v");
-    for (int i = 0; i < job->head_count; i++)
-        add_argument(&call, job->head_types[i], arena_format(&cx->arena, "h%d", i));
-    for (int i = 0; i < job->extra_count; i++)
-        add_argument(&call, in, arena_format(&cx->arena, "e%d", i));
     add_size_arguments(kernels, &call, job->used);
-    text_printf(&body, "\n    %s(c->y, c->x%s%s", job->name, job->weighed ? ", c->w, c->bias" : "", job->scratch ? ", c->v" : "");
-    for (int i = 0; i < job->head_count; i++)
-        text_printf(&body, ", c->h%d", i);
-    for (int i = 0; i < job->extra_count; i++)
-        text_printf(&body, ", c->e%d", i);
     for (int i = 0; i < tree->size_count; i++)
         if (job->used[i])
             text_printf(&body, ", c->%s", tree->sizes[i].c_name);
@@ -1134,12 +1163,14 @@ static struct extras extras_new(struct cx *cx)
     return (struct extras){text_new(&cx->arena), text_new(&cx->arena)};
 }
 
-static void add_sizes_to(struct extras *extras, const struct module_tree *tree, const bool *used)
+static void add_sizes_to(struct extras *extras, struct kernels *kernels, const struct template_job *job, const bool *used)
 {
-    for (int i = 0; i < tree->size_count; i++) {
+    int count = kernels->plan->program->tree->size_count + (job->block ? BLOCK_SIZES : 0);
+
+    for (int i = 0; i < count; i++) {
         if (used[i]) {
-            text_printf(&extras->args, ", int %s", tree->sizes[i].c_name);
-            text_printf(&extras->pass, ", %s", tree->sizes[i].c_name);
+            text_printf(&extras->args, ", int %s", job_size(kernels, job, i)->c_name);
+            text_printf(&extras->pass, ", %s", job_size(kernels, job, i)->c_name);
         }
     }
 }
@@ -1164,14 +1195,13 @@ static void fill_template(struct template_job *job, struct text *out, const char
 /* The sizes that parts need which are a kernel of their own. */
 static struct extras parts_extras(struct kernels *kernels, const struct template_job *job)
 {
-    const struct module_tree *tree = kernels->plan->program->tree;
-    bool *used = ARENA_ARRAY(&kernels->cx->arena, tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
     struct extras extras = extras_new(kernels->cx);
 
     for (int i = 0; i < job->hole_count; i++)
         if (job->dims[i] && !dim_is_const(job->dims[i], NULL) && template_has(template_find(job->parts), job->holes[i].name))
             dim_mark_sizes(job->dims[i], used);
-    add_sizes_to(&extras, tree, used);
+    add_sizes_to(&extras, kernels, job, used);
     return extras;
 }
 
@@ -1201,21 +1231,20 @@ static void print_template(struct kernels *kernels, struct text *out, const char
     struct cx *cx = kernels->cx;
     struct template_job job = *(const struct template_job *)data;
     struct extras extras = extras_new(cx), tail = extras_new(cx);
-    const struct module_tree *tree = kernels->plan->program->tree;
-    bool *in_tail = ARENA_ARRAY(&cx->arena, tree->size_count + 1, bool);
+    bool *in_tail = new_used(kernels);
     const char *parts = NULL, *to_parts = "";
     struct text body = text_new(&cx->arena);
     const char *kernel;
 
     job.name = name;
-    for (int i = 0; i < job.extra_count; i++) {
-        text_printf(&extras.args, ", const %s *restrict e%d", job.real, i);
-        text_printf(&extras.pass, ", e%d", i);
+    for (int i = job.extra_first; i < job.parameter_count; i++) {
+        text_printf(&extras.args, ", %srestrict %s", job.parameters[i].type, job.parameters[i].name);
+        text_printf(&extras.pass, ", %s", job.parameters[i].name);
     }
     if (job.tail)
         dag_mark_sizes(job.tail, in_tail);
-    add_sizes_to(&extras, tree, job.used);
-    add_sizes_to(&tail, tree, in_tail);
+    add_sizes_to(&extras, kernels, &job, job.used);
+    add_sizes_to(&tail, kernels, &job, in_tail);
     job.tail_args = tail.args.data;
     job.tail_pass = tail.pass.data;
     if (job.split.slices > 1) {
@@ -1267,6 +1296,14 @@ static const struct dim *row_stride(struct cx *cx, const struct value *value)
     return value->ndim > 0 ? value->dims[value->ndim - 1] : dim_const(&cx->arena, 1);
 }
 
+/* Of an operand along one of the two batch axes that stand before its last two; 0 where it has but one there. */
+static const struct dim *batch_stride(struct cx *cx, const struct value *operand, int batch)
+{
+    int axis = operand->ndim - 4 + batch;
+
+    return axis >= 0 && !dim_equals(operand->dims[axis], 1) ? operand->strides[axis] : dim_const(&cx->arena, 0);
+}
+
 static void holes_strided(struct template_job *job)
 {
     struct cx *cx = job->cx;
@@ -1277,17 +1314,11 @@ static void holes_strided(struct template_job *job)
 
     for (int b = 0; b < 2; b++) {
         int axis = y->ndim - 4 + b; /* of y */
-        const struct dim *extent = axis >= 0 ? y->dims[axis] : one, *sx = zero, *sw = zero;
-        int ax = axis - (y->ndim - x->ndim), aw = axis - (y->ndim - w->ndim);
 
-        if (axis >= 0 && ax >= 0 && !dim_equals(x->dims[ax], 1))
-            sx = x->strides[ax];
-        if (axis >= 0 && aw >= 0 && !dim_equals(w->dims[aw], 1))
-            sw = w->strides[aw];
-        hole_dim(job, batches[b], extent);
+        hole_dim(job, batches[b], axis >= 0 ? y->dims[axis] : one);
         hole_dim(job, ys[b], axis >= 0 ? y->strides[axis] : zero);
-        hole_dim(job, xs[b], sx);
-        hole_dim(job, ws[b], sw);
+        hole_dim(job, xs[b], batch_stride(cx, x, b));
+        hole_dim(job, ws[b], batch_stride(cx, w, b));
     }
     hole_extent(job, "T_m", y->dims[y->ndim - 2]);
     hole_extent(job, "T_n", y->dims[y->ndim - 1]);
@@ -1490,6 +1521,21 @@ static void holes_norm(struct template_job *job)
                                 op->norm.axes == 1 ? "dimension" : arena_format(&cx->arena, "%d dimensions", op->norm.axes));
 }
 
+/* x * scale, of which the maximum is that of x? */
+static bool head_is_scale(const struct dag *head, double *scale)
+{
+    const struct dag_node *product = head ? &head->nodes[head->result] : NULL, *a, *b;
+
+    if (!product || product->prim != PRIM_MUL)
+        return false;
+    a = &head->nodes[product->args[0]];
+    b = &head->nodes[product->args[1]];
+    if (a->prim != PRIM_LOAD || b->prim != PRIM_CONST || !(b->number > 0) || isinf(b->number))
+        return false;
+    *scale = b->number;
+    return true;
+}
+
 static void holes_softmax(struct template_job *job)
 {
     struct cx *cx = job->cx;
@@ -1497,13 +1543,28 @@ static void holes_softmax(struct template_job *job)
     const struct value *x = op->inputs[0];
     int axis = op->softmax.axis;
     const char *along = "the last dimension";
+    const char *inner = op->outputs[0] == x ? "y" : "x";
+    double scale = 1;
 
     hole_extent(job, "T_m", product(cx, x, 0, axis));
-    hole_extent(job, "T_k", x->dims[axis]);
+    if (job->causal) {
+        hole(job, "T_k", "width");
+        hole_dim(job, "T_all", x->dims[axis]);
+        hole_dim(job, "T_reach", dim_size(&cx->arena, &job->block[BLOCK_REACH]));
+        along = "the last dimension, row r over reach + r values";
+    } else {
+        hole_extent(job, "T_k", x->dims[axis]);
+    }
     if (softmax_is_last(op)) {
+        hole_int(job, "T_causal", job->causal);
+        hole_int(job, "T_head", job->tail && job->tail == op->head);
+        hole_int(job, "T_first", job->tail && job->tail == op->head && job->lanes && x->dtype == DTYPE_FLOAT32);
+        hole_int(job, "T_scaled", head_is_scale(op->head, &scale));
+        hole(job, "T_scale", expr_number(cx, x->dtype, scale, 0));
         hole_dim(job, "T_ldx", row_stride(cx, x));
         hole_dim(job, "T_ldy", row_stride(cx, op->outputs[0]));
         hole_int(job, "T_wide", dim_upper(x->dims[axis]) >= 128);
+        hole_int(job, "T_in_place", op->outputs[0] == x);
     } else {
         const struct dim *columns = product(cx, x, axis + 1, x->ndim);
 
@@ -1512,9 +1573,12 @@ static void holes_softmax(struct template_job *job)
         along = arena_format(&cx->arena, "dimension %d", axis);
     }
     hole_int(job, "T_log", op->softmax.log);
+    hole_int(job, "T_safe", op->softmax.safe);
     hole_int(job, "T_vector_math", x->dtype == DTYPE_FLOAT32);
-    job->comment = arena_format(&cx->arena, "y %s = %ssoftmax(x) along %s", shape_text(&cx->arena, x->ndim, x->dims),
-                                op->softmax.log ? "log " : "", along);
+    if (scale < 1 || scale > 1)
+        inner = arena_format(&cx->arena, "%s * %s", inner, expr_number(cx, x->dtype, scale, 0));
+    job->comment = arena_format(&cx->arena, "y %s = %ssoftmax(%s) along %s%s", shape_text(&cx->arena, x->ndim, x->dims),
+                                op->softmax.log ? "log " : "", inner, along, op->softmax.safe ? ", 0 where all is -inf" : "");
 }
 
 /* What converts one line of a convolution's input, (w, c), with its head: a loop nest of its own. */
@@ -1525,7 +1589,7 @@ static void holes_head(struct kernels *kernels, struct template_job *job)
     const struct value *x = op->inputs[0];
     const struct dim *zero = dim_const(&cx->arena, 0);
     struct nest_job line = {.dag = op->head, .nest = {.ndim = 2, .operand_count = 1 + op->head->input_count}};
-    bool *used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
+    bool *used = new_used(kernels);
     struct text stem = text_new(&cx->arena), arguments = text_new(&cx->arena), pass = text_new(&cx->arena);
     struct nest_operand *operands = ARENA_ARRAY(&cx->arena, 1 + op->head->input_count, struct nest_operand);
 
@@ -1536,14 +1600,13 @@ static void holes_head(struct kernels *kernels, struct template_job *job)
     }
     operands[0] = (struct nest_operand){job->dtype, {x->dims[3], dim_const(&cx->arena, 1)}};
     operands[1].dtype = x->dtype;
-    job->head_types = ARENA_ARRAY(&cx->arena, op->head->input_count, const char *);
     for (int i = conv_head_first(op); i < op->tail_first; i++) {
         const struct value *operand = op->inputs[i];
         bool varies = operand->ndim > 0 && !dim_equals(operand->dims[operand->ndim - 1], 1);
 
         operands[2 + job->head_count] =
             (struct nest_operand){operand->dtype, {zero, varies ? operand->strides[operand->ndim - 1] : zero}};
-        job->head_types[job->head_count] = arena_format(&cx->arena, "const %s *", dtype_rows[operand->dtype].c);
+        add_parameter(job, dtype_rows[operand->dtype].c, false, arena_format(&cx->arena, "h%d", job->head_count));
         text_printf(&arguments, ", const %s *h%d", dtype_rows[operand->dtype].c, job->head_count);
         text_printf(&pass, ", h%d", job->head_count++);
     }
@@ -1583,91 +1646,340 @@ static bool same_job(const void *one, const void *other)
     return true;
 }
 
-static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
+static void holes_attention(struct kernels *kernels, struct template_job *job, const struct step *step);
+
+/* Fills the job of a step and registers its kernel, whose name it returns. */
+static const char *template_kernel(struct kernels *kernels, struct template_job *job, const struct step *step)
 {
     struct cx *cx = kernels->cx;
     const struct op *op = step->op;
     const struct value *y = op->outputs[0];
-    const char *stem;
-    struct template_job job = {.cx = cx, .op = op, .template = step->algorithm->template, .parts = step->algorithm->parts,
-                               .tail = op->tail};
-    struct text arguments = text_new(&cx->arena);
+    const char *stem, *stored, *raw = dtype_rows[op->inputs[0]->dtype].c;
     bool single = y->dtype == DTYPE_FLOAT32, simple = true;
+    double scale;
 
-    job.used = ARENA_ARRAY(&cx->arena, kernels->plan->program->tree->size_count + 1, bool);
-    job.dtype = y->dtype;
-    job.real = dtype_rows[y->dtype].c;
-    job.vector = single ? "modc_f32" : "modc_f64";
-    if (op->tail) {
+    job->cx = cx;
+    job->op = op;
+    job->template = step->algorithm->template;
+    job->parts = step->algorithm->parts;
+    job->split = step->split;
+    job->used = new_used(kernels);
+    job->dtype = y->dtype;
+    job->real = dtype_rows[y->dtype].c;
+    job->vector = single ? "modc_f32" : "modc_f64";
+    if (op->code != GRAPH_OP_ATTENTION)
+        job->tail = op->code == GRAPH_OP_SOFTMAX && op->head && !head_is_scale(op->head, &scale) ? op->head : op->tail;
+    if (job->tail) {
         enum dtype lanes;
 
-        simple = dag_vectorises(op->tail, &lanes) && lanes == y->dtype;
-        job.lanes = simple ? lanes : 0;
-        job.shared_tail = tail_is_shared(op->tail);
+        simple = dag_vectorises(job->tail, &lanes) && lanes == y->dtype;
+        job->lanes = simple ? lanes : 0;
+        job->shared_tail = tail_is_shared(job->tail);
         for (int i = op->tail_first; i < op->input_count; i++) {
-            bool fits = tail_strides(&cx->arena, op->inputs[i], op, &job.rows[job.extra_count], &job.columns[job.extra_count]);
+            bool fits = tail_strides(&cx->arena, op->inputs[i], op, &job->rows[job->extra_count], &job->columns[job->extra_count]);
 
             assert(fits && "legalise copied what does not fit");
             (void)fits;
-            dim_mark_sizes(job.rows[job.extra_count], job.used);
-            job.extra_count++;
+            dim_mark_sizes(job->rows[job->extra_count], job->used);
+            job->extra_count++;
         }
-        dag_mark_sizes(op->tail, job.used);
+        dag_mark_sizes(job->tail, job->used);
     }
-    job.weights = is_narrow(step) ? dtype_rows[step->weight->dtype].c : job.vector;
-    hole(&job, "T_real", job.real);
-    job.stored = is_narrow(step) ? job.weights : job.real;
-    hole(&job, "T_stored", job.stored);
-    hole_int(&job, "T_line", 64 / dtype_rows[is_narrow(step) ? step->weight->dtype : y->dtype].bytes);
-    hole(&job, "T_vec", job.vector);
-    hole(&job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
-    hole_int(&job, "T_P", 64 / dtype_rows[y->dtype].bytes);
-    hole_int(&job, "T_vector_tail", simple);
-    hole_int(&job, "T_tail", op->tail != NULL);
-    hole_int(&job, "T_pure_tail", simple && job.extra_count == 0);
-    hole(&job, "T_ROWS", "MODC_DOT_ROWS");
-    hole(&job, "T_OUTPUTS", "MODC_DOT_OUTPUTS");
-    if (op->code == GRAPH_OP_CONTRACT)
-        holes_contract(&job, step);
-    else if (op->code == GRAPH_OP_SOFTMAX)
-        holes_softmax(&job);
-    else if (op->code == GRAPH_OP_NORM)
-        holes_norm(&job);
-    else if (op->code == GRAPH_OP_POOL)
-        holes_pool(&job);
-    else
-        holes_conv(&job, step);
-    job.raw = job.real;
-    if (op->code == GRAPH_OP_CONV && op->head) {
-        job.raw = dtype_rows[op->inputs[0]->dtype].c;
-        holes_head(kernels, &job);
-    }
-    hole(&job, "T_raw", job.raw);
-    job.split = step->split;
-    job.weighed = op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM;
-    job.scratch = step->scratch_offset >= 0;
-    hole_int(&job, "T_slices", job.split.slices);
-    if (job.scratch)
-        hole_int(&job, "T_scratch", step->algorithm->scratch(op) / dtype_rows[y->dtype].bytes);
+    job->weights = is_narrow(step) ? dtype_rows[step->weight->dtype].c : job->vector;
+    stored = is_narrow(step) ? job->weights : job->real;
+    hole(job, "T_real", job->real);
+    hole(job, "T_stored", stored);
+    hole(job, "T_raw", raw);
+    hole_int(job, "T_line", 64 / dtype_rows[is_narrow(step) ? step->weight->dtype : y->dtype].bytes);
+    hole(job, "T_vec", job->vector);
+    hole(job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
+    hole_int(job, "T_P", 64 / dtype_rows[y->dtype].bytes);
+    hole_int(job, "T_vector_tail", simple);
+    hole_int(job, "T_tail", job->tail != NULL);
+    hole_int(job, "T_pure_tail", simple && job->extra_count == 0);
+    hole(job, "T_ROWS", "MODC_DOT_ROWS");
+    hole(job, "T_OUTPUTS", "MODC_DOT_OUTPUTS");
+    hole_int(job, "T_slices", job->split.slices);
     for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
-        hole_int(&job, arena_format(&cx->arena, "T_by_%s", split_names[axis]), (int)job.split.axis == axis);
-    if (op->tail)
-        job.comment = arena_format(&cx->arena, "%s;\n * then %s", job.comment, dag_text(cx, op->tail));
-    job.comment = arena_format(&cx->arena, "%s.\n * %c%s", job.comment, toupper((unsigned char)*step->algorithm->how),
-                               step->algorithm->how + 1);
-    if (job.split.slices > 1)
-        job.comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job.comment, job.split.slices,
-                                   split_names[job.split.axis]);
+        hole_int(job, arena_format(&cx->arena, "T_by_%s", split_names[axis]), (int)job->split.axis == axis);
+    if (step->scratch_offset >= 0)
+        hole_int(job, "T_scratch", step->algorithm->scratch(op) / dtype_rows[y->dtype].bytes);
 
-    job.apart = job.parts && (winograd_side(step->algorithm->weight) > 0 || conv_is_apart(op));
+    add_parameter(job, job->real, true, "y");
+    if (op->code == GRAPH_OP_ATTENTION) {
+        static const char *const names[] = {"q", "k", "v"};
+
+        for (int i = 0; i < 3; i++)
+            add_parameter(job, job->real, false, names[i]);
+    } else {
+        add_parameter(job, raw, false, "x");
+    }
+    if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM) {
+        add_parameter(job, stored, false, "w");
+        add_parameter(job, job->real, false, "bias");
+    }
+    if (step->scratch_offset >= 0)
+        add_parameter(job, job->real, true, op->code == GRAPH_OP_ATTENTION ? "s" : "v");
+    if (op->code == GRAPH_OP_CONTRACT)
+        holes_contract(job, step);
+    else if (op->code == GRAPH_OP_ATTENTION)
+        holes_attention(kernels, job, step);
+    else if (op->code == GRAPH_OP_SOFTMAX)
+        holes_softmax(job);
+    else if (op->code == GRAPH_OP_NORM)
+        holes_norm(job);
+    else if (op->code == GRAPH_OP_POOL)
+        holes_pool(job);
+    else
+        holes_conv(job, step);
+    if (op->code == GRAPH_OP_CONV && op->head)
+        holes_head(kernels, job);
+    job->extra_first = job->parameter_count;
+    for (int i = op->code == GRAPH_OP_ATTENTION ? 3 : job->tail ? op->tail_first : op->input_count; i < op->input_count; i++)
+        add_parameter(job, dtype_rows[op->inputs[i]->dtype].c, false,
+                      arena_format(&cx->arena, "e%d", job->parameter_count - job->extra_first));
+    if (job->tail)
+        job->comment = arena_format(&cx->arena, "%s;\n * %s %s", job->comment, job->tail == op->tail ? "then" : "before that y is",
+                                    dag_text(cx, job->tail));
+    job->comment = arena_format(&cx->arena, "%s.\n * %c%s", job->comment, toupper((unsigned char)*step->algorithm->how),
+                                step->algorithm->how + 1);
+    if (job->split.slices > 1)
+        job->comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job->comment, job->split.slices,
+                                    split_names[job->split.axis]);
+
+    job->apart = job->parts && (winograd_side(step->algorithm->weight) > 0 || conv_is_apart(op));
     stem = kernel_stem(cx, op);
     if (!value_is_dense(&cx->arena, y)) {
         stem = arena_format(&cx->arena, "%s_part", stem);
-        job.comment = arena_format(&cx->arena, "%s;\n * y is a part of a larger value", job.comment);
+        job->comment = arena_format(&cx->arena, "%s;\n * y is a part of a larger value", job->comment);
     }
     if (is_narrow(step))
         stem = arena_format(&cx->arena, "%s_%s", stem, dtype_rows[step->weight->dtype].name);
-    text_printf(&arguments, "%s, %s", value_pointer(cx, variant, y), value_pointer(cx, variant, op->inputs[0]));
+    return register_once(kernels, stem, print_template, job, sizeof *job, same_job);
+}
+
+/* ---- attention: kernels over a block of rows of one head ---- */
+
+/* A value of one head: its last two axes, of them so many rows and columns, or all (NULL). */
+static struct value *of_head(struct cx *cx, const struct value *value, const struct dim *rows, const struct dim *columns)
+{
+    struct value *part = ARENA_NEW(&cx->arena, struct value);
+    int drop = value->ndim > 2 ? value->ndim - 2 : 0;
+
+    *part = *value;
+    part->ndim -= drop;
+    for (int i = 0; i < part->ndim; i++) {
+        part->dims[i] = value->dims[i + drop];
+        part->strides[i] = value->strides[i + drop];
+    }
+    if (rows && part->ndim == 2 && !dim_equals(part->dims[0], 1))
+        part->dims[0] = rows;
+    if (columns && part->ndim > 0 && !dim_equals(part->dims[part->ndim - 1], 1))
+        part->dims[part->ndim - 1] = columns;
+    return part;
+}
+
+static const struct size *block_sizes(struct kernels *kernels, int64_t queries, int64_t keys)
+{
+    const struct module_tree *tree = kernels->plan->program->tree;
+    static const char *const names[BLOCK_SIZES] = {"queries", "seen", "reach"};
+    struct size *sizes = ARENA_ARRAY(&kernels->cx->arena, BLOCK_SIZES, struct size);
+
+    for (int i = 0; i < BLOCK_SIZES; i++) {
+        const char *name = size_name(kernels->cx, tree, names[i]);
+
+        sizes[i] = (struct size){name, i == BLOCK_QUERIES ? queries : keys, tree->size_count + i, name};
+    }
+    return sizes;
+}
+
+/* Rows of scratch. */
+static struct value *in_scratch(struct cx *cx, enum dtype dtype, const struct dim *rows, const struct dim *columns, int64_t stride)
+{
+    struct value *value = ARENA_NEW(&cx->arena, struct value);
+
+    *value = (struct value){.dtype = dtype, .ndim = 2, .dims = {rows, columns}};
+    value->strides[0] = dim_const(&cx->arena, stride);
+    value->strides[1] = dim_const(&cx->arena, 1);
+    return value;
+}
+
+/* Operands of ATTENTION from `first` on, as arguments of a kernel over a block: where its first row is. */
+static void pass_operands(struct template_job *job, struct text *pass, int first, int end)
+{
+    struct cx *cx = job->cx;
+
+    for (int i = first; i < end; i++) {
+        const struct value *operand = job->op->inputs[i];
+        const struct dim *strides[] = {batch_stride(cx, operand, 0), batch_stride(cx, operand, 1), batch_stride(cx, operand, 2)};
+        static const char *const indices[] = {"batch0", "batch1", "row"};
+
+        text_printf(pass, ", e%d", i - 3);
+        for (int axis = 0; axis < 3; axis++) {
+            if (dim_equals(strides[axis], 0))
+                continue;
+            text_printf(pass, " + %s", indices[axis]);
+            if (!dim_equals(strides[axis], 1))
+                text_printf(pass, " * %s", dim_c_text(cx, strides[axis], true));
+            dim_mark_sizes(strides[axis], job->used);
+        }
+    }
+}
+
+/* The sizes that a kernel over a block takes. */
+static void pass_sizes(struct kernels *kernels, struct template_job *job, struct text *pass, const bool *used,
+                       const struct size *block)
+{
+    const struct module_tree *tree = kernels->plan->program->tree;
+
+    add_sizes(kernels, pass, used);
+    for (int i = 0; i < tree->size_count; i++)
+        job->used[i] |= used[i];
+    for (int i = 0; block && i < BLOCK_SIZES; i++)
+        if (used[block[i].index])
+            text_printf(pass, ", %s", block[i].c_name);
+}
+
+static const struct algorithm *algorithm_named(const char *name)
+{
+    for (int i = 0; i < algorithm_count; i++)
+        if (strcmp(algorithms[i].name, name) == 0)
+            return &algorithms[i];
+    return NULL;
+}
+
+/* Registers the kernel of an op over a block and fills the holes of its name and of what it gets behind its operands, which
+ * are in `pass` by now. */
+static void block_kernel(struct kernels *kernels, struct template_job *job, struct op *op, const char *algorithm,
+                         const struct size *block, const char *name, struct text *pass)
+{
+    struct template_job own = {.block = block, .causal = job->op->attention.causal};
+    struct step step = {.op = op, .algorithm = algorithm_named(algorithm), .split = {.slices = 1}, .scratch_offset = -1};
+
+    op->output_count = 1;
+    hole(job, name, template_kernel(kernels, &own, &step));
+    pass_sizes(kernels, job, pass, own.used, block);
+    hole(job, arena_format(&job->cx->arena, "%s_PASS", name), pass->data);
+}
+
+/* The same of the kernel that transposes the keys of a head into y. */
+static void keys_kernel(struct kernels *kernels, struct template_job *job, struct value *y, struct value *keys)
+{
+    struct cx *cx = kernels->cx;
+    struct nest_job nest = map_job(cx, y, dag_identity(&cx->arena, y->dtype), &keys, 1);
+    bool *used = new_used(kernels);
+    struct text stem = text_new(&cx->arena), pass = text_new(&cx->arena);
+
+    text_add(&stem, "keys");
+    name_dims(cx, &stem, y->ndim, y->dims);
+    mark_nest(&nest.nest, used);
+    hole(job, "T_KEYS", register_kernel(kernels, stem.data, print_nest, &nest));
+    pass_sizes(kernels, job, &pass, used, NULL);
+    hole(job, "T_KEYS_PASS", pass.data);
+}
+
+static void holes_attention(struct kernels *kernels, struct template_job *job, const struct step *step)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const struct value *q = op->inputs[0], *k = op->inputs[1], *v = op->inputs[2], *y = op->outputs[0];
+    static const char *const batches[] = {"T_batch0", "T_batch1"}, *const ys[] = {"T_y0", "T_y1", "T_ym"};
+    static const char *const qs[] = {"T_q0", "T_q1", "T_qm"}, *const ks[] = {"T_k0", "T_k1"}, *const vs[] = {"T_v0", "T_v1"};
+    struct attention plan = attention_of(op, strcmp(step->algorithm->name, "attention_heads") == 0);
+    const struct dim *keys = k->dims[k->ndim - 1], *inner = q->dims[q->ndim - 1], *queries, *seen;
+    const struct size *block = block_sizes(kernels, plan.rows, dim_upper(keys));
+    struct value *s, *parts[32], *key = of_head(cx, k, NULL, NULL);
+    struct text pass = text_new(&cx->arena);
+    struct op part;
+
+    queries = plan.even ? dim_const(&cx->arena, plan.rows) : dim_size(&cx->arena, &block[BLOCK_QUERIES]);
+    seen = op->attention.causal ? dim_size(&cx->arena, &block[BLOCK_SEEN]) : keys;
+    for (int i = 0; i < 2; i++) {
+        int axis = y->ndim - 4 + i;
+
+        hole_dim(job, batches[i], axis >= 0 ? y->dims[axis] : dim_const(&cx->arena, 1));
+        hole_dim(job, ks[i], batch_stride(cx, k, i));
+        hole_dim(job, vs[i], batch_stride(cx, v, i));
+    }
+    for (int i = 0; i < 3; i++) {
+        hole_dim(job, ys[i], batch_stride(cx, y, i));
+        hole_dim(job, qs[i], batch_stride(cx, q, i));
+    }
+    hole_dim(job, "T_m", y->dims[y->ndim - 2]);
+    hole_int(job, "T_rows", plan.rows);
+    hole_int(job, "T_even", plan.even);
+    hole_int(job, "T_turned", plan.turned);
+    hole_int(job, "T_room", plan.room);
+    hole_int(job, "T_causal", op->attention.causal);
+    hole_int(job, "T_ahead", op->attention.ahead);
+    hole_dim(job, "T_keys", keys);
+    hole(job, "T_queries", block[BLOCK_QUERIES].c_name);
+    hole(job, "T_seen", block[BLOCK_SEEN].c_name);
+    hole(job, "T_reach", block[BLOCK_REACH].c_name);
+    hole(job, "T_count", dim_c_text(cx, queries, false));
+    s = in_scratch(cx, y->dtype, queries, seen, plan.stride);
+    if (plan.turned) {
+        struct value *turned = in_scratch(cx, y->dtype, inner, keys, plan.stride);
+
+        keys_kernel(kernels, job, turned, key);
+        key = turned;
+    }
+
+    /* the scores */
+    parts[0] = of_head(cx, q, queries, NULL);
+    parts[1] = of_head(cx, key, NULL, seen);
+    part = (struct op){.code = GRAPH_OP_CONTRACT, .label = "matmul", .inputs = parts, .input_count = 2, .outputs = &s};
+    part.tail_first = part.input_count;
+    block_kernel(kernels, job, &part, "matmul_strided", block, "T_SCORES", &pass);
+
+    /* the weights, in their place */
+    parts[0] = s;
+    for (int i = 3; i < op->tail_first; i++)
+        parts[i - 2] = of_head(cx, op->inputs[i], queries, seen);
+    part = (struct op){.code = GRAPH_OP_SOFTMAX, .label = "softmax", .inputs = parts, .tail_first = 1, .outputs = &s};
+    part.input_count = op->tail_first - 2;
+    part.head = dag_is_identity(op->head) ? NULL : op->head;
+    part.softmax.axis = 1;
+    part.softmax.safe = op->attention.safe;
+    pass = text_new(&cx->arena);
+    pass_operands(job, &pass, 3, op->tail_first);
+    block_kernel(kernels, job, &part, "softmax", block, "T_SOFTMAX", &pass);
+
+    /* the values */
+    parts[0] = s;
+    parts[1] = of_head(cx, v, seen, NULL);
+    for (int i = op->tail_first; i < op->input_count; i++)
+        parts[2 + i - op->tail_first] = of_head(cx, op->inputs[i], queries, NULL);
+    part = (struct op){.code = GRAPH_OP_CONTRACT, .inputs = parts, .tail_first = 2, .tail = op->tail};
+    part.label = arena_format(&cx->arena, "matmul%s", op->label + strlen("attention"));
+    part.input_count = 2 + op->input_count - op->tail_first;
+    part.outputs = (struct value *[]){of_head(cx, y, queries, NULL)};
+    pass = text_new(&cx->arena);
+    pass_operands(job, &pass, op->tail_first, op->input_count);
+    block_kernel(kernels, job, &part, "matmul_strided", block, "T_VALUES", &pass);
+
+    job->comment = arena_format(&cx->arena, "y %s = softmax(s) . v %s, s = q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
+                                shape_text(&cx->arena, v->ndim, v->dims), shape_text(&cx->arena, q->ndim, q->dims),
+                                shape_text(&cx->arena, k->ndim, k->dims));
+    if (!dag_is_identity(op->head))
+        job->comment = arena_format(&cx->arena, "%s;\n * s is then %s", job->comment, dag_text(cx, op->head));
+    if (op->attention.causal)
+        job->comment = arena_format(&cx->arena, "%s;\n * query i sees keys 0 to %s", job->comment,
+                                    op->attention.ahead ? arena_format(&cx->arena, "i + %lld", (long long)op->attention.ahead) : "i");
+    if (op->tail)
+        job->comment = arena_format(&cx->arena, "%s;\n * y is then %s", job->comment, dag_text(cx, op->tail));
+}
+
+static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
+{
+    struct cx *cx = kernels->cx;
+    const struct op *op = step->op;
+    struct template_job job = {0};
+    const char *name = template_kernel(kernels, &job, step);
+    struct text arguments = text_new(&cx->arena);
+    int next = 1; /* operand behind x */
+
+    text_printf(&arguments, "%s, %s", value_pointer(cx, variant, op->outputs[0]), value_pointer(cx, variant, op->inputs[0]));
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
         bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
 
@@ -1679,19 +1991,18 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
                                             ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
                                             : value_pointer(cx, variant, op->inputs[2]));
     } else if (op->code == GRAPH_OP_NORM) {
-        int next = 1;
-
         text_printf(&arguments, ", %s", op->norm.weight ? value_pointer(cx, variant, op->inputs[next++]) : "NULL");
         text_printf(&arguments, ", %s", op->norm.bias ? value_pointer(cx, variant, op->inputs[next]) : "NULL");
+    } else if (op->code == GRAPH_OP_ATTENTION) {
+        for (; next < 3; next++)
+            text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[next]));
     }
     if (step->scratch_offset >= 0)
         text_printf(&arguments, ", (%s *)(void *)(ws + %lld)", job.real, (long long)step->scratch_offset);
-    for (int i = op->tail_first - job.head_count; i < op->tail_first; i++)
-        text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
-    for (int i = op->tail_first; op->tail && i < op->input_count; i++)
+    for (int i = op->input_count - (job.parameter_count - job.extra_first) - job.head_count; i < op->input_count; i++)
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
     add_sizes(kernels, &arguments, job.used);
-    print_call(out, register_once(kernels, stem, print_template, &job, sizeof job, same_job), job.split.slices, arguments.data);
+    print_call(out, name, job.split.slices, arguments.data);
 }
 
 const char *kernel_step(struct kernels *kernels, const struct variant *variant, const struct step *step)
@@ -1735,6 +2046,7 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
     case GRAPH_OP_POOL:
     case GRAPH_OP_NORM:
     case GRAPH_OP_SOFTMAX:
+    case GRAPH_OP_ATTENTION:
         call_template(kernels, &out, variant, step);
         break;
     default:

@@ -319,6 +319,7 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_POOL] = {"pool", pool_infer, pool_interpret, window_accepts, .pure = true},
     [GRAPH_OP_NORM] = {"norm", norm_infer, norm_interpret, norm_accepts, .pure = true},
     [GRAPH_OP_SOFTMAX] = {"softmax", softmax_infer, softmax_interpret, softmax_accepts, .pure = true},
+    [GRAPH_OP_ATTENTION] = {.name = "attention", .infer = attention_infer, .pure = true},
     [GRAPH_OP_CONCAT] = {.name = "concat",
                          .infer = concat_infer,
                          .interpret = concat_interpret,
@@ -413,6 +414,7 @@ double op_macs(const struct op *op)
 {
     static double (*const macs[GRAPH_OP_COUNT])(const struct op *op) = {
         [GRAPH_OP_CONTRACT] = contract_macs,
+        [GRAPH_OP_ATTENTION] = attention_macs,
         [GRAPH_OP_CONV] = conv_macs,
         [GRAPH_OP_POOL] = pool_macs,
         [GRAPH_OP_REDUCE] = reduce_macs,

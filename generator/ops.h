@@ -69,6 +69,7 @@ enum op_code {
     GRAPH_OP_POOL,     /* windowed max or mean, tail */
     GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
     GRAPH_OP_SOFTMAX,  /* along the last axis, or its logarithm, tail */
+    GRAPH_OP_ATTENTION, /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail; what passes/attention.c makes */
     GRAPH_OP_CONCAT,   /* along an axis */
     GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
     GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
@@ -107,7 +108,7 @@ struct op {
     bool shared;              /* a copy that legalise made, which others may read that want the same */
 
     /* Elementwise parts. head: over inputs before the op proper (REDUCE; CONV: of input 0 and of what lies from
-     * conv_head_first on, which differs by channel alone). tail: input 0 of the dag is the op's result
+     * conv_head_first on, which differs by channel alone; ATTENTION: of the scores, and of inputs 3 to tail_first - 1). tail: input 0 of the dag is the op's result
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
      * from 2 on, of SCATTER over two elements. */
     struct dag *dag, *head, *tail;
@@ -135,7 +136,9 @@ struct op {
             int divisor; /* avg: 0 is the window */
         } window;
         struct { int axes; double eps; bool weight, bias; } norm;
-        struct { int axis; bool log; } softmax;
+        struct { int axis; bool log, safe; } softmax; /* safe: lines of nothing but -inf become 0, not NaN */
+        /* causal: query i sees keys 0 to i + ahead; safe: one that sees none gives 0 */
+        struct { bool safe, causal; int64_t ahead; } attention;
         struct { int axis; } concat;
         /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
         struct { int axis; bool along; } gather;

@@ -16,6 +16,7 @@ const struct pass passes[] = {
     {"views", pass_views, "", "chains of views"},
     {"prepare", pass_prepare, "", "views of prepared maps"},
     {"fuse", pass_fuse, "prepared values are marked", "one op, one function of the spec"},
+    {"attention", pass_attention, "scales and masks are tails, or a map", "scores and weights of the spec"},
     {"check", pass_check, "", "the order of the spec: checks come first"},
     {"roll", pass_roll, "calls of regions stand in a row", "one call, one instance"},
     {"legalise", pass_legalise, "no pass behind it changes shapes", "views as ops alone: they are resolved"},
@@ -108,6 +109,11 @@ bool pass_takes_head(const struct graph *graph, const struct op *op)
     if (op->window.groups == 1)
         return channels % (64 / dtype_rows[op->outputs[0]->dtype].bytes) != 0;
     return op_is_depthwise(op) && channels >= LINE_CHANNELS && dim_upper(op->inputs[0]->dims[2]) >= LINE_PIXELS;
+}
+
+bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b)
+{
+    return !graph->fenced || a->call == b->call;
 }
 
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)

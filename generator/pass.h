@@ -25,6 +25,7 @@ void pass_parts(struct graph *graph);
 void pass_views(struct graph *graph);
 void pass_prepare(struct graph *graph);
 void pass_fuse(struct graph *graph);
+void pass_attention(struct graph *graph);
 void pass_check(struct graph *graph);
 void pass_roll(struct graph *graph);
 void pass_legalise(struct graph *graph);
@@ -38,6 +39,9 @@ bool value_is_static(const struct graph *graph, struct value *value);
 /* Whether the op is a product whose weight is packed in the narrower type that the spec's `storage` names, and so rounded:
  * a matrix that is a parameter, perhaps through views. Weights that are computed from parameters are not. */
 bool op_is_narrow(const struct graph *graph, const struct op *op);
+
+/* Boundaries of the fenced variant: ops of different module calls stay apart where hooks may look. */
+bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);
 
 /* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);

@@ -177,6 +177,16 @@ struct winograd winograd_of(const struct op *op, enum packed_format format);
 /* How many inputs a tile of Winograd's transform has on a side: 6, 4; 0 of other formats. */
 int winograd_side(enum packed_format format);
 
+/* How templates/c/attention.c divides its work and lays out its scratch, in elements at the maxima of the sizes: scores of so
+ * many rows, `stride` apart; `room` behind their start the keys, transposed, where they have to be. */
+struct attention {
+    int64_t rows, stride, room, scratch;
+    bool even;   /* all blocks have so many rows */
+    bool turned; /* the keys of a head are transposed first */
+};
+
+struct attention attention_of(const struct op *op, bool whole); /* whole: all rows of a head */
+
 /* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
  * convolution with a head. */
 int64_t conv_lines(const struct op *op);

@@ -66,6 +66,7 @@ static bool can_write(struct arena *arena, const struct step *step, const struct
     case GRAPH_OP_SORT:
         return is_contiguous_last(y);
     case GRAPH_OP_CONTRACT:
+    case GRAPH_OP_ATTENTION:
         if (step->algorithm->weight == PACKED_NONE)
             return dim_equals(y->dims[y->ndim - 1], 1) || dim_equals(y->strides[y->ndim - 1], 1);
         return value_is_rows(arena, y);

@@ -68,6 +68,17 @@ static struct ev fn_grouped(struct eval *eval, struct ev *args, int count, struc
     return ev_dim(loc, times);
 }
 
+/* torch._safe_softmax along the last axis: of a row that is blocked altogether nothing, where softmax has NaN. */
+static struct ev fn_safe_softmax(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct op *op = op_new(eval, GRAPH_OP_SOFTMAX, "softmax", &args[0].tensor, 1);
+    (void)count;
+
+    op->softmax.axis = args[0].tensor->ndim - 1;
+    op->softmax.safe = true;
+    return ev_tensor(loc, build_op(eval, loc, op));
+}
+
 extern const struct function_row attention_functions[];
 
 const struct function_row attention_functions[] = {
@@ -90,14 +101,8 @@ const struct function_row attention_functions[] = {
     {"_causal(scores)", H,
      .body = "return _band(scores, arange(scores.shape[-2], dtype=torch.int32)[:, None],"
              " arange(scores.shape[-1], dtype=torch.int32), 0, 'below', -inf)"},
-    /* of a row that is blocked altogether nothing, where softmax has NaN */
     {"_attention_softmax(scores, masked)", H,
-     .body =
-         "return scores if _is_empty(scores, -1) else _blocked_softmax(scores) if masked else softmax(scores, -1)"},
-    {"_blocked_softmax(scores)", H,
-     .body = "most = scores.amax(-1, keepdim=True)\n"
-             "e = exp(scores - where(most == -inf, 0.0, most))\n"
-             "total = e.sum(-1, keepdim=True)\n"
-             "return e / where(total == 0, 1.0, total)"},
+     .body = "return scores if _is_empty(scores, -1) else _safe_softmax(scores) if masked else softmax(scores, -1)"},
+    {"_safe_softmax(scores)", H, .build = fn_safe_softmax},
     {.signature = NULL},
 };

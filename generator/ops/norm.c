@@ -68,7 +68,7 @@ bool softmax_is_last(const struct op *op)
     return op->softmax.axis == op->inputs[0]->ndim - 1;
 }
 
-/* A line with NaN, +inf or nothing but -inf gives NaN, as in torch. */
+/* A line with NaN, +inf or nothing but -inf gives NaN, as in torch; `safe` makes the last of these 0. */
 void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0];
@@ -84,8 +84,12 @@ void softmax_interpret(const struct op *op, const struct tensor *const *inputs, 
 
         for (int64_t i = 0; i < width; i++)
             most = from[i * step].f > most ? from[i * step].f : most;
+        if (op->softmax.safe && most == -(double)INFINITY)
+            most = 0;
         for (int64_t i = 0; i < width; i++)
             sum += exp(from[i * step].f - most);
+        if (op->softmax.safe && sum == 0)
+            sum = 1;
         for (int64_t i = 0; i < width; i++)
             to[i * step].f = op->softmax.log ? from[i * step].f - most - log(sum) : exp(from[i * step].f - most) / sum;
     }

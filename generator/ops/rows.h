@@ -38,6 +38,10 @@ double contract_macs(const struct op *op);
 const char *panels_infer(struct cx *cx, struct op *op);
 void panels_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 
+/* attention.c */
+const char *attention_infer(struct cx *cx, struct op *op);
+double attention_macs(const struct op *op);
+
 /* window.c: conv, pool */
 const char *conv_infer(struct cx *cx, struct op *op);
 void conv_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);

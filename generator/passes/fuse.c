@@ -8,12 +8,6 @@
 #define FUSE_MAX_INPUTS 12
 #define FUSE_MAX_NODES 64
 
-/* Boundaries of the fenced variant and of regions: ops of different module calls stay apart where hooks may look. */
-static bool may_join(const struct graph *graph, const struct op *a, const struct op *b)
-{
-    return !graph->fenced || a->call == b->call;
-}
-
 /* Adds inputs of `from` (from index `first`) to `op`, each once; the nodes that load them go to nodes[]. `base` is the
  * number of the op's inputs that its dag does not count. */
 static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int base, struct value *const *values, int count,
@@ -141,7 +135,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     struct value *kept[2 * FUSE_MAX_INPUTS];
     struct op copy;
 
-    if (!slot || at < base || map->code != GRAPH_OP_MAP || !may_join(graph, map, op))
+    if (!slot || at < base || map->code != GRAPH_OP_MAP || !pass_may_join(graph, map, op))
         return false;
     /* computed again only where that is free, or once in MODEL_pack */
     if (map->input_count > 0 && !(value->prepared && op->outputs[0]->prepared) &&
@@ -223,7 +217,7 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     struct value *others[FUSE_MAX_INPUTS];
     struct dag *dag;
 
-    if (!has_tail(op) || !may_join(graph, op, map) || !dims_equal(value, out) || value->prepared || out->prepared ||
+    if (!has_tail(op) || !pass_may_join(graph, op, map) || !dims_equal(value, out) || value->prepared || out->prepared ||
         op->input_count + map->input_count > FUSE_MAX_INPUTS ||
         map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES || graph_uses(graph, value) != 1 ||
         pass_write_between(graph, op, from, graph_position(graph, map)))

@@ -146,6 +146,15 @@ static bool has_row_tail(const struct op *op)
            op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_SOFTMAX;
 }
 
+/* Operands of its tails are read from where a row of a head starts. */
+static bool attention_reads(const struct value *operand)
+{
+    int last = operand->ndim - 1;
+
+    return last < 0 || is_one(operand->dims[last]) || dim_equals(operand->strides[last], 0) ||
+           dim_equals(operand->strides[last], 1);
+}
+
 bool pass_reads(struct graph *graph, const struct op *op, int input)
 {
     const struct value *value = op->inputs[input];
@@ -153,6 +162,8 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     enum op_accepts needed = op_rows[op->code].accepts ? op_rows[op->code].accepts(op, input) : ACCEPT_ANY;
     const struct dim *row, *column;
 
+    if (op->code == GRAPH_OP_ATTENTION)
+        return input < 3 || attention_reads(value);
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);
     /* static weights are packed by the plan from any strides */

@@ -3,16 +3,46 @@
  * exp(x - max) / sum(exp(x - max)), in three passes over a row in cache: the maximum, the exponentials and their sum,
  * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous,
  * T_ldx apart, those of y T_ldy; T_m and T_k may be sizes. T_wide: rows are so long that a single maximum would wait for
- * itself. T_vector_math: there is a vector exp for the type (float32). */
+ * itself. T_vector_math: there is a vector exp for the type (float32). T_safe: a row of nothing but -inf becomes 0.
+ * T_in_place: x is y. T_head: T_EPILOGUE is what x goes through before, not what the result does: in vectors (T_first) with
+ * the first pass, else in one more. T_scaled: x is multiplied by T_scale, above 0, before. T_causal: row r ends with its
+ * element T_reach + r - 1, T_k being its length and T_all that of the others; 0 follows. */
+#if T_first
+/* What goes through, at column k of row r. */
+MODC_INLINE T_vec T_NAME_first(T_real *restrict row, const int r, const int k T_ARGS)
+{
+    const T_vec a = T_V(load)(row + k), value = T_EPILOGUE_V(a, r, k);
+
+    T_V(store)(row + k, value);
+    return value;
+}
+
+#endif
+#if T_in_place
+static MODC_KERNEL void T_NAME(T_real *restrict y T_ARGS)
+#else
 static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
+#endif
 {
 #if T_by_rows
     const int from = modc_share(T_m, slice, T_slices), to = modc_share(T_m, slice + 1, T_slices);
 
 #endif
     for (int r = T_IF(T_by_rows, from, 0); r < T_IF(T_by_rows, to, T_m); r++) {
+#if T_in_place
+        T_real *const out = y + r * T_ldy;
+        const T_real *const row = out;
+#else
         const T_real *const row = x + r * T_ldx;
         T_real *const out = y + r * T_ldy;
+#endif
+#if T_causal
+        const int width = modc_min(T_reach + r, T_all);
+#endif
+#if T_head && !T_first
+        for (int k = 0; k < T_k; k++)
+            out[k] = T_EPILOGUE(out[k], r, k);
+#endif
 #if T_vector_math
         const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
         T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0); /* high may lose a NaN, which exp brings back */
@@ -24,18 +54,25 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
         for (int k = 0; k < blocks; k += 4 * T_LANES) {
             MODC_UNROLL
             for (int i = 0; i < 4; i++)
-                highs[i] = T_V(atleast)(T_V(load)(row + k + i * T_LANES), highs[i]);
+                highs[i] = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k + i * T_LANES T_PASS), T_V(load)(row + k + i * T_LANES)), highs[i]);
         }
         high = T_V(atleast)(T_V(atleast)(highs[0], highs[1]), T_V(atleast)(highs[2], highs[3]));
 #endif
 
         for (int k = T_IF(T_wide, blocks, 0); k < full; k += T_LANES)
-            high = T_V(atleast)(T_V(load)(row + k), high);
+            high = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k T_PASS), T_V(load)(row + k)), high);
+#if T_first
+        for (int k = full; k < T_k; k++)
+            out[k] = T_EPILOGUE(out[k], r, k);
+#endif
         if (rest > 0)
             high = T_V(atleast)(T_V(load_rest)(row + full, rest, -T_V(inf)()), high);
         most = T_V(hmax)(high);
+#if T_safe
+        most = most > -T_V(inf)() ? most : 0;
+#endif
         for (int k = 0; k < full; k += T_LANES) {
-            const T_vec e = T_V(exp_negative)(T_V(load)(row + k) - most);
+            const T_vec e = T_V(exp_negative)(T_IF(T_scaled, (T_V(load)(row + k) - most) * T_scale, T_V(load)(row + k) - most));
 
             total += e;
 #if !T_log
@@ -43,7 +80,11 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #endif
         }
         if (rest > 0) {
+#if T_scaled
+            const T_vec a = T_V(load_rest)(row + full, rest, -T_V(inf)()) - most, e = T_V(exp_negative)(a * T_scale);
+#else
             const T_vec e = T_V(exp_negative)(T_V(load_rest)(row + full, rest, -T_V(inf)()) - most);
+#endif
 
             total += e;
 #if !T_log
@@ -52,6 +93,9 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
         }
 #if T_log
         last = T_S(log)(T_V(sum)(total));
+#elif T_safe
+        last = T_V(sum)(total);
+        last = last <= 0 ? 0 : 1 / last;
 #else
         last = 1 / T_V(sum)(total);
 #endif
@@ -61,8 +105,11 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 
         for (int k = 0; k < T_k; k++)
             most = T_S(max)(most, row[k]);
+#if T_safe
+        most = most > -T_V(inf)() ? most : 0;
+#endif
         for (int k = 0; k < T_k; k++) {
-            const T_real e = T_S(exp)(row[k] - most);
+            const T_real e = T_S(exp)(T_IF(T_scaled, (row[k] - most) * T_scale, row[k] - most));
 
             sum += e;
 #if !T_log
@@ -72,7 +119,7 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
 #if T_log
         last = T_S(log)(sum);
 #else
-        last = 1 / sum;
+        last = T_IF(T_safe, sum <= 0 ? 0 : 1 / sum, 1 / sum);
 #endif
 #endif
 
@@ -84,7 +131,9 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
             const T_vec value = T_V(load)(out + k) * last;
 #endif
 
-#if T_vector_tail
+#if T_head
+            T_V(store)(out + k, value);
+#elif T_vector_tail
             T_V(store)(out + k, T_EPILOGUE_V(value, r, k));
 #else
             T_real lanes[T_LANES];
@@ -102,7 +151,11 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_AR
             const T_real value = out[k] * last;
 #endif
 
-            out[k] = T_EPILOGUE(value, r, k);
+            out[k] = T_IF(T_head, value, T_EPILOGUE(value, r, k));
         }
+#if T_causal
+        for (int k = T_k; k < T_all; k++)
+            out[k] = 0;
+#endif
     }
 }

@@ -2,7 +2,7 @@
  *
  * As softmax.c computes it, for a vector of columns at a time, whose values stand together in v: rows that lie a power of
  * two apart would drive each other from the cache. Without a vector exp a column at a time. T_whole_n: there are whole vectors of
- * columns. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
+ * columns. T_safe: nothing but -inf becomes 0. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
 #if T_vector_math
 /* A vector of columns, or the first `width` of one. */
 MODC_INLINE void T_NAME_block(T_real *restrict y, const T_real *restrict x, T_real *restrict v, const int width T_ARGS)
@@ -15,6 +15,9 @@ MODC_INLINE void T_NAME_block(T_real *restrict y, const T_real *restrict x, T_re
         T_V(store)(v + k * T_LANES, a);
         high = T_V(atleast)(a, high);
     }
+#if T_safe
+    high = T_V(select)(T_V(gt)(high, T_V(set)(-T_V(inf)())), high, T_V(set)(0));
+#endif
     for (int k = 0; k < T_k; k++) {
         const T_vec e = T_V(exp_negative)(T_V(load)(v + k * T_LANES) - high);
 
@@ -23,6 +26,9 @@ MODC_INLINE void T_NAME_block(T_real *restrict y, const T_real *restrict x, T_re
         T_V(store)(v + k * T_LANES, e);
 #endif
     }
+#if T_safe
+    total = T_V(select)(T_V(le)(total, T_V(set)(0)), T_V(set)(1), total);
+#endif
     last = T_IF(T_log, T_V(log)(total), 1 / total);
     for (int k = 0; k < T_k; k++) {
         const T_vec a = T_V(load)(v + k * T_LANES), value = T_IF(T_log, (a - high) - last, a * last);
@@ -69,10 +75,16 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_r
 
         for (int k = 0; k < T_k; k++)
             most = T_S(max)(most, x[at + k * T_n]);
+#if T_safe
+        most = most > -T_V(inf)() ? most : 0;
+#endif
         for (int k = 0; k < T_k; k++) {
             v[k] = T_S(exp)(x[at + k * T_n] - most);
             sum += v[k];
         }
+#if T_safe
+        sum = sum <= 0 ? 1 : sum;
+#endif
         last = T_IF(T_log, T_S(log)(sum), 1 / sum);
         for (int k = 0; k < T_k; k++)
             y[at + k * T_n] = T_IF(T_log, (x[at + k * T_n] - most) - last, v[k] * last);

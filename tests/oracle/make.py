@@ -413,6 +413,9 @@ def forced():
         yield again("camera_3", "tests/specs/camera.yaml", plan)
     yield again("pool_3", "tests/specs/pool.yaml", "pool=pool")
     yield again("norms_4", "tests/specs/norms.yaml", "norm=layer_norm")
+    for plan in ("attention=attention_heads", "split=3"):
+        yield again("layers_attention", "tests/layers/attention.yaml", plan, "", False)
+        yield again("layers_attention_3", "tests/layers/attention.yaml", plan, "", False)
     for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):
         yield again(name, f"tests/specs/{name.partition('_')[0]}.yaml", "split=3",
                     "--rtol 1e-4" if name == "winograd_2" else "")

@@ -1,0 +1,782 @@
+/* attention.c - written by modc from attention.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "attention.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct attention_packed {
+    MODC_ALIGNED float qkv_weight[1920]; /* panels [5][24][16] */
+    MODC_ALIGNED float qkv_bias[80]; /* [72], zero padded */
+    MODC_ALIGNED float out_weight[768]; /* panels [2][24][16] */
+    MODC_ALIGNED float out_bias[32]; /* [24], zero padded */
+};
+
+typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_tokensx24_to_72_tile(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int columns, const int sets,
+                                             const int row, const int column, const int share,
+                                             const int turn, int tokens)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 24;
+    w += column / 16 * (24 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 24 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 24 + (turn * 24 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 24 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 24 / sets * sets; k < 24; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 24 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 72 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 72 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_tokensx24_to_72_strip(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              const int rows, const int row, const int tall, const int flat,
+                                              int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 72 / band, rest = 72 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 24);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 24);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (72 * 24 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                            n * band, 0, 0, tokens);
+            if (rest > 0)
+                linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                            bands * band, 0, 0, tokens);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx24_to_72_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                            0, 0, tokens);
+            if (rest > 0)
+                linear_tokensx24_to_72_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                            bands * band, 0, 0, tokens);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 72 * 24 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                            n * band, share, t, tokens);
+            for (int t = 0; t < flat; t++)
+                linear_tokensx24_to_72_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                            share, tall + t, tokens);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                        bands * band, 0, 0, tokens);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_tokensx24_to_72_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                        bands * band, 0, 0, tokens);
+    }
+}
+
+/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+static MODC_KERNEL void linear_tokensx24_to_72(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               int tokens)
+{
+    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_tokensx24_to_72_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, tokens);
+#if MODC_TILE_ROWS > 8
+    if ((tokens - row) & 8) {
+        linear_tokensx24_to_72_strip(y, x, w, bias, 8, row, 0, 1, tokens);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((tokens - row) & 4) {
+        linear_tokensx24_to_72_strip(y, x, w, bias, 4, row, 0, 1, tokens);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((tokens - row) & 2) {
+        linear_tokensx24_to_72_strip(y, x, w, bias, 2, row, 0, 1, tokens);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (tokens - row)
+        linear_tokensx24_to_72_strip(y, x, w, bias, 1, row, 0, 1, tokens);
+#endif
+}
+
+/* y (12, tokens) = x0 */
+static MODC_KERNEL void keys_12xtokens(float *y, const float *x0, int tokens)
+{
+    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_queriesx12_to_seen_part_tile(float *restrict y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     const int rows, const int vectors, const int part,
+                                                     const int first, const int row, const int column,
+                                                     int queries, int seen)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 72;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 12; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 208 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * 72 + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 208 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 208 + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_queriesx12_to_seen_part_strip(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias,
+                                                      const int rows, const int first, const int row,
+                                                      const int count, int queries, int seen)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = seen / band * band,
+              whole = seen / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_queriesx12_to_seen_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                                row + t * rows, c, queries, seen);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_queriesx12_to_seen_part_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
+                                                queries, seen);
+        if (seen > whole)
+            matmul_queriesx12_to_seen_part_tile(y, x, w, bias, rows, 1, seen - whole, first, row + t * rows,
+                                                whole, queries, seen);
+    }
+}
+
+/* y (queries, seen) = x (queries, 12) . w (12, seen).
+ * In register tiles from where both operands lie: neither is a weight that could be packed;
+ * y is a part of a larger value */
+static MODC_KERNEL void matmul_queriesx12_to_seen_part(float *restrict y, const float *restrict x,
+                                                       const float *restrict w, const float *restrict bias,
+                                                       int queries, int seen)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * queries;
+            const int most = queries / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_queriesx12_to_seen_part_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+                                                 most / MODC_TILE_ROWS, queries, seen);
+#if MODC_LANES > 1
+            matmul_queriesx12_to_seen_part_strip(yb, xb, wb, bias, 4, first, most, (queries - most) / 4,
+                                                 queries, seen);
+            matmul_queriesx12_to_seen_part_strip(yb, xb, wb, bias, 1, first, queries - (queries - most) % 4,
+                                                 (queries - most) % 4, queries, seen);
+#endif
+        }
+    }
+}
+
+/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r values.
+ * A row at a time: its maximum, then exponentials and their sum, then the result;
+ * y is a part of a larger value */
+static MODC_KERNEL void softmax_queriesxseen_part(float *restrict y, int queries, int seen, int reach)
+{
+    for (int r = 0; r < queries; r++) {
+        float *const out = y + r * 208;
+        const float *const row = out;
+        const int width = modc_min(reach + r, seen);
+        const int full = width / MODC_LANES * MODC_LANES, rest = width - full;
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        float most, last;
+        const int blocks = full / (4 * MODC_LANES) * (4 * MODC_LANES);
+        modc_f32 highs[4] = {high, high, high, high};
+
+        for (int k = 0; k < blocks; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int i = 0; i < 4; i++)
+                highs[i] = modc_f32_atleast(modc_f32_load(row + k + i * MODC_LANES), highs[i]);
+        }
+        high = modc_f32_atleast(modc_f32_atleast(highs[0], highs[1]), modc_f32_atleast(highs[2], highs[3]));
+
+        for (int k = blocks; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp_negative((modc_f32_load(row + k) - most) * 0.288675129f);
+
+            total += e;
+            modc_f32_store(out + k, e);
+        }
+        if (rest > 0) {
+            const modc_f32 a = modc_f32_load_rest(row + full, rest, -modc_f32_inf()) - most,
+                e = modc_f32_exp_negative(a * 0.288675129f);
+
+            total += e;
+            modc_f32_store_part(out + full, e, rest);
+        }
+        last = 1 / modc_f32_sum(total);
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = modc_f32_load(out + k) * last;
+
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < width; k++) {
+            const float value = out[k] * last;
+
+            out[k] = value;
+        }
+        for (int k = width; k < seen; k++)
+            out[k] = 0;
+    }
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_queriesxseen_to_12_part_tile(float *restrict y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     const int rows, const int vectors, const int part,
+                                                     const int first, const int row, const int column,
+                                                     int queries, int seen)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 208;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < seen; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 72 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * 208 + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 24 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 24 + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_queriesxseen_to_12_part_strip(float *restrict y, const float *restrict x,
+                                                      const float *restrict w, const float *restrict bias,
+                                                      const int rows, const int first, const int row,
+                                                      const int count, int queries, int seen)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 12 / band * band,
+              whole = 12 / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                                row + t * rows, c, queries, seen);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
+                                                queries, seen);
+        if (12 > whole)
+            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, 1, 12 - whole, first, row + t * rows,
+                                                whole, queries, seen);
+    }
+}
+
+/* y (queries, 12) = x (queries, seen) . w (seen, 12).
+ * In register tiles from where both operands lie: neither is a weight that could be packed;
+ * y is a part of a larger value */
+static MODC_KERNEL void matmul_queriesxseen_to_12_part(float *restrict y, const float *restrict x,
+                                                       const float *restrict w, const float *restrict bias,
+                                                       int queries, int seen)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * queries;
+            const int most = queries / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_queriesxseen_to_12_part_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
+                                                 most / MODC_TILE_ROWS, queries, seen);
+#if MODC_LANES > 1
+            matmul_queriesxseen_to_12_part_strip(yb, xb, wb, bias, 4, first, most, (queries - most) / 4,
+                                                 queries, seen);
+            matmul_queriesxseen_to_12_part_strip(yb, xb, wb, bias, 1, first, queries - (queries - most) % 4,
+                                                 (queries - most) % 4, queries, seen);
+#endif
+        }
+    }
+}
+
+/* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
+ * s is then x0 * 0.28867512941360474;
+ * query i sees keys 0 to i.
+ * Some queries of a head at a time: so few that their scores stay in the cache;
+ * y is a part of a larger value */
+static MODC_KERNEL void attention_2xtokensx12_over_tokens_part(float *restrict y, const float *restrict q,
+                                                               const float *restrict k,
+                                                               const float *restrict v, float *restrict s,
+                                                               int tokens)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 2; batch1++) {
+            keys_12xtokens(s + 2912, k + batch1 * 12, tokens);
+            for (int row = 0; row < tokens; row += 14) {
+                const int queries = modc_min(14, tokens - row);
+                const int reach = row + 1, seen = modc_min(row + queries, tokens);
+
+                matmul_queriesx12_to_seen_part(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries,
+                                               seen);
+                softmax_queriesxseen_part(s, queries, seen, reach);
+                matmul_queriesxseen_to_12_part(y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL,
+                                               queries, seen);
+            }
+        }
+    }
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_tokensx24_to_24_tile(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int rows, const int columns, const int sets,
+                                             const int row, const int column, const int share,
+                                             const int turn, int tokens)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 24;
+    w += column / 16 * (24 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 24 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 24 + (turn * 24 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 24 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 24 / sets * sets; k < 24; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 24 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 24 + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * 24 + c, sum[i], rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_tokensx24_to_24_strip(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              const int rows, const int row, const int tall, const int flat,
+                                              int tokens)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 24 / band, rest = 24 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 24);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 24);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (24 * 24 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                            n * band, 0, 0, tokens);
+            if (rest > 0)
+                linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                            bands * band, 0, 0, tokens);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_tokensx24_to_24_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                            0, 0, tokens);
+            if (rest > 0)
+                linear_tokensx24_to_24_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                            bands * band, 0, 0, tokens);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 24 * 24 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                            n * band, share, t, tokens);
+            for (int t = 0; t < flat; t++)
+                linear_tokensx24_to_24_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                            share, tall + t, tokens);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                        bands * band, 0, 0, tokens);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_tokensx24_to_24_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                        bands * band, 0, 0, tokens);
+    }
+}
+
+/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias.
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+static MODC_KERNEL void linear_tokensx24_to_24(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               int tokens)
+{
+    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_tokensx24_to_24_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, tokens);
+#if MODC_TILE_ROWS > 8
+    if ((tokens - row) & 8) {
+        linear_tokensx24_to_24_strip(y, x, w, bias, 8, row, 0, 1, tokens);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((tokens - row) & 4) {
+        linear_tokensx24_to_24_strip(y, x, w, bias, 4, row, 0, 1, tokens);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((tokens - row) & 2) {
+        linear_tokensx24_to_24_strip(y, x, w, bias, 2, row, 0, 1, tokens);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (tokens - row)
+        linear_tokensx24_to_24_strip(y, x, w, bias, 1, row, 0, 1, tokens);
+#endif
+}
+
+/* y in panels [5][24][16] = x0 */
+static MODC_KERNEL void pack_panels_72x24_whole(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++)
+        modc_f32_transpose(y + i * 384, 16, x0 + i * 384, 24, 24, 16);
+}
+
+/* y in panels [5][24][16] = x0 */
+static MODC_KERNEL void pack_panels_72x24_rest(float *y, const float *x0)
+{
+    modc_f32_transpose(y, 16, x0, 24, 24, 8);
+}
+
+/* y in [72], zero padded = x0 */
+static MODC_KERNEL void pack_vector_72x1(float *y, const float *x0)
+{
+    memcpy(y, x0, 72 * sizeof *y);
+}
+
+/* y in panels [2][24][16] = x0 */
+static MODC_KERNEL void pack_panels_24x24_whole(float *y, const float *x0)
+{
+    modc_f32_transpose(y, 16, x0, 24, 24, 16);
+}
+
+/* y in panels [2][24][16] = x0 */
+static MODC_KERNEL void pack_panels_24x24_rest(float *y, const float *x0)
+{
+    modc_f32_transpose(y, 16, x0, 24, 24, 8);
+}
+
+/* y in [24], zero padded = x0 */
+static MODC_KERNEL void pack_vector_24x1(float *y, const float *x0)
+{
+    memcpy(y, x0, 24 * sizeof *y);
+}
+
+MODC_KERNELS_END
+
+static enum modc_status attention_pack_all(struct modc_params *params)
+{
+    const struct attention_params *p = (const struct attention_params *)(const void *)params;
+    struct attention_packed *k = params->packed;
+
+    memset(k->qkv_weight, 0, sizeof k->qkv_weight);
+    pack_panels_72x24_whole(k->qkv_weight, p->qkv.weight);
+    pack_panels_72x24_rest(k->qkv_weight + 1536, p->qkv.weight + 1536);
+    memset(k->qkv_bias, 0, sizeof k->qkv_bias);
+    pack_vector_72x1(k->qkv_bias, p->qkv.bias);
+    memset(k->out_weight, 0, sizeof k->out_weight);
+    pack_panels_24x24_whole(k->out_weight, p->out.weight);
+    pack_panels_24x24_rest(k->out_weight + 384, p->out.weight + 384);
+    memset(k->out_bias, 0, sizeof k->out_bias);
+    pack_vector_24x1(k->out_bias, p->out.bias);
+    return MODC_OK;
+}
+
+static void attention_forward_eval(struct attention *net, int tokens, const float *x, float *output)
+{
+    const struct attention_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const qkv = (float *)(void *)(ws + 0); /* (tokens, 72) */
+    float *const copy = (float *)(void *)(ws + 79232); /* (tokens, 2, 12) */
+
+    /* qkv: Linear(24, 72) */
+    linear_tokensx24_to_72(qkv, x, k->qkv_weight, k->qkv_bias, tokens);
+    attention_2xtokensx12_over_tokens_part(copy, qkv, qkv + 24, qkv + 48, (float *)(void *)(ws + 57600),
+                                           tokens);
+
+    /* out: Linear(24, 24) */
+    linear_tokensx24_to_24(output, copy, k->out_weight, k->out_bias, tokens);
+}
+
+enum modc_status attention_forward(struct attention *net, int tokens, const float *x, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if (tokens < 0 || tokens > 200)
+        return MODC_SIZE;
+    status = modc_check(&net->base, ATTENTION_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    attention_forward_eval(net, tokens, x, output);
+    return status;
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"tokens", 200}};
+
+static const struct modc_key keys_table[] = {
+    {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_QKV,
+     offsetof(struct attention_params, qkv.weight), 0, 0, MODC_INIT_UNIFORM, -0.20412414523193148,
+         0.20412414523193148, NULL},
+    {"qkv.bias", MODC_FLOAT32, 1, {72}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_QKV,
+     offsetof(struct attention_params, qkv.bias), 6912, 1, MODC_INIT_UNIFORM, -0.20412414523193154,
+         0.20412414523193154, NULL},
+    {"out.weight", MODC_FLOAT32, 2, {24, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_OUT,
+     offsetof(struct attention_params, out.weight), 7232, 2, MODC_INIT_UNIFORM, -0.20412414523193148,
+         0.20412414523193148, NULL},
+    {"out.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_OUT,
+     offsetof(struct attention_params, out.bias), 9536, 3, MODC_INIT_UNIFORM, -0.20412414523193154,
+         0.20412414523193154, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.20412414523193148, 0.20412414523193148}, /* qkv.weight */
+    {1, MODC_INIT_UNIFORM, -0.20412414523193154, 0.20412414523193154}, /* qkv.bias */
+    {2, MODC_INIT_UNIFORM, -0.20412414523193148, 0.20412414523193148}, /* out.weight */
+    {3, MODC_INIT_UNIFORM, -0.20412414523193154, 0.20412414523193154}, /* out.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "attention", "", -1, 2, false},
+    {"qkv", "qkv", "Linear", "in_features=24, out_features=72, bias=True", 0, 0, false},
+    {"out", "out", "Linear", "in_features=24, out_features=24, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {200, 24}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {200, 24}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {200};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int tokens = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = tokens;
+        dims[1] = 24;
+        break;
+    case 0:
+        dims[0] = tokens;
+        dims[1] = 24;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return attention_forward((struct attention *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {ATTENTION_WORKSPACE_BYTES, ATTENTION_TRAIN_WORKSPACE_BYTES}, {0, 0}, 2380800.0, forward_shape,
+         forward_call},
+};
+
+const struct modc_model attention_model = {
+    .abi = MODC_ABI,
+    .name = "attention",
+    .schema = 0x94755393fb59e231u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct attention_params),
+    .context_bytes = sizeof(struct attention),
+    .param_block = ATTENTION_PARAM_BYTES,
+    .packed_block = ATTENTION_PACKED_BYTES,
+    .pack = attention_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 4,
+    .keys = keys_table,
+    .draw_count = 4,
+    .draws = draws_table,
+    .module_count = ATTENTION_MODULES,
+    .modules = modules_table,
+    .entry_count = 1,
+    .entries = entries_table,
+};

@@ -88,6 +88,18 @@ def softmax():
     yield Point("softmax", "channels-21x64x64", (1, 21, 64, 64), "Softmax(dim=1)", 0)
 
 
+def attention():
+    """Heads of 64; a token that looks at others; tokens that see no later ones."""
+    for heads, tokens in ((12, 32), (12, 128), (12, 197), (12, 512), (12, 1024), (8, 2048)):
+        yield Point("attention", f"{heads}x{tokens}", (3, 1, heads, tokens, 64),
+                    "scaled_dot_product_attention(x[0], x[1], x[2])", 2 * heads * tokens * tokens * 64)
+    for tokens in (128, 1024):
+        yield Point("attention", f"one-12x{tokens}", (2, 1, 12, tokens, 64),
+                    "scaled_dot_product_attention(x[0, :, :, :1], x[0], x[1])", 2 * 12 * tokens * 64)
+        yield Point("attention", f"causal-12x{tokens}", (3, 1, 12, tokens, 64),
+                    "scaled_dot_product_attention(x[0], x[1], x[2], is_causal=True)", 2 * 12 * tokens * tokens * 64)
+
+
 def activation():
     for name, count in itertools.product(("ReLU()", "LeakyReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU('tanh')", "SiLU()",
                                           "Softplus()", "ELU()", "Mish()", "Hardswish()"), (256, 16384, 1 << 20)):
@@ -137,5 +149,5 @@ def fading():
 
 
 FAMILIES = {"dense": dense, "narrow": narrow, **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)},
-            "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax,
+            "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax, "attention": attention,
             "activation": activation, "reduction": reduction, "pool": pool}

@@ -9,6 +9,7 @@ inputs and constants, never between computed floats, where the last bit would de
 whose results are huge, tiny or lost in rounding, is thrown away, and the next one of the same seed is taken.
 """
 import argparse
+import functools
 import json
 import math
 import pathlib
@@ -176,7 +177,7 @@ class Draw:
         self.modules = {}  # name: YAML lines
         self.shared = []  # (name, dims in, dims out) of modules that may be called once more
         self.statements, self.values, self.names = [], [], set()
-        self.entry, self.sequence, self.dropout, self.batchnorm, self.winograd = None, False, False, False, False
+        self.entry, self.sequence, self.dropout, self.batchnorm, self.winograd, self.attends = None, False, False, False, False, False
         self.rows = rows_of(seed, catalogue) if catalogue else []
         self.probes = {}  # size: its values where rows are tried, the maximum first
         self.shapes = {}  # name: {probe: shape} of values whose dims only `name.shape[i]` says
@@ -284,7 +285,7 @@ class Draw:
     def step(self):
         choices = [self.unary, self.binary, self.slice, self.cat, self.reshape, self.permute, self.reduce, self.matmul,
                    self.where, self.integer, self.compare, self.softmax, self.call_function, self.parameter, self.shape,
-                   self.parts, self.add_in_place, self.make_tensor, self.condition]
+                   self.parts, self.add_in_place, self.make_tensor, self.condition] + [self.attention] * 2
         if self.kind == "graph":
             choices += [self.module] * 8
         if self.kind == "images":
@@ -525,6 +526,29 @@ class Draw:
             self.names.add("softmax")
             texts.append("softmax({a}, dim={i})")
         return self.say(self.pick(texts).format(a=a.name, i=axis), a.dims, "float", [a])
+
+    def attention(self):
+        """Of a value's rows to those of another, or of all of them to each other; over biases and masks."""
+        a = self.some("float", lambda v: 3 <= len(v.dims) <= 4 and v.dims[-1].const != 1)
+        b = a and self.some("float", lambda v: v.dims[:-2] == a.dims[:-2] and v.dims[-1] == a.dims[-1])
+        if not b:
+            return None
+        x, y, dims = a.name, b.name, a.dims
+        if self.chance(0.5):
+            rows = functools.reduce(Dim.times, a.dims[:-1])
+            x, dims, b = f"{x}.flatten(0, -2)", (rows, a.dims[-1]), a
+            y = x
+        scores = f"{x} @ {y}.mT * {self.pick(['0.1', '0.25'])}"
+        way = self.random.randrange(4)
+        if way == 0:
+            scores += f" + {y}.sum(-1)[..., None, :]"
+        elif way == 1:
+            scores = f"({scores}).masked_fill({y}.sum(-1)[..., None, :] * 0.0 != 0.0, -inf)"
+        text = f"F.softmax({scores}, -1) @ {y}"
+        if way == 2:
+            text = f"F.scaled_dot_product_attention({x}, {y}, {y}, is_causal={self.chance(0.7)})"
+        self.attends = True
+        return self.say(text + self.pick(["", "", " * 0.5"]), dims, "float", [a, b])
 
     def parts(self):
         """Several names at once."""
@@ -1289,6 +1313,8 @@ def plan_runs(draw, root, generator, catalogue):
     if draw.winograd:
         for tile in "42":
             runs.append((f"winograd{tile}", ["--plan", f"conv=conv_winograd{tile}"], None, draw.sizes, 1))
+    if draw.attends:
+        runs.append(("heads", ["--plan", "attention=attention_heads"], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
     apart = random.Random(str(generator.getstate()[1][:8]))  # so that what is drawn stays what it was

@@ -110,10 +110,15 @@
 #define MODC_DOT_OUTPUTS 4
 #endif
 
+#if defined __GNUC__ && !defined __clang__
+#define MODC_NOT_INLINE noinline, noclone /* gcc would compile copies for constant arguments */
+#else
+#define MODC_NOT_INLINE noinline
+#endif
 #if defined __GNUC__
 #define MODC_INLINE static inline __attribute__((always_inline))
-#define MODC_OUTLINE static __attribute__((noinline, unused))
-#define MODC_ALONE __attribute__((noinline)) /* a kernel so large that it takes time to compile it into its caller */
+#define MODC_OUTLINE static __attribute__((MODC_NOT_INLINE, unused))
+#define MODC_ALONE __attribute__((MODC_NOT_INLINE)) /* a kernel so large that it takes time to compile it into its caller */
 #else
 #define MODC_INLINE static inline
 #define MODC_OUTLINE static inline

@@ -87,6 +87,40 @@ bool op_is_narrow(const struct graph *graph, const struct op *op)
            !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
 }
 
+void pass_drop_unread(struct arena *arena, struct op *op, struct dag **dag, int first)
+{
+    const bool *read = dag_loads(arena, *dag);
+    int ahead = (*dag)->input_count - (op->tail_first - first), *nodes, count = first;
+    struct value **inputs;
+    struct dag *left;
+
+    while (count < op->tail_first && read[ahead + count - first])
+        count++;
+    if (count == op->tail_first)
+        return;
+    nodes = ARENA_ARRAY(arena, (*dag)->input_count, int);
+    inputs = ARENA_ARRAY(arena, op->input_count, struct value *);
+    left = dag_new(arena, (*dag)->input_count);
+    for (int i = 0; i < ahead; i++)
+        nodes[i] = dag_load(arena, left, i, op->inputs[0]->dtype);
+    count = 0;
+    for (int i = 0; i < op->input_count; i++) {
+        bool loaded = i >= first && i < op->tail_first;
+
+        if (loaded && !read[ahead + i - first])
+            continue;
+        if (loaded)
+            nodes[ahead + i - first] = dag_load(arena, left, ahead + count - first, op->inputs[i]->dtype);
+        inputs[count++] = op->inputs[i];
+    }
+    left->result = dag_inline(arena, left, *dag, nodes);
+    op->tail_first -= op->input_count - count;
+    left->input_count = ahead + op->tail_first - first;
+    *dag = left;
+    op->inputs = inputs;
+    op->input_count = count;
+}
+
 bool op_is_depthwise(const struct op *op)
 {
     int64_t in, out;

@@ -46,6 +46,10 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
 /* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 
+/* Forgets inputs from `first` up to the tail's that the op's dag does not read. They are its last loads; those before are of
+ * the type of input 0. */
+void pass_drop_unread(struct arena *arena, struct op *op, struct dag **dag, int first);
+
 /* Of a resolved value. Dense: row-major without gaps. Rows: the last axis is contiguous and the others collapse to one
  * stride. Axes of size 1 have no say. */
 bool value_is_dense(struct arena *arena, const struct value *value);

@@ -198,8 +198,8 @@ int conv_joined_lines(const struct op *op);
 /* Is a line of conv_direct a kernel of its own, which knows no tail, so that convolutions that differ in it share that kernel? */
 bool conv_is_apart(const struct op *op);
 
-/* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time, which it makes in its
- * scratch, so many elements from the start. */
+/* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time,
+ * which they make in their scratch, so many elements from the start. */
 bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
 bool conv_is_turned(const struct op *op);
 int64_t conv_band(const struct op *op);

@@ -146,27 +146,6 @@ static bool is_number(const struct op *op, int node, bool of_keys)
     return load->prim == PRIM_LOAD && load->input > 0 && is_range(op->inputs[2 + load->input], of_keys ? 0 : 1, length);
 }
 
-/* Forgets operands that the head does not read. */
-static void drop_unread(struct arena *arena, struct op *op)
-{
-    const bool *read = dag_loads(arena, op->head);
-    struct dag *dag = dag_new(arena, ATTENTION_MAX_OPERANDS);
-    int nodes[ATTENTION_MAX_OPERANDS], count = 3;
-
-    nodes[0] = dag_load(arena, dag, 0, op->inputs[0]->dtype);
-    for (int i = 3; i < op->input_count; i++) {
-        if (!read[i - 2])
-            continue;
-        op->inputs[count] = op->inputs[i];
-        nodes[i - 2] = dag_load(arena, dag, count - 2, op->inputs[i]->dtype);
-        count++;
-    }
-    dag->result = dag_inline(arena, dag, op->head, nodes);
-    dag->input_count = count - 2;
-    op->head = dag;
-    op->input_count = count;
-}
-
 /* where(key - query <= ahead, scores, -inf) over all scores, as tril and is_causal make it: said by the op, so that nothing
  * is computed of keys that nobody sees. */
 static void find_causal(struct arena *arena, struct op *op)
@@ -187,7 +166,7 @@ static void find_causal(struct arena *arena, struct op *op)
     op->attention.causal = true;
     op->attention.ahead = ahead->integer;
     op->head->result = choice->args[1];
-    drop_unread(arena, op);
+    pass_drop_unread(arena, op, &op->head, 3);
 }
 
 static void join(struct graph *graph, const struct found *found)
@@ -210,10 +189,10 @@ static void join(struct graph *graph, const struct found *found)
     op->outputs = values->outputs;
     op->output_count = 1;
     op->head = join_head(graph, op, found);
-    find_causal(arena, op);
     op->tail_first = op->input_count;
     for (int i = values->tail_first; values->tail && i < values->input_count; i++)
         op->inputs[op->input_count++] = values->inputs[i];
+    find_causal(arena, op);
     graph->ops[graph_position(graph, values)] = op;
     y->op = op;
 }

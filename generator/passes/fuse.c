@@ -29,34 +29,6 @@ static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int 
     (void)dag;
 }
 
-/* A map forgets operands that its dag does not read: of integers `i - i` is 0. */
-static void drop_unread(struct arena *arena, struct op *map)
-{
-    const bool *read = dag_loads(arena, map->dag);
-    int *nodes, count = 0;
-    struct value **inputs;
-    struct dag *dag;
-
-    while (count < map->input_count && read[count])
-        count++;
-    if (count == map->input_count)
-        return;
-    nodes = ARENA_ARRAY(arena, map->input_count, int);
-    inputs = ARENA_ARRAY(arena, map->input_count, struct value *);
-    dag = dag_new(arena, map->input_count);
-    count = 0;
-    for (int i = 0; i < map->input_count; i++) {
-        if (!read[i])
-            continue;
-        nodes[i] = dag_load(arena, dag, count, map->inputs[i]->dtype);
-        inputs[count++] = map->inputs[i];
-    }
-    dag->result = dag_inline(arena, dag, map->dag, nodes);
-    map->dag = dag;
-    map->inputs = inputs;
-    map->input_count = map->tail_first = dag->input_count = count;
-}
-
 /* ---- map into map, write or reduction ---------------------------------------------------------------------- */
 
 /* The dag that reads `op`'s inputs, and how many inputs stand before those it counts. */
@@ -87,39 +59,23 @@ static bool write_hazard(const struct op *op, struct value *const *inputs, int c
     return false;
 }
 
-/* Does it vary along an axis of `out`? */
-static bool spans(const struct value *operand, const struct value *out, int axis)
-{
-    int at = axis - (out->ndim - operand->ndim);
-
-    return at >= 0 && !dim_equals(operand->dims[at], 1);
-}
-
 /* A reduction runs over the shape that its inputs have together: is that still so if the map's stand there for its result? */
-static bool keeps_shape(const struct op *op, int at, const struct op *map)
+static bool keeps_shape(struct cx *cx, const struct op *op, int at, const struct op *map)
 {
-    const struct value *made = op->inputs[at];
-    int ndim = 0;
+    const struct dim *left[MAX_DIMS], *whole[MAX_DIMS];
+    int ndim = 0, count;
+    bool fits = true;
 
     for (int i = 0; i < op->input_count; i++)
-        if (i != at && op->inputs[i]->ndim > ndim)
-            ndim = op->inputs[i]->ndim;
+        fits = fits && (i == at || dims_broadcast(cx, left, &ndim, op->inputs[i]));
     for (int i = 0; i < map->input_count; i++)
-        if (map->inputs[i]->ndim > ndim)
-            ndim = map->inputs[i]->ndim;
-    if (ndim < made->ndim)
-        return false;
-    for (int axis = 0; axis < made->ndim; axis++) {
-        bool there = dim_equals(made->dims[axis], 1);
-
-        for (int i = 0; i < op->input_count; i++)
-            there |= i != at && spans(op->inputs[i], made, axis);
-        for (int i = 0; i < map->input_count; i++)
-            there |= spans(map->inputs[i], made, axis);
-        if (!there)
-            return false;
-    }
-    return true;
+        fits = fits && dims_broadcast(cx, left, &ndim, map->inputs[i]);
+    memcpy(whole, left, (size_t)ndim * sizeof *whole);
+    count = ndim;
+    fits = fits && dims_broadcast(cx, whole, &count, op->inputs[at]) && count == ndim;
+    for (int i = 0; fits && i < ndim; i++)
+        fits = dim_equal(whole[i], left[i]);
+    return fits;
 }
 
 /* Inlines the map that makes input `at` of `op`. */
@@ -143,7 +99,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
         return false;
     if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, whole))
         return false;
-    if (op->code == GRAPH_OP_REDUCE && !keeps_shape(op, at, map))
+    if (op->code == GRAPH_OP_REDUCE && !keeps_shape(graph->cx, op, at, map))
         return false;
     if (map->input_count + op->input_count > FUSE_MAX_INPUTS || map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
         write_hazard(op, map->inputs, map->input_count) ||
@@ -192,6 +148,14 @@ static bool has_tail(const struct op *op)
     return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
            op->code == GRAPH_OP_NORM || (op->code == GRAPH_OP_SOFTMAX && softmax_is_last(op)) ||
            op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
+}
+
+/* Does it vary along an axis of `out`? */
+static bool spans(const struct value *operand, const struct value *out, int axis)
+{
+    int at = axis - (out->ndim - operand->ndim);
+
+    return at >= 0 && !dim_equals(operand->dims[at], 1);
 }
 
 /* A norm's kernel steps through what the tail reads by row and by column, so that all axes of either have to be there, or
@@ -354,7 +318,7 @@ static bool join_one(struct graph *graph, int *at, bool tails)
     if (tails && op->code != GRAPH_OP_MAP)
         return false;
     if (!tails && op->code == GRAPH_OP_MAP)
-        drop_unread(&graph->cx->arena, op);
+        pass_drop_unread(&graph->cx->arena, op, &op->dag, 0); /* of integers `i - i` is 0 */
     for (int j = 0; j < op->input_count && !joined; j++)
         joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
     if (joined) {

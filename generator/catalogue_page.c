@@ -128,10 +128,16 @@ static const char *print_functions(struct cx *cx)
                     "`torch.nn.functional.NAME`,\nas a method of a tensor, which then is the first argument. "
                     "`modc layers NAME` shows what one computes.\n");
     for (int i = 0; function_families[i]; i++) {
-        print_function_head(&text, function_family_names[i]);
-        for (const struct function_row *row = function_families[i]; row->signature; row++)
-            if (row->flags & visible)
-                print_function(&text, row->signature, row->flags);
+        bool any = false;
+
+        for (const struct function_row *row = function_families[i]; row->signature; row++) {
+            if (!(row->flags & visible))
+                continue;
+            if (!any)
+                print_function_head(&text, function_family_names[i]);
+            print_function(&text, row->signature, row->flags);
+            any = true;
+        }
     }
     print_function_head(&text, "elementwise");
     for (int i = 0; i < elementwise_row_count; i++) {

@@ -5,25 +5,25 @@
 
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
     dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
-    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[];
+    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[];
 
 const struct layer_row *const layer_families[] = {
     container_rows,  linear_rows,   sparse_rows,     conv_rows,    padding_rows, fold_rows,
     pooling_rows,    norm_rows,     activation_rows, dropout_rows, flatten_rows, shuffle_rows,
-    upsampling_rows, distance_rows, lazy_rows,       return_rows,  NULL,
+    upsampling_rows, rnn_rows,      distance_rows,   lazy_rows,    return_rows,  NULL,
 };
 
 const char *const layer_family_names[] = {
     "containers", "linear",        "sparse",     "convolution", "padding", "folding",
     "pooling",    "normalisation", "activation", "dropout",     "shape",   "shuffling",
-    "upsampling", "distances",     "lazy",       "returns",     NULL,
+    "upsampling", "recurrent",     "distances",  "lazy",        "returns", NULL,
 };
 
 extern const struct function_row product_functions[], conv_functions[], pad_functions[], fold_functions[],
     pool_functions[], norm_functions[], activation_functions[], random_functions[], choose_functions[],
     index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
     arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
-    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[];
+    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[];
 
 const struct function_row *const function_families[] = {
     product_functions,  conv_functions,    pad_functions,        fold_functions,
@@ -31,14 +31,16 @@ const struct function_row *const function_families[] = {
     choose_functions,   index_functions,   shape_functions,      convert_functions,
     reduce_functions,   create_functions,  math_functions,       arithmetic_functions,
     join_functions,     arrange_functions, distance_functions,   shuffle_functions,
-    resample_functions, einsum_functions,  attention_functions,  NULL,
+    resample_functions, einsum_functions,  attention_functions,  rnn_functions,
+    NULL,
 };
 
 const char *const function_family_names[] = {
     "products",    "convolution", "padding",     "folding",      "pooling",   "normalising",
     "activations", "random",      "choosing",    "indexing",     "shapes",    "conversions",
     "reductions",  "tensors",     "elementwise", "arithmetic",   "joining",   "arranging",
-    "distances",   "shuffling",   "resampling",  "contractions", "attention", NULL,
+    "distances",   "shuffling",   "resampling",  "contractions", "attention", "recurrent",
+    NULL,
 };
 
 const struct layer_row *layer_find(const char *name)

@@ -746,9 +746,8 @@ class Draw:
     def say_results(self, call):
         """Names for a row's results, whose dims are known by trying."""
         names = [self.new_name(LOCALS) for _ in call.results]
-        comma = "," if len(names) == 1 and not call.one else ""
         uses = frozenset().union(*(v.uses for v in call.operands), {len(self.statements)})
-        self.statements.append(f"{', '.join(names)}{comma} = {call.text}")
+        self.statements.append(f"{call.target.format(*names)} = {call.text}")
         raw = all(v.raw for v in call.operands) and not call.module
         base = call.operands[0].base if call.operands else names[0]
         for name, (kind, shapes) in zip(names, call.results):

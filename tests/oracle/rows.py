@@ -65,16 +65,16 @@ class Refused(ValueError):
     """This call cannot be drawn so."""
 
 
-class Line(namedtuple("Line", "kind name tensors arguments since train places check")):
-    """tensors: of a layer's call. since: the version of torch, of the row or {argument: version}. train: what it
+class Line(namedtuple("Line", "kind name tensors arguments since train places check call", defaults=(None,))):
+    """tensors: of a layer's call; call: a text that they go into, or several, if not one after the other. since: the version of torch, of the row or {argument: version}. train: what it
     computes depends on the mode. places: of a function, where not all that the catalogue has."""
 
 
 LAYERS, FUNCTIONS = {}, {}
 
 
-def layer(name, *tensors, since=None, train=False, check=None, **arguments):
-    LAYERS[name] = Line("layer", name, tensors, arguments, since, train, None, check)
+def layer(name, *tensors, since=None, train=False, check=None, call=None, **arguments):
+    LAYERS[name] = Line("layer", name, tensors, arguments, since, train, None, check, call)
 
 
 def function(name, since=None, places=None, check=None, **arguments):
@@ -172,6 +172,10 @@ layer("Identity", T("*"))
 layer("Linear", T("* F"), in_features=F, out_features=OUT, bias=False)
 layer("Bilinear", T("* F"), T("* G"), in1_features=F, in2_features=size_of("G"), out_features=OUT, bias=False)
 layer("LazyLinear", T("* F"), out_features=OUT, bias=False)
+CELL = dict(input_size=F, hidden_size=size_of("H"), bias=False)
+layer("RNNCell", T("n? F"), T("n? H:1-20"), **CELL, nonlinearity="relu", call=["{0}, {1}", "{0}, hx={1}", "{0}"])
+layer("LSTMCell", T("n? F"), T("n? H:1-20"), T("n? H"), **CELL, call=["{0}, ({1}, {2})", "{0}, ({1}, {2})", "{0}"])
+layer("GRUCell", T("n? F"), T("n? H:1-20"), **CELL, call=["{0}, {1}", "{0}, hx={1}", "{0}"])
 layer("Flatten", T("n a b? c? d?"), start_dim=DIM, end_dim=DIM)
 layer("Unflatten", T("n? 12 a?"), dim=lambda d: d.where(12), unflattened_size=[(3, 4), (2, -1), (2, 3, 2), (12,)])
 layer("Embedding", I("*", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, padding_idx=lambda d: d.pick([0, -1]),
@@ -707,9 +711,23 @@ class NoSpec:
     classes, constants, functions, sizes, size_values, replaced, added = {}, {}, {}, {}, {}, {}, {}
 
 
+def flat(result):
+    """The tensors of a result, and the target that takes it apart: `{}, ({}, {})`."""
+    if isinstance(result, torch.Tensor):
+        return [result], "{}"
+    if not isinstance(result, (tuple, list)):
+        raise Refused("no tensors")
+    parts, targets = [], []
+    for item in result:
+        own, target = flat(item)
+        parts += own
+        targets.append(target if isinstance(item, torch.Tensor) else f"({target})")
+    return parts, ", ".join(targets) + ("," if len(targets) == 1 else "")
+
+
 class Call:
     """One call of a row in a drawn spec. After draw(): text, operands, module (its constructor, of a layer), results:
-    [(kind, dims)], drawn: what is counted. `due`: the argument that is not its default this time, or None."""
+    [(kind, dims)] and the target for them, drawn: what is counted. `due`: the argument that is not its default this time, or None."""
 
     def __init__(self, draw, line, row, place, due):
         self.spec, self.line, self.row, self.place, self.due = draw, line, row, place, due
@@ -964,7 +982,8 @@ class Call:
         if self.line.kind == "layer":
             self.module = f"{self.pick(['', '', 'nn.'])}{name}({self.joined(texts)})"
             copy = ".clone()" if self.args.get("inplace") is True else ""
-            self.text = "{module}(" + ", ".join(v.name + copy for v in self.operands) + ")"
+            names = [v.name + copy for v in self.operands]
+            self.text = "{module}(" + (self.pick(self.line.call if isinstance(self.line.call, list) else [self.line.call]).format(*names) if self.line.call else ", ".join(names)) + ")"
         elif self.place == "method":
             first = self.row["arguments"][0]["name"]
             self.text = f"{texts[first]}.{name}({self.joined(texts, 1)})"
@@ -1000,9 +1019,8 @@ class Call:
                 if not isinstance(result, (torch.Tensor, tuple, list)) or isinstance(result, torch.Size):
                     self.scalar = result
                     continue
-                self.one = isinstance(result, torch.Tensor)
-                parts = [result] if self.one else list(result)
-                if not parts or any(not isinstance(part, torch.Tensor) for part in parts):
+                parts, self.target = flat(result)
+                if not parts:
                     raise Refused("no tensors")
                 for part in parts if probe < self.spec.BEYOND else ():
                     self.check_values(part)

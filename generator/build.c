@@ -549,6 +549,50 @@ struct dag *build_number_binary(struct eval *eval, enum prim prim, const struct 
     return dag;
 }
 
+/* What a line says of the gradients of the map that was made of it: see ops.h. */
+static void keep_gradients(struct eval *eval, struct op *map, const struct elementwise_row *row, enum dtype dtype,
+                           const double *numbers, const struct ev *args)
+{
+    struct arena *arena = &eval->cx->arena;
+    int count = map->input_count;
+
+    map->gradients = ARENA_ARRAY(arena, count + 1, struct dag *);
+    for (int i = 0; i < row->tensors; i++) {
+        struct dag *line = elementwise_gradient(eval->cx, row, dtype, numbers, i), *own;
+        int nodes[6], to = 0, unused = 0;
+
+        while (to < count && map->inputs[to] != args[i].tensor)
+            to++;
+        if (!line || to == count)
+            continue;
+        own = map->gradients[to] ? map->gradients[to] : dag_new(arena, count + 2);
+        for (int j = 0; j < row->tensors; j++) {
+            const struct value *x = args[j].kind == EV_TENSOR ? args[j].tensor : NULL;
+            int at = 0;
+
+            while (at < count && map->inputs[at] != x)
+                at++;
+            if (at < count)
+                nodes[j] = dag_load(arena, own, at, x->dtype);
+            else if (x && dtype_is_float(x->dtype)) /* one element that is a number in the map */
+                nodes[j] = dag_const(arena, own, x->dtype, x->constant->data[0].f);
+            else if (x)
+                nodes[j] = dag_integer(arena, own, x->dtype, x->constant->data[0].i);
+            else
+                nodes[j] = operand_node(eval, own, &args[j], dtype, NULL, &unused);
+            nodes[j] = dag_cast(arena, own, nodes[j], dtype);
+        }
+        nodes[row->tensors] = dag_load(arena, own, count, dtype);
+        nodes[row->tensors + 1] = dag_load(arena, own, count + 1, dtype);
+
+        int flows = dag_cast(arena, own, dag_inline(arena, own, line, nodes), map->inputs[to]->dtype);
+
+        own->result = map->gradients[to] ? dag_prim(arena, own, PRIM_ADD, map->inputs[to]->dtype, own->result, flows, 0) : flows;
+        own->input_count = count + 2;
+        map->gradients[to] = own;
+    }
+}
+
 struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row, struct ev *args,
                             int count)
 {
@@ -599,7 +643,12 @@ struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elem
     for (int i = 0; i < row->tensors; i++)
         nodes[i] = operand_node(eval, dag, &args[i], dtype, tensors, &used);
     dag->result = dag_inline(arena, dag, elementwise_dag(eval->cx, row, dtype, numbers), nodes);
-    return ev_tensor(loc, build_map(eval, loc, row->name + (row->name[0] == '_'), dag, tensors, used));
+
+    struct value *value = build_map(eval, loc, row->name + (row->name[0] == '_'), dag, tensors, used);
+
+    if (value && eval->graph && eval->graph->saves && value->op->code == GRAPH_OP_MAP && dtype_is_float(value->dtype))
+        keep_gradients(eval, value->op, row, dtype, numbers, args);
+    return ev_tensor(loc, value);
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------ */
@@ -1096,8 +1145,8 @@ struct value *build_from_the_end(struct eval *eval, struct loc loc, const char *
     return build_in_range(eval, loc, label, index, extent, true) ? from_the_end(eval, loc, index, extent) : NULL;
 }
 
-static struct value *gather_op(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
-                               struct value *index, bool along)
+struct value *build_gather_inside(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                                  struct value *index, bool along)
 {
     struct value *inputs[2] = {x, index};
     struct op *op = op_new(eval, GRAPH_OP_GATHER, label, inputs, 2);
@@ -1120,7 +1169,7 @@ struct value *build_gather(struct eval *eval, struct loc loc, const char *label,
         return NULL;
     if (negative)
         index = from_the_end(eval, loc, index, extent);
-    return index ? gather_op(eval, loc, label, x, axis, index, along) : NULL;
+    return index ? build_gather_inside(eval, loc, label, x, axis, index, along) : NULL;
 }
 
 /* Axes that follow one another become one, in which the places lie row-major. */
@@ -1149,19 +1198,27 @@ struct value *build_gather_places(struct eval *eval, struct loc loc, struct valu
         if (i <= axis || i >= axis + count)
             dims[n++] = i == axis ? extent : x->dims[i];
     x = build_reshape(eval, loc, x, n, dims);
-    return x ? gather_op(eval, loc, "index", x, axis, at.tensor, false) : NULL;
+    return x ? build_gather_inside(eval, loc, "index", x, axis, at.tensor, false) : NULL;
 }
 
 struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                             struct value *index, struct value *source, enum prim prim, bool along)
+{
+    const struct dim *extent = x->ndim > 0 ? x->dims[axis] : dim_const(&eval->cx->arena, 1);
+
+    if (!build_in_range(eval, loc, label, index, extent, false))
+        return NULL;
+    return build_scatter_inside(eval, loc, label, x, axis, index, source, prim, along);
+}
+
+struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                                   struct value *index, struct value *source, enum prim prim, bool along)
 {
     struct arena *arena = &eval->cx->arena;
     struct value *inputs[3] = {x, index, source};
     struct op *op = op_new(eval, GRAPH_OP_SCATTER, label, inputs, 3);
     int held, comes;
 
-    if (!build_in_range(eval, loc, label, index, x->ndim > 0 ? x->dims[axis] : dim_const(arena, 1), false))
-        return NULL;
     op->dag = dag_new(arena, 2);
     held = dag_load(arena, op->dag, 0, x->dtype);
     comes = dag_load(arena, op->dag, 1, x->dtype);

@@ -845,6 +845,175 @@ bool dag_is_identity(const struct dag *dag)
     return dag->nodes[dag->result].prim == PRIM_LOAD && dag->nodes[dag->result].input == 0;
 }
 
+/* ---- gradients ------------------------------------------------------------------------------------------------ */
+
+/* The gradient of a dag being built: `sum` holds, by node of the dag, what has come back to it so far; -1: nothing. */
+struct reverse {
+    struct arena *arena;
+    struct dag *dag;
+    enum dtype dtype; /* of the node that hands back */
+    int *sum;
+};
+
+static int of(struct reverse *r, enum prim prim, int a, int b)
+{
+    return dag_prim(r->arena, r->dag, prim, r->dtype, a, b, 0);
+}
+
+static int number(struct reverse *r, double number)
+{
+    return dag_const(r->arena, r->dag, r->dtype, number);
+}
+
+static int compare(struct reverse *r, enum prim prim, int a, int b)
+{
+    return dag_prim(r->arena, r->dag, prim, DTYPE_BOOL, a, b, 0);
+}
+
+static int choose(struct reverse *r, int condition, int a, int b)
+{
+    return dag_prim(r->arena, r->dag, PRIM_SELECT, r->dtype, condition, a, b);
+}
+
+static void hand_back(struct reverse *r, int node, int gradient)
+{
+    enum dtype dtype = r->dag->nodes[node].dtype;
+
+    if (!dtype_is_float(dtype))
+        return;
+    gradient = dag_cast(r->arena, r->dag, gradient, dtype);
+    r->sum[node] = r->sum[node] < 0 ? gradient : dag_prim(r->arena, r->dag, PRIM_ADD, dtype, r->sum[node], gradient, 0);
+}
+
+/* g where a is chosen of a and b, by `less` or `greater` than b; a half of it where they are equal. */
+static int chosen(struct reverse *r, enum prim loses, int a, int b, int g)
+{
+    return choose(r, compare(r, loses, a, b), number(r, 0), choose(r, compare(r, PRIM_EQ, a, b), of(r, PRIM_MUL, g, number(r, 0.5)), g));
+}
+
+/* Hands g, the gradient of node y, back to its arguments. */
+static void reverse_node(struct reverse *r, int y, int g)
+{
+    const struct dag_node node = r->dag->nodes[y];
+    int a = node.args[0], b = node.args[1], c = node.args[2];
+
+    r->dtype = node.dtype;
+    switch (node.prim) {
+    case PRIM_CAST:
+        hand_back(r, a, g);
+        break;
+    case PRIM_ADD:
+        hand_back(r, a, g);
+        hand_back(r, b, g);
+        break;
+    case PRIM_SUB:
+        hand_back(r, a, g);
+        hand_back(r, b, of(r, PRIM_NEG, g, 0));
+        break;
+    case PRIM_MUL:
+        hand_back(r, a, of(r, PRIM_MUL, g, b));
+        hand_back(r, b, of(r, PRIM_MUL, g, a));
+        break;
+    case PRIM_DIV:
+        hand_back(r, a, of(r, PRIM_DIV, g, b));
+        hand_back(r, b, of(r, PRIM_NEG, of(r, PRIM_MUL, g, of(r, PRIM_DIV, y, b)), 0));
+        break;
+    case PRIM_MOD:
+        hand_back(r, a, g);
+        hand_back(r, b, of(r, PRIM_NEG, of(r, PRIM_MUL, g, of(r, PRIM_FLOORDIV, a, b)), 0));
+        break;
+    case PRIM_POW: {
+        int zero = number(r, 0), less = of(r, PRIM_SUB, b, number(r, 1));
+        int still = dag_prim(r->arena, r->dag, PRIM_AND, DTYPE_BOOL, compare(r, PRIM_EQ, a, zero), compare(r, PRIM_GE, b, zero), 0);
+
+        hand_back(r, a, choose(r, compare(r, PRIM_EQ, b, zero), zero, of(r, PRIM_MUL, g, of(r, PRIM_MUL, b, of(r, PRIM_POW, a, less)))));
+        hand_back(r, b, choose(r, still, zero, of(r, PRIM_MUL, g, of(r, PRIM_MUL, y, of(r, PRIM_LOG, a, 0)))));
+        break;
+    }
+    case PRIM_MIN:
+        hand_back(r, a, chosen(r, PRIM_GT, a, b, g));
+        hand_back(r, b, chosen(r, PRIM_GT, b, a, g));
+        break;
+    case PRIM_MAX:
+        hand_back(r, a, chosen(r, PRIM_LT, a, b, g));
+        hand_back(r, b, chosen(r, PRIM_LT, b, a, g));
+        break;
+    case PRIM_NEG:
+        hand_back(r, a, of(r, PRIM_NEG, g, 0));
+        break;
+    case PRIM_ABS: {
+        int zero = number(r, 0);
+        int sign = choose(r, compare(r, PRIM_GT, a, zero), number(r, 1), choose(r, compare(r, PRIM_LT, a, zero), number(r, -1), zero));
+
+        hand_back(r, a, of(r, PRIM_MUL, g, sign));
+        break;
+    }
+    case PRIM_EXP:
+        hand_back(r, a, of(r, PRIM_MUL, g, y));
+        break;
+    case PRIM_EXPM1:
+        hand_back(r, a, of(r, PRIM_MUL, g, of(r, PRIM_ADD, y, number(r, 1))));
+        break;
+    case PRIM_LOG:
+        hand_back(r, a, of(r, PRIM_DIV, g, a));
+        break;
+    case PRIM_LOG1P:
+        hand_back(r, a, of(r, PRIM_DIV, g, of(r, PRIM_ADD, a, number(r, 1))));
+        break;
+    case PRIM_TANH:
+        hand_back(r, a, of(r, PRIM_MUL, g, of(r, PRIM_SUB, number(r, 1), of(r, PRIM_MUL, y, y))));
+        break;
+    case PRIM_ERF:
+        hand_back(r, a, of(r, PRIM_MUL, of(r, PRIM_MUL, g, number(r, 1.12837916709551257390)),
+                           of(r, PRIM_EXP, of(r, PRIM_NEG, of(r, PRIM_MUL, a, a), 0), 0)));
+        break;
+    case PRIM_SQRT:
+        hand_back(r, a, of(r, PRIM_DIV, g, of(r, PRIM_MUL, number(r, 2), y)));
+        break;
+    case PRIM_RSQRT:
+        hand_back(r, a, of(r, PRIM_MUL, of(r, PRIM_MUL, g, number(r, -0.5)), of(r, PRIM_MUL, of(r, PRIM_MUL, y, y), y)));
+        break;
+    case PRIM_SIN:
+        hand_back(r, a, of(r, PRIM_MUL, g, of(r, PRIM_COS, a, 0)));
+        break;
+    case PRIM_COS:
+        hand_back(r, a, of(r, PRIM_NEG, of(r, PRIM_MUL, g, of(r, PRIM_SIN, a, 0)), 0));
+        break;
+    case PRIM_SELECT:
+        hand_back(r, b, choose(r, a, g, number(r, 0)));
+        hand_back(r, c, choose(r, a, number(r, 0), g));
+        break;
+    default: /* constants, and what has steps alone */
+        break;
+    }
+}
+
+struct dag *dag_gradient(struct arena *arena, const struct dag *dag, int input)
+{
+    struct reverse r = {.arena = arena, .dag = dag_new(arena, dag->input_count + 1)};
+    int g, load = -1, count = dag->result + 1;
+
+    r.sum = ARENA_ARRAY(arena, count, int);
+    for (int i = 0; i < count; i++) {
+        ARENA_PUSH(arena, r.dag->nodes, r.dag->count, dag->nodes[i]); /* by the same numbers as in dag */
+        r.sum[i] = -1;
+        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].input == input)
+            load = i;
+    }
+    if (load < 0 || !dtype_is_float(dag->nodes[load].dtype) || !dtype_is_float(dag->nodes[dag->result].dtype))
+        return NULL;
+    g = dag_load(arena, r.dag, dag->input_count, dag->nodes[dag->result].dtype);
+    r.sum[dag->result] = g;
+    for (int i = dag->result; i > load; i--)
+        if (r.sum[i] >= 0)
+            reverse_node(&r, i, r.sum[i]);
+    if (r.sum[load] < 0)
+        return NULL;
+    r.dag->result = r.sum[load];
+    dag_trim(arena, r.dag);
+    return r.dag;
+}
+
 /* ---- printing ------------------------------------------------------------------------------------------------ */
 
 enum { LEVEL_ANY, LEVEL_COMPARE, LEVEL_OR, LEVEL_XOR, LEVEL_AND, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY };

@@ -103,6 +103,11 @@ void dag_trim(struct arena *arena, struct dag *dag);
 /* Which inputs the result needs, by index. */
 bool *dag_loads(struct arena *arena, const struct dag *dag);
 
+/* The gradient of load `input` of `dag`, by its primitives: over its inputs, then the upstream gradient g, which has the
+ * result's type. NULL: nothing flows there. At kinks PyTorch's values: minimum and maximum of equal operands get a half each,
+ * abs has 0 at 0, floor has none. */
+struct dag *dag_gradient(struct arena *arena, const struct dag *dag, int input);
+
 /* y = x of that type: what a copy and an absent tail are. */
 struct dag *dag_identity(struct arena *arena, enum dtype dtype);
 bool dag_is_identity(const struct dag *dag);

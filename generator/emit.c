@@ -106,6 +106,12 @@ static bool is_element(const struct module *module)
     return module;
 }
 
+/* Whether backward makes gradients of it and others write it, so that struct MODEL_params is the type of gradients too. */
+static bool is_trained(const struct emit *e, const struct module_tensor *tensor)
+{
+    return e->tree->spec->backward && tensor->kind == MODULE_PARAMETER;
+}
+
 static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)
 {
     for (int i = 0; i < module->tensor_count; i++) {
@@ -113,7 +119,7 @@ static void print_members(struct emit *e, struct text *out, const struct module 
 
         if (tensor->key < 0 || tensor->kind == MODULE_STATE)
             continue;
-        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "", tensor->written ? "" : "const ", dtype_rows[tensor->dtype].c,
+        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "", tensor->written || is_trained(e, tensor) ? "" : "const ", dtype_rows[tensor->dtype].c,
                     spec_c_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
                     tensor->written_in_eval ? "; written by forward"
                     : tensor->written       ? "; written by forward in training mode"
@@ -183,7 +189,7 @@ static void print_arguments(struct emit *e, struct text *out, const struct graph
     print_sizes(e, out);
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_argument(e->cx, graph->inputs[i]->name));
-    for (int i = 0; i < graph->output_count; i++)
+    for (int i = 0; i < graph->result_count; i++)
         text_printf(out, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_output(e->cx, graph, i));
 }
 
@@ -193,19 +199,67 @@ static void pass_arguments(struct emit *e, struct text *out, const struct graph 
         text_printf(out, ", %s", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, ", %s", c_argument(e->cx, graph->inputs[i]->name));
-    for (int i = 0; i < graph->output_count; i++)
+    for (int i = 0; i < graph->result_count; i++)
         text_printf(out, ", %s", c_output(e->cx, graph, i));
 }
 
-static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, int fenced)
+/* Results whose gradients backward takes, and inputs whose gradients it gives. */
+static bool has_gradient(const struct value *value)
 {
-    return entry->graphs[training][fenced] ? plan_variant(e->plan, entry->graphs[training][fenced]) : NULL;
+    return dtype_is_float(value->dtype);
+}
+
+static void print_gradient_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph->outputs[i]))
+            text_printf(out, ", const %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_gradient(e->cx, graph, graph->output_names[i]));
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph->inputs[i]))
+            text_printf(out, ", %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_gradient(e->cx, graph, graph->inputs[i]->name));
+}
+
+/* The call of it: the inputs are those that forward noted. */
+static void pass_second_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", %s", e->tree->sizes[i].c_name);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", net->saved_inputs[%d]", i);
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph->outputs[i]))
+            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->output_names[i]));
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph->inputs[i]))
+            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->inputs[i]->name));
+}
+
+/* Of the function behind it: the inputs of forward, too. */
+static void print_second_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    print_sizes(e, out);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_argument(e->cx, graph->inputs[i]->name));
+    print_gradient_arguments(e, out, graph);
+}
+
+static void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    print_sizes(e, out);
+    print_gradient_arguments(e, out, graph);
+}
+
+static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, enum emitted_variant kind)
+{
+    const struct graph *graph = kind == EMITTED_SAVING ? entry->saving[training] : entry->graphs[training][kind];
+
+    return graph ? plan_variant(e->plan, graph) : NULL;
 }
 
 /* POLICY_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES */
-static const char *workspace_constant(struct emit *e, const struct entry *entry, int training, int fenced)
+static const char *workspace_constant(struct emit *e, const struct entry *entry, int training, enum emitted_variant kind)
 {
-    return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_workspace(e->cx, entry->name, training, fenced));
+    return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_workspace(e->cx, entry->name, training, kind));
 }
 
 static int64_t at_least_one(const struct emit *e, int64_t bytes)
@@ -216,6 +270,18 @@ static int64_t at_least_one(const struct emit *e, int64_t bytes)
 static int64_t variant_bytes(const struct emit *e, const struct variant *variant)
 {
     return at_least_one(e, e->plan->state_bytes + variant->peak);
+}
+
+static bool has_backward(const struct emit *e)
+{
+    return e->tree->spec->backward;
+}
+
+/* The gradients, then a cell of 8 bytes for each: whether it is there. */
+static int64_t gradient_bytes(const struct emit *e)
+{
+    return e->plan->gradient_bytes + plan_aligned(e->plan, 8 * (int64_t)e->plan->gradient_count) +
+           plan_aligned(e->plan, e->plan->gradient_count);
 }
 
 /* ---- header ----------------------------------------------------------------------------------------------- */
@@ -243,16 +309,20 @@ static void print_header_constants(struct emit *e, struct text *out)
     if (e->weights)
         text_printf(out, "#define %s_EMBEDDED_BYTES %lld /* %s_weights.bin: in the program, instead of both blocks */\n", e->M,
                     (long long)e->weights->length, e->m);
+    if (has_backward(e))
+        text_printf(out, "#define %s_GRADIENT_BYTES %lld /* of parameters that are trained, and which there are */\n", e->M,
+                    (long long)at_least_one(e, gradient_bytes(e)));
     if (e->plan->state_bytes > 0)
         text_printf(out, "#define %s_STATE_BYTES %lld /* at the head of every workspace */\n", e->M, (long long)e->plan->state_bytes);
     for (int i = 0; i < e->plan->program->entry_count; i++) {
-        for (int v = 0; v < 4; v++) {
+        for (int v = 0; v < 2 * EMITTED_VARIANTS; v++) {
             const struct entry *entry = &e->plan->program->entries[i];
-            const struct variant *variant = entry_variant(e, entry, v & 1, v >> 1);
+            const struct variant *variant = entry_variant(e, entry, v & 1, (enum emitted_variant)(v >> 1));
 
             if (variant)
-                text_printf(out, "#define %s %lld\n", workspace_constant(e, entry, v & 1, v >> 1),
-                            (long long)variant_bytes(e, variant));
+                text_printf(out, "#define %s %lld%s\n", workspace_constant(e, entry, v & 1, (enum emitted_variant)(v >> 1)),
+                            (long long)variant_bytes(e, variant),
+                            v >> 1 == EMITTED_SAVING ? " /* forward and backward together */" : "");
         }
     }
     text_add(out, "\n");
@@ -284,6 +354,27 @@ static void print_hosted_wrappers(struct emit *e, struct text *out)
                      "    *net = (struct %s *)(void *)base;\n    return status;\n}\n\n"
                      "static inline void %s_destroy(struct %s *net)\n{\n    if (net)\n        modc_destroy(&net->base);\n}\n\n",
                 m, m, m, m, m, m, m);
+}
+
+static void print_training_wrappers(struct emit *e, struct text *out)
+{
+    const char *m = e->m;
+
+    text_printf(out, "/* Gradients: see modc.h. block: %s_GRADIENT_BYTES. */\n"
+                     "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, void *block,\n"
+                     "%*ssize_t bytes)\n"
+                     "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n", e->M, m, m, m,
+                (int)strlen(m) + 47, "");
+    text_printf(out, "static inline void %s_set_grad_enabled(struct %s *net, bool enabled)\n"
+                     "{\n    modc_set_grad_enabled(&net->base, enabled);\n}\n\n", m, m);
+    text_printf(out, "static inline void %s_zero_grad(struct %s_training *training, bool set_to_none)\n"
+                     "{\n    modc_zero_grad(&training->base, set_to_none);\n}\n\n", m, m);
+    text_printf(out, "static inline enum modc_status %s_get_gradient(const struct %s_training *training, const char *key,\n"
+                     "%*sconst void **gradient)\n"
+                     "{\n    return modc_get_gradient(&training->base, key, gradient);\n}\n\n", m, m, (int)strlen(m) + 46, "");
+    text_printf(out, "/* Of a parameter, a module, or all (\"\"). */\n"
+                     "static inline enum modc_status %s_requires_grad_(struct %s_training *training, const char *name, bool requires_grad)\n"
+                     "{\n    return modc_requires_grad(&training->base, name, requires_grad);\n}\n\n", m, m);
 }
 
 /* The runtime's functions under the model's name. */
@@ -339,6 +430,8 @@ static void print_wrappers(struct emit *e, struct text *out)
                          "static inline const char *%s_isa(const struct %s *net)\n{\n    return net->isa->name;\n}\n\n"
                          "static inline enum modc_status %s_set_isa(struct %s *net, const char *name)\n"
                          "{\n    return modc_set_isa(&net->base, name);\n}\n\n", m, m, m, m, m, m);
+    if (has_backward(e))
+        print_training_wrappers(e, out);
     if (e->tree->spec->hooks != SPEC_OFF) {
         text_printf(out, "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
         for (int pre = 0; pre < 2; pre++)
@@ -359,6 +452,42 @@ static void print_wrappers(struct emit *e, struct text *out)
                          "{\n    return modc_set_threads(&net->base, threads);\n}\n\n", m, m, m, m);
     text_printf(out, "static inline void %s_print(void (*write)(void *user, const char *text, size_t length), void *user)\n"
                      "{\n    modc_print(&%s_model, write, user);\n}\n\n", m, m);
+}
+
+/* policy_backward of the entry forward, policy_act_backward of act. */
+static const char *backward_name(struct emit *e, const struct entry *entry)
+{
+    return strcmp(entry->name, "forward") == 0 ? "backward" : arena_format(&e->cx->arena, "%s_backward", entry->name);
+}
+
+/* What forward notes for backward. */
+static const char *saved_members(struct emit *e)
+{
+    struct text out = text_new(&e->cx->arena);
+    int inputs = 0;
+
+    for (int i = 0; i < e->plan->program->entry_count; i++)
+        if (e->plan->program->entries[i].input_count > inputs)
+            inputs = e->plan->program->entries[i].input_count;
+    if (!has_backward(e))
+        return "";
+    if (inputs > 0)
+        text_printf(&out, "    const void *saved_inputs[%d]; /* of the last call that keeps for backward */\n", inputs);
+    if (e->tree->size_count > 0)
+        text_printf(&out, "    int saved_sizes[%d];\n", e->tree->size_count);
+    return out.data;
+}
+
+static void print_backward_declaration(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+
+    text_printf(out, "/* Behind %s_%s with the same sizes, whose inputs are still there: adds the gradients of the parameters that are\n"
+                     " * wanted, from those of the results (NULL: zero), and gives those of the inputs (NULL: not wanted). */\n", e->m,
+                entry->name);
+    text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
+    print_backward_arguments(e, out, graph);
+    text_add(out, ");\n\n");
 }
 
 static void print_header(struct emit *e, struct text *out)
@@ -398,8 +527,11 @@ static void print_header(struct emit *e, struct text *out)
     print_header_modules(e, out);
     print_params(e, out);
     text_printf(out, "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
-                     "    struct modc_context base;\n%s%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
-                e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "");
+                     "    struct modc_context base;\n%s%s%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
+                e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "", saved_members(e));
+    if (has_backward(e))
+        text_printf(out, "/* Gradients of a context's parameters, in the same struct as these; see %s_get_gradient. */\nstruct %s_training {\n"
+                         "    struct modc_training base;\n    struct %s_params gradients;\n};\n\n", m, m, m);
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         const struct entry *entry = &e->plan->program->entries[i];
         const struct graph *graph = entry_graph(entry);
@@ -419,6 +551,8 @@ static void print_header(struct emit *e, struct text *out)
         text_add(&line, ");");
         text_printf(out, "%s\n", line.data);
         text_add(out, "\n");
+        if (has_backward(e))
+            print_backward_declaration(e, out, entry);
     }
     text_printf(out, "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n", m);
     if (e->weights)
@@ -769,33 +903,6 @@ static void print_region_call(struct emit *e, struct text *out, const struct var
     text_add(out, ", out);\n            in = out;\n        }\n    }\n");
 }
 
-static void print_locals(struct emit *e, struct text *out, const struct variant *variant)
-{
-    for (int i = 0; i < variant->shadow_count; i++) {
-        const struct module_tensor *tensor = variant->shadows[i];
-
-        text_printf(out, "    %s *const %s_shadow = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
-                    dtype_rows[tensor->dtype].c, emitted_flat(e->cx, tensor->path), dtype_rows[tensor->dtype].c,
-                    (long long)variant->shadow_offsets[i]);
-    }
-    for (int s = 0; s < variant->step_count; s++) {
-        const struct op *op = variant->steps[s].op;
-
-        for (int j = 0; j < op->output_count; j++) {
-            const struct value *value = op->outputs[j]->base;
-            const struct place *place = &variant->places[value->id];
-            bool first = place->kind == PLACE_WORKSPACE && place->first == s;
-
-            for (int i = 0; i < j; i++)
-                first &= op->outputs[i]->base != value;
-            if (!first)
-                continue;
-            text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* %s */\n", dtype_rows[value->dtype].c, place->name,
-                        dtype_rows[value->dtype].c, (long long)place->offset, shape_of(e->cx, value));
-        }
-    }
-}
-
 /* Whether it stands in emitted code, comments left out: those have the names of modules. */
 static bool uses_word(const char *text, const char *word)
 {
@@ -814,6 +921,36 @@ static bool uses_word(const char *text, const char *word)
             return true;
     }
     return false;
+}
+
+/* body: of one of two calls, which declares what it uses; or NULL. */
+static void print_locals(struct emit *e, struct text *out, const struct variant *variant, const char *body)
+{
+    if (body && uses_word(body, "zeros"))
+        text_printf(out, "    char *const zeros = ws + %lld;\n", (long long)variant->zeros_offset);
+    for (int i = 0; i < variant->shadow_count; i++) {
+        const struct module_tensor *tensor = variant->shadows[i];
+
+        text_printf(out, "    %s *const %s_shadow = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
+                    dtype_rows[tensor->dtype].c, emitted_flat(e->cx, tensor->path), dtype_rows[tensor->dtype].c,
+                    (long long)variant->shadow_offsets[i]);
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            const struct value *value = op->outputs[j]->base;
+            const struct place *place = &variant->places[value->id];
+            bool first = place->kind == PLACE_WORKSPACE && place->first == s;
+
+            for (int i = 0; i < j; i++)
+                first &= op->outputs[i]->base != value;
+            if (!first || (body && !uses_word(body, place->name)))
+                continue;
+            text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* %s */\n", dtype_rows[value->dtype].c, place->name,
+                        dtype_rows[value->dtype].c, (long long)place->offset, shape_of(e->cx, value));
+        }
+    }
 }
 
 static const char *shadow_source(struct emit *e, const struct module_tensor *tensor)
@@ -835,20 +972,125 @@ static void print_shadows(struct emit *e, struct text *out, const struct variant
     }
 }
 
-/* The body; what it declares depends on what it uses. */
-static const char *function_body(struct emit *e, const struct variant *variant)
+/* What stands before the spec's line in comments of the second call. */
+static void print_backward_comment(struct emit *e, struct text *out, const struct variant *variant, const struct module_call *call)
+{
+    const struct module *module = call->module;
+
+    while (call->outer && !is_line(module)) {
+        call = call->outer;
+        module = call->module;
+    }
+    if (is_line(module) && module->path[0])
+        text_printf(out, "\n    /* %s: %s, backward%s */\n", relative_path(variant->graph->root, module->path), module->text,
+                    spec_line(e, module));
+}
+
+/* The lines four columns further right. */
+static void print_indented(struct text *out, const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+
+        if (length > 0)
+            text_printf(out, "    %.*s", (int)length, lines);
+        text_add(out, "\n");
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+/* Under which condition the gradient, output `index` of the graph, is computed. */
+static const char *guard_text(struct emit *e, const struct variant *variant, int index)
+{
+    const struct place *place = &variant->places[variant->graph->outputs[index]->base->id];
+
+    if (place->kind == PLACE_GRADIENT)
+        return arena_format(&e->cx->arena, "training->base.wants[%d]", place->index);
+    return place->name;
+}
+
+/* Gradients of results that the caller leaves out are zero. */
+static void print_zeros(struct emit *e, struct text *out, const struct variant *variant)
+{
+    const struct op *op = variant->steps[variant->yield].op;
+    struct text any = text_new(&e->cx->arena), each = text_new(&e->cx->arena);
+
+    for (int j = 0; j < op->output_count; j++) {
+        const struct place *place = &variant->places[op->outputs[j]->id];
+        const char *type = dtype_rows[op->outputs[j]->dtype].c;
+
+        text_printf(&any, "%s!%s", j ? " || " : "", place->name);
+        text_printf(&each, "    if (!%s)\n        %s = (const %s *)(const void *)zeros;\n", place->name, place->name, type);
+    }
+    text_printf(out, "    if (%s)\n        memset(zeros, 0, %lld);\n%s", any.data, (long long)variant->zeros_bytes, each.data);
+}
+
+/* Which gradients of parameters there are now. */
+static void print_given(struct emit *e, struct text *out, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena), locals = text_new(&e->cx->arena);
-    int next = 0;
-    bool region = graph->region != NULL;
+    struct text list = text_new(&e->cx->arena);
+    int count = 0;
 
-    print_shadows(e, &body, variant, false);
-    for (int s = 0; s < variant->step_count; s++) {
+    for (int i = graph->result_count; i < graph->output_count; i++) {
+        const struct place *place = &variant->places[graph->outputs[i]->base->id];
+
+        if (place->kind == PLACE_GRADIENT)
+            text_printf(&list, "%s%d", count++ ? ", " : "", place->index);
+    }
+    if (count > 0)
+        text_printf(out, "\n    static const int given[] = {%s};\n\n    modc_backward_end(&net->base, given, %d);\n", list.data, count);
+    else
+        text_add(out, "    modc_backward_end(&net->base, NULL, 0);\n");
+}
+
+/* The steps of the second call. */
+static void print_backward_steps(struct emit *e, struct text *body, const struct variant *variant)
+{
+    const struct module_call *last = NULL;
+    int guard = -1;
+
+    if (variant->zeros_bytes > 0)
+        print_zeros(e, body, variant);
+    for (int s = variant->yield + 1; s < variant->step_count; s++) {
+        const struct step *step = &variant->steps[s];
+        struct text own = text_new(&e->cx->arena);
+
+        if (guard >= 0 && guard != variant->guards[s])
+            text_add(body, "    }\n");
+        if (step->op->call && step->op->call != last) {
+            print_backward_comment(e, body, variant, step->op->call);
+            last = step->op->call;
+        }
+        if (variant->guards[s] >= 0 && guard != variant->guards[s])
+            text_printf(body, "    if (%s) {\n", guard_text(e, variant, variant->guards[s]));
+        guard = variant->guards[s];
+        if (step->op->code == GRAPH_OP_CHECK)
+            print_check(e, &own, variant, step->op);
+        else
+            text_add(&own, kernel_step(&e->kernels, variant, step));
+        if (guard >= 0)
+            print_indented(body, own.data);
+        else
+            text_add(body, own.data);
+    }
+    if (guard >= 0)
+        text_add(body, "    }\n");
+    print_given(e, body, variant);
+}
+
+/* The steps of a call, or of the first of two. */
+static void print_steps(struct emit *e, struct text *body, const struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+    int next = 0, end = variant->yield >= 0 ? variant->yield : variant->step_count;
+
+    print_shadows(e, body, variant, false);
+    for (int s = 0; s < end; s++) {
         const struct step *step = &variant->steps[s];
         int until = graph->call_count;
 
-        for (int t = s + 1; t < variant->step_count && !graph->fenced; t++) {
+        for (int t = s + 1; t < end && !graph->fenced; t++) {
             if (variant->steps[t].op->call) {
                 until = variant->steps[t].op->call->index;
                 break;
@@ -859,27 +1101,56 @@ static const char *function_body(struct emit *e, const struct variant *variant)
         if (step->op->code == GRAPH_OP_CALL && until < graph->call_count) /* what follows an instance is not its own */
             until = step->op->call->index + 1;
         if (step->op->code == GRAPH_OP_FENCE) {
-            print_fence(e, &body, variant, step->op);
+            print_fence(e, body, variant, step->op);
             continue;
         }
         if (!graph->fenced)
-            print_calls(e, &body, graph, &next, until);
+            print_calls(e, body, graph, &next, until);
         if (step->op->code == GRAPH_OP_CALL)
-            print_region_call(e, &body, variant, step);
+            print_region_call(e, body, variant, step);
         else if (step->op->code == GRAPH_OP_CHECK)
-            print_check(e, &body, variant, step->op);
+            print_check(e, body, variant, step->op);
         else
-            text_add(&body, kernel_step(&e->kernels, variant, step));
+            text_add(body, kernel_step(&e->kernels, variant, step));
     }
     if (variant->shadow_count > 0) {
-        text_add(&body, "\n");
-        print_shadows(e, &body, variant, true);
+        text_add(body, "\n");
+        print_shadows(e, body, variant, true);
     }
-    print_locals(e, &locals, variant);
+}
+
+/* Whether a check of the call may end it. */
+static bool fails(const struct variant *variant, bool backward)
+{
+    if (variant->yield < 0)
+        return variant->fails;
+    for (int s = backward ? variant->yield : 0; s < (backward ? variant->step_count : variant->yield); s++)
+        if (variant->steps[s].op->code == GRAPH_OP_CHECK)
+            return true;
+    return false;
+}
+
+/* The body; what it declares depends on what it uses. */
+static const char *function_body(struct emit *e, const struct variant *variant, bool backward)
+{
+    const struct graph *graph = variant->graph;
+    struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena), locals = text_new(&e->cx->arena);
+    bool region = graph->region != NULL;
+
+    if (backward)
+        print_backward_steps(e, &body, variant);
+    else
+        print_steps(e, &body, variant);
+    print_locals(e, &locals, variant, variant->yield >= 0 ? body.data : NULL);
     if (!region && uses_word(body.data, "p"))
         text_printf(&out, "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", e->m, e->m);
     if (!region && uses_word(body.data, "k"))
         text_printf(&out, "    const struct %s *k = net->base.params->packed;\n", packed_struct(e, variant->group));
+    if (uses_word(body.data, "training") || uses_word(body.data, "gradients"))
+        text_printf(&out, "    const struct %s_training *training = (const struct %s_training *)(const void *)net->base.trainer;\n", e->m,
+                    e->m);
+    if (uses_word(body.data, "gradients"))
+        text_printf(&out, "    const struct %s_params *gradients = &training->gradients;\n", e->m);
     if (uses_word(body.data, "s"))
         text_printf(&out, "    struct %s_state *s = (struct %s_state *)(void *)net->base.workspace;\n", e->m, e->m);
     if (!region && (locals.length > 0 || uses_word(body.data, "ws"))) {
@@ -889,7 +1160,7 @@ static const char *function_body(struct emit *e, const struct variant *variant)
             text_add(&out, "    char *const ws = net->base.workspace;\n");
     }
     text_add(&out, locals.data);
-    if (variant->fails)
+    if (fails(variant, backward))
         text_add(&out, "    enum modc_status status;\n");
     if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
         text_add(&out, "\n");
@@ -900,7 +1171,7 @@ static const char *function_body(struct emit *e, const struct variant *variant)
 static void print_region(struct emit *e, struct text *out, struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    const char *body = variant->body = function_body(e, variant);
+    const char *body = variant->body = function_body(e, variant, false);
     struct text head = text_new(&e->cx->arena);
 
     for (int i = 0; i < e->plan->variant_count; i++) { /* equal functions are printed once */
@@ -945,27 +1216,19 @@ static void print_region(struct emit *e, struct text *out, struct variant *varia
     text_printf(out, "%s}\n\n", body);
 }
 
-static void print_variant(struct emit *e, struct text *out, struct variant *variant)
+/* One function of a variant: that of its body, or of the second call's. */
+static void print_function(struct emit *e, struct text *out, const struct variant *variant, const char *name, const char *body, bool backward)
 {
     const struct graph *graph = variant->graph;
-    const char *body = variant->body = function_body(e, variant);
     struct text head = text_new(&e->cx->arena);
 
-    for (int i = 0; i < e->plan->variant_count; i++) {
-        struct variant *other = e->plan->variants[i];
-
-        if (other == variant)
-            break;
-        if (other->entry == variant->entry && !other->same && strcmp(other->body, body) == 0) {
-            variant->same = other;
-            return;
-        }
-    }
-    text_printf(&head, "static %s %s_%s(struct %s *net", variant->fails ? "enum modc_status" : "void", e->m, variant->function, e->m);
-    print_arguments(e, &head, graph);
+    text_printf(&head, "static %s %s_%s(struct %s *net", fails(variant, backward) ? "enum modc_status" : "void", e->m, name, e->m);
+    if (backward)
+        print_second_arguments(e, &head, graph);
+    else
+        print_arguments(e, &head, graph);
     text_add(&head, ")");
-    text_printf(out, "%s\n", head.data);
-    text_add(out, "{\n");
+    text_printf(out, "%s\n{\n", head.data);
     if (!uses_word(body, "net"))
         text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
@@ -974,7 +1237,36 @@ static void print_variant(struct emit *e, struct text *out, struct variant *vari
     for (int i = 0; i < graph->input_count; i++)
         if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
-    text_printf(out, "%s%s}\n\n", body, variant->fails ? "    return MODC_OK;\n" : "");
+    for (int i = 0; i < graph->result_count && backward; i++)
+        if (has_gradient(graph->outputs[i]) && !uses_word(body, c_gradient(e->cx, graph, graph->output_names[i])))
+            text_printf(out, "    (void)%s;\n", c_gradient(e->cx, graph, graph->output_names[i]));
+    text_printf(out, "%s%s}\n\n", body, fails(variant, backward) ? "    return MODC_OK;\n" : "");
+}
+
+/* forward_eval_saving -> forward_eval_backward */
+static const char *backward_function(struct emit *e, const struct variant *variant)
+{
+    return arena_format(&e->cx->arena, "%.*sbackward", (int)(strlen(variant->function) - strlen("saving")), variant->function);
+}
+
+static void print_variant(struct emit *e, struct text *out, struct variant *variant)
+{
+    variant->body = function_body(e, variant, false);
+    variant->second = variant->yield >= 0 ? function_body(e, variant, true) : "";
+    for (int i = 0; i < e->plan->variant_count; i++) {
+        struct variant *other = e->plan->variants[i];
+
+        if (other == variant)
+            break;
+        if (other->entry == variant->entry && !other->same && strcmp(other->body, variant->body) == 0 &&
+            strcmp(other->second, variant->second) == 0) {
+            variant->same = other;
+            return;
+        }
+    }
+    print_function(e, out, variant, variant->function, variant->body, false);
+    if (variant->yield >= 0)
+        print_function(e, out, variant, backward_function(e, variant), variant->second, true);
 }
 
 /* ---- instruction sets ------------------------------------------------------------------------------------- */
@@ -989,10 +1281,17 @@ static void print_code(struct emit *e, struct text *out)
 
         if (variant->graph->region || variant->same)
             continue;
-        text_printf(&members, "    %s (*%s)(struct %s *net", variant->fails ? "enum modc_status" : "void", variant->function, e->m);
+        text_printf(&members, "    %s (*%s)(struct %s *net", fails(variant, false) ? "enum modc_status" : "void", variant->function, e->m);
         print_arguments(e, &members, variant->graph);
         text_add(&members, ");\n");
         text_printf(&values, "    .%s = %s_%s,\n", variant->function, e->m, variant->function);
+        if (variant->yield < 0)
+            continue;
+        text_printf(&members, "    %s (*%s)(struct %s *net", fails(variant, true) ? "enum modc_status" : "void",
+                    backward_function(e, variant), e->m);
+        print_second_arguments(e, &members, variant->graph);
+        text_add(&members, ");\n");
+        text_printf(&values, "    .%s = %s_%s,\n", backward_function(e, variant), e->m, backward_function(e, variant));
     }
     text_printf(out, "/* What contexts call that run on the instruction set that this was compiled for. */\nstruct %s_code {\n%s};\n\n"
                      "MODC_HIDDEN const struct %s_code MODC_CODE = {\n%s};\n\n", e->m, members.data, e->m, values.data);
@@ -1016,17 +1315,20 @@ static void print_choice(struct emit *e, struct text *out)
 
 /* ---- entries ---------------------------------------------------------------------------------------------- */
 
-static void print_call_of(struct emit *e, struct text *out, const struct variant *variant, const char *indent)
+static void print_call_of(struct emit *e, struct text *out, const struct variant *variant, bool backward, const char *indent)
 {
     const struct variant *shown = variant->same ? variant->same : variant;
     struct text call = text_new(&e->cx->arena);
 
-    pass_arguments(e, &call, variant->graph);
+    if (backward)
+        pass_second_arguments(e, &call, variant->graph);
+    else
+        pass_arguments(e, &call, variant->graph);
     if (e->tree->spec->flushes)
         text_printf(out, "%sfloat_mode = modc_flush_denormals();\n", indent);
-    text_printf(out, "%s%s", indent, variant->fails ? "status = " : "");
+    text_printf(out, "%s%s", indent, fails(variant, backward) ? "status = " : "");
     text_printf(out, e->cx->options->dispatch ? "%s_code_of(net)->" : "%s_", e->m);
-    text_printf(out, "%s(net%s);\n", shown->function, call.data);
+    text_printf(out, "%s(net%s);\n", backward ? backward_function(e, shown) : shown->function, call.data);
     if (e->tree->spec->flushes)
         text_printf(out, "%smodc_set_float_mode(float_mode);\n", indent);
 }
@@ -1039,32 +1341,49 @@ static bool draws(const struct variant *variant)
     return false;
 }
 
+/* Tests the workspace and calls the variant. */
+static void print_choice_of(struct emit *e, struct text *out, const struct entry *entry, int training, enum emitted_variant kind,
+                            const char *indent)
+{
+    const struct variant *variant = entry_variant(e, entry, training, kind);
+
+    text_printf(out, "%sstatus = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, kind),
+                variant->uses_packed ? "true" : "false", variant->uses_buffers ? "true" : "false");
+    text_printf(out, "%sif (status != MODC_OK)\n%s    return status;\n", indent, indent);
+    print_call_of(e, out, variant, false, indent);
+    if (kind != EMITTED_SAVING)
+        return;
+    for (int i = 0; i < variant->graph->input_count; i++)
+        text_printf(out, "%snet->saved_inputs[%d] = %s;\n", indent, i, c_argument(e->cx, variant->graph->inputs[i]->name));
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, "%snet->saved_sizes[%d] = %s;\n", indent, i, e->tree->sizes[i].c_name);
+    text_printf(out, "%snet->base.saved_version = net->base.params->version;\n", indent);
+    text_printf(out, "%snet->base.saved = %s%d;\n", indent, fails(variant, false) ? "status != MODC_OK ? 0 : " : "",
+                1 + 2 * (int)(entry - e->plan->program->entries) + training);
+}
+
 /* The checks and the call of one mode. */
 static void print_mode(struct emit *e, struct text *out, const struct entry *entry, int training, const char *indent)
 {
-    const struct variant *fused = entry_variant(e, entry, training, 0), *fenced = entry_variant(e, entry, training, 1);
-    const char *packed = fused->uses_packed ? "true" : "false", *buffers = fused->uses_buffers ? "true" : "false";
+    const struct variant *fused = entry_variant(e, entry, training, EMITTED_FUSED), *fenced = entry_variant(e, entry, training, EMITTED_FENCED);
+    const struct variant *saving = entry_variant(e, entry, training, EMITTED_SAVING);
+    const char *deeper = fenced || saving ? arena_format(&e->cx->arena, "%s    ", indent) : indent;
 
     if (fused->writes_buffers)
         text_printf(out, "%sif (net->base.params && net->base.params->read_only)\n%s    return MODC_READ_ONLY;\n", indent, indent);
     if (fenced) {
         text_printf(out, "%sif (modc_hooked(&net->base)) {\n", indent);
-        text_printf(out, "%s    status = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 1),
-                    fenced->uses_packed ? "true" : "false", fenced->uses_buffers ? "true" : "false");
-        text_printf(out, "%s    if (status != MODC_OK)\n%s        return status;\n", indent, indent);
-        print_call_of(e, out, fenced, arena_format(&e->cx->arena, "%s    ", indent));
-        text_printf(out, "%s} else {\n", indent);
-        text_printf(out, "%s    status = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 0), packed,
-                    buffers);
-        text_printf(out, "%s    if (status != MODC_OK)\n%s        return status;\n", indent, indent);
-        print_call_of(e, out, fused, arena_format(&e->cx->arena, "%s    ", indent));
-        text_printf(out, "%s}\n", indent);
-    } else {
-        text_printf(out, "%sstatus = modc_check(&net->base, %s, %s, %s);\n", indent, workspace_constant(e, entry, training, 0), packed,
-                    buffers);
-        text_printf(out, "%sif (status != MODC_OK)\n%s    return status;\n", indent, indent);
-        print_call_of(e, out, fused, indent);
+        print_choice_of(e, out, entry, training, EMITTED_FENCED, deeper);
     }
+    if (saving) {
+        text_printf(out, "%s%sif (modc_saves(&net->base)) {\n", indent, fenced ? "} else " : "");
+        print_choice_of(e, out, entry, training, EMITTED_SAVING, deeper);
+    }
+    if (fenced || saving)
+        text_printf(out, "%s} else {\n", indent);
+    print_choice_of(e, out, entry, training, EMITTED_FUSED, deeper);
+    if (fenced || saving)
+        text_printf(out, "%s}\n", indent);
     if (fused->writes_buffers) {
         if (fenced || fused->fails)
             text_printf(out, "%sif (status == MODC_OK)\n%s    net->base.params->buffer_version++;\n", indent, indent);
@@ -1126,19 +1445,21 @@ static void print_needs(struct emit *e, struct text *out, const struct entry *en
 }
 
 /* Of elements of one byte there is nothing to check. */
-static void print_alignment(struct emit *e, struct text *out, const struct graph *graph)
+static void print_alignment(struct emit *e, struct text *out, const struct graph *graph, bool backward)
 {
     for (int bytes = 2; bytes <= 8; bytes *= 2) {
         struct text tensors = text_new(&e->cx->arena);
         int count = 0;
 
-        for (int i = 0; i < graph->input_count + graph->output_count; i++) {
+        for (int i = 0; i < graph->input_count + graph->result_count; i++) {
             const int o = i - graph->input_count;
             const struct value *value = o < 0 ? graph->inputs[i] : graph->outputs[o];
+            const char *name = o < 0 ? value->name : graph->output_names[o];
 
-            if (dtype_rows[value->dtype].bytes == bytes)
-                text_printf(&tensors, "%s(uintptr_t)%s", count++ > 0 ? " | " : "",
-                            o < 0 ? c_argument(e->cx, value->name) : c_output(e->cx, graph, o));
+            if (dtype_rows[value->dtype].bytes != bytes || (backward && !has_gradient(value)))
+                continue;
+            name = backward ? c_gradient(e->cx, graph, name) : o < 0 ? c_argument(e->cx, name) : c_output(e->cx, graph, o);
+            text_printf(&tensors, "%s(uintptr_t)%s", count++ > 0 ? " | " : "", name);
         }
         if (count > 0)
             text_printf(out, bytes == 8 ? "    if (%s%s%s %% MODC_ALIGN_WIDE != 0)\n" : "    if (%s%s%s %% %d != 0)\n",
@@ -1154,7 +1475,9 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     struct text head = text_new(&e->cx->arena);
     const struct variant *eval = entry_variant(e, entry, 0, 0), *train = entry_variant(e, entry, 1, 0);
     const struct variant *eval_fenced = entry_variant(e, entry, 0, 1), *train_fenced = entry_variant(e, entry, 1, 1);
-    bool one = train->same == eval && (!train_fenced || train_fenced->same == eval_fenced);
+    const struct variant *eval_saving = entry_variant(e, entry, 0, EMITTED_SAVING), *train_saving = entry_variant(e, entry, 1, EMITTED_SAVING);
+    bool one = train->same == eval && (!train_fenced || train_fenced->same == eval_fenced) &&
+               (!train_saving || train_saving->same == eval_saving);
 
     text_printf(&head, "enum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
     print_arguments(e, &head, graph);
@@ -1166,7 +1489,7 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     for (int i = 0; i < graph->output_count; i++)
         text_printf(out, " || !%s", c_output(e->cx, graph, i));
     text_add(out, ")\n        return MODC_POINTER;\n");
-    print_alignment(e, out, graph);
+    print_alignment(e, out, graph, false);
     for (int i = 0; i < e->tree->size_count; i++) {
         const char *size = e->tree->sizes[i].c_name;
 
@@ -1183,6 +1506,72 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
         text_add(out, "    }\n");
     }
     text_add(out, "    return status;\n}\n\n");
+}
+
+static void print_backward(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    const struct variant *eval = entry_variant(e, entry, 0, EMITTED_SAVING), *train = entry_variant(e, entry, 1, EMITTED_SAVING);
+    struct text none = text_new(&e->cx->arena);
+
+    text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
+    print_backward_arguments(e, out, graph);
+    text_printf(out, ")\n{\n    enum modc_status status;\n%s\n", e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph->outputs[i]))
+            text_printf(&none, "%s!%s", none.length ? " && " : "", c_gradient(e->cx, graph, graph->output_names[i]));
+    if (none.length > 0)
+        text_printf(out, strstr(none.data, "&&") ? "    if (!net || (%s))\n" : "    if (!net || %s)\n", none.data);
+    else
+        text_add(out, "    if (!net)\n");
+    text_add(out, "        return MODC_POINTER;\n");
+    print_alignment(e, out, graph, true);
+    text_printf(out, "    status = modc_backward_begin(&net->base, %d);\n    if (status != MODC_OK)\n        return status;\n",
+                (int)(entry - e->plan->program->entries));
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, "    if (%s != net->saved_sizes[%d])\n        return MODC_SIZE;\n", e->tree->sizes[i].c_name, i);
+    if (train->same == eval) {
+        print_call_of(e, out, eval, true, "    ");
+    } else {
+        text_printf(out, "    if (net->base.saved %% 2 == 0) {\n");
+        print_call_of(e, out, train, true, "        ");
+        text_add(out, "    } else {\n");
+        print_call_of(e, out, eval, true, "        ");
+        text_add(out, "    }\n");
+    }
+    text_add(out, "    return status;\n}\n\n");
+}
+
+/* Through arrays, for struct modc_entry. */
+static void print_backward_call(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+
+    text_printf(out, "static enum modc_status %s_backward_call(struct modc_context *net, const int *sizes,\n"
+                     "%*sconst void *const *output_gradients, void *const *input_gradients)\n{\n", entry->name,
+                (int)strlen(entry->name) + 39, "");
+    if (e->tree->size_count == 0)
+        text_add(out, "    (void)sizes;\n");
+    text_add(out, "    (void)output_gradients;\n    (void)input_gradients;\n");
+    text_printf(out, "    return %s_%s((struct %s *)(void *)net", e->m, backward_name(e, entry), e->m);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", sizes[%d]", i);
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph->outputs[i]))
+            text_printf(out, ", output_gradients[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph->inputs[i]))
+            text_printf(out, ", input_gradients[%d]", i);
+    text_add(out, ");\n}\n\n");
+}
+
+static void print_gradient_table(struct emit *e, struct text *out)
+{
+    text_add(out, "static const struct modc_gradient gradients_table[] = {\n");
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        text_printf(out, "    {%d, %lld}, /* %s */\n", e->plan->gradients[i]->key, (long long)e->plan->gradient_offsets[i],
+                    e->plan->gradients[i]->path);
+    text_add(out, "};\n\n");
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------- */
@@ -1415,7 +1804,7 @@ static void print_tables(struct emit *e, struct text *out)
         const struct graph *graph = entry_graph(entry);
 
         print_io(e, out, "inputs", entry, graph->inputs, graph->input_count, false);
-        print_io(e, out, "outputs", entry, graph->outputs, graph->output_count, true);
+        print_io(e, out, "outputs", entry, graph->outputs, graph->result_count, true);
         if (tree->size_count > 0) {
             text_printf(out, "static const int %s_max_sizes[] = {", entry->name);
             for (int s = 0; s < tree->size_count; s++)
@@ -1424,7 +1813,11 @@ static void print_tables(struct emit *e, struct text *out)
         }
         print_shape_function(e, out, entry);
         print_call_function(e, out, entry);
+        if (has_backward(e))
+            print_backward_call(e, out, entry);
     }
+    if (has_backward(e) && e->plan->gradient_count > 0)
+        print_gradient_table(e, out);
     text_add(out, "static const struct modc_entry entries_table[] = {\n");
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
@@ -1443,7 +1836,12 @@ static void print_tables(struct emit *e, struct text *out)
             text_printf(out, "%s, %s}", workspace_constant(e, entry, 0, 1), workspace_constant(e, entry, 1, 1));
         else
             text_add(out, "0, 0}");
-        text_printf(out, ", %s, %s_shape, %s_call},\n", macs.data, entry->name, entry->name);
+        text_printf(out, ", %s, %s_shape, %s_call,\n     ", macs.data, entry->name, entry->name);
+        if (has_backward(e))
+            text_printf(out, "{%s, %s}, %s_backward_call},\n", workspace_constant(e, entry, 0, EMITTED_SAVING),
+                        workspace_constant(e, entry, 1, EMITTED_SAVING), entry->name);
+        else
+            text_add(out, "{0, 0}, NULL},\n");
     }
     text_add(out, "};\n\n");
     text_printf(out, "const struct modc_model %s_model = {\n    .abi = MODC_ABI,\n    .name = \"%s\",\n    .schema = 0x%016llxu,\n"
@@ -1471,6 +1869,10 @@ static void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .threads = %d,\n    .threading = offsetof(struct %s, threading),\n", e->plan->threads, e->m);
     if (e->cx->options->dispatch)
         text_add(out, "    .dispatch = &dispatch_table,\n");
+    if (has_backward(e))
+        text_printf(out, "    .gradient_count = %d,\n    .gradients = %s,\n    .gradient_block = %s_GRADIENT_BYTES,\n"
+                         "    .training_bytes = sizeof(struct %s_training),\n    .gradients_offset = offsetof(struct %s_training, gradients),\n",
+                    e->plan->gradient_count, e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m, e->m);
     text_add(out, "};\n");
 }
 
@@ -1663,8 +2065,11 @@ static const char *source_text(struct emit *e)
             print_variant(e, &parts.functions, variant);
     }
     parts.shared = e->kernels.count;
-    for (int i = 0; i < e->plan->program->entry_count; i++)
+    for (int i = 0; i < e->plan->program->entry_count; i++) {
         print_entry(e, &parts.entries, &e->plan->program->entries[i]);
+        if (has_backward(e))
+            print_backward(e, &parts.entries, &e->plan->program->entries[i]);
+    }
     print_pack_functions(e, &parts.packs);
     e->unpacks = print_unpack(e, &parts.packs);
     print_tables(e, &parts.tables);

@@ -18,9 +18,11 @@ static const char *const functions[] = {
     "register_full_backward_pre_hook", "requires_grad_", "rollout", "set_stream", "share", "state_dict", "step", "sync", "to",
     "train_step", "training", "training_init", "training_load", "training_save", "zero_grad", NULL};
 
-const char *const emitted_constants[] = {"MODULES", "PARAM_BYTES", "PACKED_BYTES", "EMBEDDED_BYTES", "STATE_BYTES", NULL};
+const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES", "PACKED_BYTES",  "EMBEDDED_BYTES",
+                                         "GRADIENT_BYTES", "STATE_BYTES", NULL};
 
-const char *const emitted_variants[4] = {"_eval", "_train", "_eval_fenced", "_train_fenced"};
+const char *const emitted_variants[8] = {"_eval",        "_train",        "_eval_fenced",   "_train_fenced",
+                                         "_eval_saving", "_train_saving", "_eval_backward", "_train_backward"};
 
 bool emitted_function(const char *name)
 {
@@ -69,10 +71,11 @@ const char *emitted_max(struct cx *cx, const char *entry, const char *size)
     return upper_case(cx, arena_format(&cx->arena, "%s%sMAX_%s", entry ? entry : "", entry ? "_" : "", size));
 }
 
-const char *emitted_workspace(struct cx *cx, const char *entry, bool training, bool fenced)
+const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant)
 {
+    static const char *const kinds[] = {"", "FENCED_", "BACKWARD_"};
     bool forward = strcmp(entry, "forward") == 0;
 
     return upper_case(cx, arena_format(&cx->arena, "%s%s%s%sWORKSPACE_BYTES", forward ? "" : entry, forward ? "" : "_",
-                                       training ? "TRAIN_" : "", fenced ? "FENCED_" : ""));
+                                       training ? "TRAIN_" : "", kinds[variant]));
 }

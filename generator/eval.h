@@ -222,6 +222,9 @@ struct value *build_reduce(struct eval *eval, struct loc loc, struct value *valu
  * the call (or are an error, where they are known); with `negative` those below 0 count from the end. */
 struct value *build_gather(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                            struct value *index, bool along, bool negative);
+/* The same at an index that is inside. */
+struct value *build_gather_inside(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                                  struct value *index, bool along);
 /* The same at places along `count` axes from `axis` on, one index for each, that broadcast. */
 struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis, struct value *const *indices,
                                   int count);
@@ -232,6 +235,9 @@ struct value *build_from_the_end(struct eval *eval, struct loc loc, const char *
  * comes: PRIM_ADD, PRIM_MUL, PRIM_MAX, PRIM_MIN; PRIM_LOAD takes what comes. */
 struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                             struct value *index, struct value *source, enum prim prim, bool along);
+/* The same at an index that is inside. */
+struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                                   struct value *index, struct value *source, enum prim prim, bool along);
 /* Sums, or products, up to each element; integers and bool: int64. */
 struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, bool product);
 /* The int64 order of the elements along an axis; equal ones stay as they stand, NaN is above all. */

@@ -107,6 +107,10 @@ void program_each(struct program *program, void (*visit)(struct graph *graph, vo
             for (int fenced = 0; fenced < 2; fenced++)
                 if (program->entries[i].graphs[training][fenced])
                     visit(program->entries[i].graphs[training][fenced], data);
+    for (int i = 0; i < program->entry_count; i++)
+        for (int training = 0; training < 2; training++)
+            if (program->entries[i].saving[training])
+                visit(program->entries[i].saving[training], data);
 }
 
 /* ---- lowering --------------------------------------------------------------------------------------------- */
@@ -513,6 +517,7 @@ static struct region *find_region(struct eval *eval, struct module *module, cons
         return NULL;
     }
     gather_tensors(eval, &region->result, &graph->outputs, &graph->output_count);
+    graph->result_count = graph->output_count;
     graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
     region->graph = needs_inline(graph) ? NULL : graph;
     ARENA_PUSH(arena, program->regions, program->region_count, region);
@@ -742,7 +747,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
     if (module->always_eval)
         eval->training = false;
     eval->call = own;
-    if (module->spec_class && !lower->fenced && !lower->program->resolving && !is_special(module) &&
+    if (module->spec_class && !lower->fenced && !eval->graph->saves && !lower->program->resolving && !is_special(module) &&
         count_instances(lower->program->tree, module->signature) > 1) {
         struct region *region = find_region(eval, module, call);
 
@@ -893,7 +898,7 @@ static bool flatten_result(struct eval *eval, struct ev *result)
     }
 }
 
-static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced)
+static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced, bool saves)
 {
     struct module_tree *tree = program->tree;
     struct lower lower = {.program = program, .entry = entry, .fenced = fenced};
@@ -907,7 +912,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     bool fine = true;
 
     *graph = (struct graph){.cx = program->cx, .program = program, .name = entry->name, .root = tree->root,
-                            .training = training, .fenced = fenced};
+                            .training = training, .fenced = fenced, .saves = saves};
     eval->cx = program->cx;
     eval->graph = graph;
     eval->default_dtype = tree->dtype;
@@ -964,6 +969,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
         result = scatter_tensors(eval, &result, all, &at);
     }
     gather_tensors(eval, &result, &graph->outputs, &graph->output_count);
+    graph->result_count = graph->output_count;
     for (int i = 0; i < graph->output_count; i++)
         graph->outputs[i] = refresh(eval, graph->outputs[i]);
     graph->output_names = ARENA_ARRAY(&program->cx->arena, graph->output_count + 1, const char *);
@@ -1121,7 +1127,9 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
             continue; /* spec.c said so */
         for (int training = 0; training < 2; training++)
             for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF || resolving ? 1 : 2); fenced++)
-                entry->graphs[training][fenced] = lower_entry(program, entry, training, fenced);
+                entry->graphs[training][fenced] = lower_entry(program, entry, training, fenced, false);
+        for (int training = 0; training < 2 && spec->backward && !resolving && diag_errors(cx) == 0; training++)
+            entry->saving[training] = lower_entry(program, entry, training, false, true);
     }
     tree->sizes = sizes;
     return program;
@@ -1259,6 +1267,9 @@ static void dump_detail(struct text *text, const struct op *op)
     case GRAPH_OP_WRITE:
         text_printf(text, " %s", op->write.tensor->path);
         break;
+    case GRAPH_OP_GRADIENT:
+        text_printf(text, " of %s%s", op->gradient.tensor->path, op->gradient.present ? ": is there one" : "");
+        break;
     case GRAPH_OP_GATHER:
         text_printf(text, " %s %d", op->gather.along ? "along" : "axis", op->gather.axis);
         break;
@@ -1354,7 +1365,8 @@ static void dump_op(struct text *text, const struct op *op, bool json)
 
 void graph_dump(struct text *text, const struct graph *graph, bool json)
 {
-    const char *mode = graph->training ? "train" : "eval", *fenced = graph->fenced ? "fenced" : "fused";
+    const char *mode = graph->training ? "train" : "eval";
+    const char *fenced = graph->saves ? "saving" : graph->fenced ? "fenced" : "fused";
 
     if (json) {
         text_printf(text, "{\"graph\": \"%s\", \"region\": %s, \"mode\": \"%s\", \"variant\": \"%s\", \"ops\": [\n",

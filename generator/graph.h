@@ -30,11 +30,13 @@ struct graph {
     struct module *root; /* region: the representative instance; else the model's root */
     struct region *region; /* NULL: an entry's graph */
     bool training, fenced;
+    bool saves; /* what backward needs is kept: see note [two calls] in passes/backward.c */
     struct value **inputs;
     int input_count;
-    const char **output_names;
-    struct value **outputs;
-    int output_count;
+    const char **output_names; /* of results */
+    struct value **outputs; /* results of the call, then gradients */
+    int output_count, result_count;
+    struct module_tensor **gradient_of; /* by output, behind the results: a parameter; NULL: an input, the next that has one */
     struct op **ops; /* in running order */
     int op_count;
     struct module_call **calls;
@@ -67,6 +69,7 @@ struct entry {
     const struct spec_input **inputs; /* in the order of the entry's arguments */
     int input_count;
     struct graph *graphs[2][2];       /* [training][fenced]; fenced NULL with hooks: none */
+    struct graph *saving[2];          /* [training]; NULL without backward */
 };
 
 struct program {

@@ -108,6 +108,8 @@ const struct option_row option_rows[] = {
     {"--format", "text|json", LAYERS, OPTION_CHOICE, FIELD(format), "json: all layers, functions and ops, with arguments"},
     {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},
 
+    {"--backward", NULL, GENERATE | CHECK | SUMMARY | DIFF, OPTION_FLAG, FIELD(backward), "with gradients, as backward: true in the spec"},
+    {"--backward", NULL, RUN, OPTION_BACKWARD, FIELD(backward), "gradients too: inputs grad.OUTPUT, outputs grad.INPUT and grad.KEY"},
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0, "give a constant another value, or a size another maximum"},
     {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype), "compute in this type alone, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
@@ -129,7 +131,6 @@ const struct option_row option_rows[] = {
     {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
-    {"--backward", NULL, GENERATE | RUN | CHECK, OPTION_LATER, 0, NULL},
     {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
 };

@@ -37,6 +37,7 @@ enum option_kind {
     OPTION_TARGET, /* see target.h */
     OPTION_ISA,    /* names of instruction sets */
     OPTION_DISPATCH, /* a bool; with values: which one the driver takes, handed on */
+    OPTION_BACKWARD, /* a bool, handed on to the driver too */
     OPTION_EARLY,  /* a choice that was looked up before all others: see options_parse */
     /* The driver's, handed on in their order: */
     OPTION_RUN_FLAG,

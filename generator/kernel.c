@@ -72,12 +72,39 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
         return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PACKED:
         return arena_format(&cx->arena, "k->%s%s", place->inside, place->packed->name);
+    case PLACE_GRADIENT:
+        return arena_format(&cx->arena, "gradients->%s", tensor_member(cx, variant->graph->root, place->tensor));
+    case PLACE_PRESENT:
+        return arena_format(&cx->arena, "(const %s *)(const void *)&training->base.present[%d]", dtype_rows[base->dtype].c, place->index);
     case PLACE_NONE:
         assert(!"a value without a place");
         return "?";
     default:
         return place->name;
     }
+}
+
+/* The result is added to what lies in its own memory. */
+static bool accumulates(const struct variant *variant, const struct op *op)
+{
+    const struct place *place = &variant->places[op->outputs[0]->base->id];
+
+    for (int i = op->tail_first; i < op->input_count && op->tail; i++) {
+        const struct place *own = &variant->places[op->inputs[i]->base->id];
+
+        if (own->kind == PLACE_GRADIENT && place->kind == PLACE_GRADIENT && own->index == place->index)
+            return true;
+    }
+    return false;
+}
+
+/* Of the call behind the YIELD. */
+static bool is_backward(const struct variant *variant, const struct op *op)
+{
+    for (int s = 0; s < variant->yield; s++)
+        if (variant->steps[s].op == op)
+            return false;
+    return variant->yield >= 0;
 }
 
 static const char *add_offset(struct cx *cx, const char *pointer, const struct dim *offset)
@@ -879,7 +906,7 @@ static void call_random(struct kernels *kernels, struct text *out, const struct 
     for (int i = 0; i < op->input_count; i++)
         text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
     /* a stream for each draw of each module */
-    text_printf(out, ", net->base.seed, net->base.counter, %du",
+    text_printf(out, ", net->base.seed, net->base.counter%s, %du", is_backward(variant, op) ? " - 1" : "",
                 (op->random.module ? op->random.module->index : 0) + op->random.draw * kernels->plan->program->tree->module_count);
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
@@ -994,6 +1021,7 @@ struct template_job {
         const char *type, *name; /* "const float *", "x" */
     } parameters[32]; /* those of the template's text, then operands of the tail; sizes follow */
     int parameter_count, extra_first;
+    bool over_y;    /* an operand of the tail lies where y does: neither is restrict */
     int head_count; /* what a convolution's head reads beside x */
     const struct size *block; /* what differs by block of ATTENTION, BLOCK_SIZES of them; or NULL */
     bool causal;              /* of a softmax over such a block */
@@ -1226,6 +1254,21 @@ static const char *register_parts(struct kernels *kernels, const struct template
                            print_parts, job);
 }
 
+/* Of the result alone, "*restrict y". */
+static void drop_restrict(struct cx *cx, struct text *body)
+{
+    static const char qualified[] = "*restrict y,";
+    struct text out = text_new(&cx->arena);
+    const char *from = body->data;
+
+    for (const char *at; (at = strstr(from, qualified)) != NULL; from = at + sizeof qualified - 1) {
+        text_add_bytes(&out, from, (size_t)(at - from));
+        text_add(&out, "*y,");
+    }
+    text_add(&out, from);
+    *body = out;
+}
+
 static void print_template(struct kernels *kernels, struct text *out, const char *name, const void *data)
 {
     struct cx *cx = kernels->cx;
@@ -1238,7 +1281,7 @@ static void print_template(struct kernels *kernels, struct text *out, const char
 
     job.name = name;
     for (int i = job.extra_first; i < job.parameter_count; i++) {
-        text_printf(&extras.args, ", %srestrict %s", job.parameters[i].type, job.parameters[i].name);
+        text_printf(&extras.args, ", %s%s%s", job.parameters[i].type, job.over_y ? "" : "restrict ", job.parameters[i].name);
         text_printf(&extras.pass, ", %s", job.parameters[i].name);
     }
     if (job.tail)
@@ -1265,6 +1308,8 @@ static void print_template(struct kernels *kernels, struct text *out, const char
         text_add(&body, "\n");
     }
     fill_template(&job, &body, job.template, name, parts, &extras, to_parts);
+    if (job.over_y)
+        drop_restrict(cx, &body);
     if (strstr(body.data, arena_format(&cx->arena, "%s_tail(", name)))
         print_tail(&job, out, false);
     if (strstr(body.data, arena_format(&cx->arena, "%s_tail_v(", name)))
@@ -1974,7 +2019,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
 {
     struct cx *cx = kernels->cx;
     const struct op *op = step->op;
-    struct template_job job = {0};
+    struct template_job job = {.over_y = accumulates(variant, op)};
     const char *name = template_kernel(kernels, &job, step);
     struct text arguments = text_new(&cx->arena);
     int next = 1; /* operand behind x */

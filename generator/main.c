@@ -130,6 +130,8 @@ static struct plan *make_plan(struct cx *cx, struct program *program, struct dum
     pass_run(cx, program, dump_graph, dump);
     if (dump->graphs > 0 && dump->json)
         text_add(dump->out, "]\n");
+    if (diag_errors(cx) > 0) /* what has no gradient */
+        return NULL;
 
     struct plan *plan = plan_make(cx, program);
     if (plan && dump_wants(dump, cx, "plan"))

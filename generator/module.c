@@ -2065,7 +2065,7 @@ static void check_constants(struct build *build)
             names_add(arena, &names, emitted_max(build->cx, NULL, spec->sizes[i].name), "", nowhere);
         }
         for (int v = 0; v < 4; v++)
-            names_add(arena, &names, emitted_workspace(build->cx, entry, v & 1, v >> 1), "", nowhere);
+            names_add(arena, &names, emitted_workspace(build->cx, entry, v & 1, (enum emitted_variant)(v >> 1)), "", nowhere);
     }
     names_add(arena, &names, emitted_module(build->cx, ""), "", nowhere);
     for (int i = 1; i < build->tree->module_count; i++) {

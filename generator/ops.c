@@ -343,6 +343,8 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
                          .infer = panels_infer,
                          .interpret = panels_interpret,
                          .pure = true},
+    [GRAPH_OP_YIELD] = {.name = "yield", .infer = given_infer},
+    [GRAPH_OP_GRADIENT] = {.name = "gradient", .infer = given_infer},
 };
 
 /* ---- all ops ------------------------------------------------------------------------------------------------- */

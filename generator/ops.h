@@ -81,6 +81,8 @@ enum op_code {
     GRAPH_OP_RANDOM,   /* uniform [0, 1) float32 from Philox, keyed by seed, call, module and element; tail */
     GRAPH_OP_CALL,     /* a region: inputs -> outputs */
     GRAPH_OP_PANELS,   /* packing: (k, n) to panels; only in what MODEL_pack runs */
+    GRAPH_OP_YIELD,    /* the forward call ends here, its outputs made; the gradients of these come with the backward call */
+    GRAPH_OP_GRADIENT, /* the gradient of a parameter before the call, or whether there is one: 0-dim, 1 or 0 */
     GRAPH_OP_COUNT
 };
 
@@ -112,6 +114,8 @@ struct op {
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
      * from 2 on, of SCATTER over two elements. */
     struct dag *dag, *head, *tail;
+    struct dag **gradients; /* MAP of a line of elementwise.c, in a graph that saves: by input, what the line says of its
+                             * gradient, over the inputs, the result and the upstream gradient; NULL: nothing flows there */
     int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
 
     union {
@@ -123,6 +127,7 @@ struct op {
             int axis;                      /* SLICE, WINDOW */
             const struct dim *start, *step; /* SLICE: the step may be negative. WINDOW: from one to the next */
             const struct dim *dilation;    /* WINDOW: between neighbours in one; they are the last axis of the output */
+            bool detached;                 /* no gradient flows back through it */
         } view;
         struct { enum reduce_kind kind; bool axes[MAX_DIMS]; bool keepdim; } reduce;
         struct { bool bias; } contract; /* input 2 is the bias */
@@ -154,6 +159,7 @@ struct op {
         struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */
         struct { struct module *module; int draw; } random; /* draw: how often the module has drawn before in the graph */
         struct { bool transposed; } panels; /* the input is (n, k) */
+        struct { struct module_tensor *tensor; bool present; } gradient;
     };
 };
 

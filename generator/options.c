@@ -294,6 +294,9 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
     case OPTION_TARGET:
         r->options->target = target_parse(r->cx, value);
         return r->options->target || wrong(r);
+    case OPTION_BACKWARD:
+        r->options->backward = true;
+        break;
     case OPTION_RUN_WHOLE:
         if (!is_whole(value))
             return bad_value(r, row->name, value, "it takes an integer that is not negative");

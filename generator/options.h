@@ -37,6 +37,7 @@ struct options {
     const char *depfile, *deptarget; /* generate: for make */
     const char *dump;     /* room, with .json */
     bool explain, validate, bundle, line_numbers, measure, repr;
+    bool backward; /* as the spec's `backward: true` */
     enum diag_style diagnostics;
     const char *format; /* diff: text, json, markdown; layers: text, json; NULL: text */
     bool exit_code;     /* diff */

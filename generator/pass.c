@@ -10,6 +10,8 @@
 
 const struct pass passes[] = {
     {"dead", pass_dead, "", ""},
+    {"backward", pass_backward, "one op, one function: none has heads or tails", "the end of the graph: a second call stands there"},
+    {"dead", pass_dead, "", ""},
     {"fold", pass_fold, "convolutions and products still stand apart from what follows them", "the weights' own values"},
     {"parts", pass_parts, "products still stand apart from what follows them", "one product of the spec, one op"},
     {"layout", pass_layout, "4-D values in PyTorch's order", "nothing: views say what changed"},

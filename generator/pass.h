@@ -19,6 +19,7 @@ void pass_run(struct cx *cx, struct program *program,
 
 /* The passes, in files of passes/ */
 void pass_dead(struct graph *graph);
+void pass_backward(struct graph *graph);
 void pass_fold(struct graph *graph);
 void pass_layout(struct graph *graph);
 void pass_parts(struct graph *graph);

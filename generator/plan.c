@@ -39,7 +39,8 @@ const char *c_path(struct cx *cx, const char *path)
 const char *c_argument(struct cx *cx, const char *name)
 {
     static const char *const locals[] = {"p", "k", "s", "ws", "net", "status", "i", "in", "out", "buffers", "sizes", "dims",
-                                         "index", "inputs", "outputs", "params", "base", "float_mode"};
+                                         "index", "inputs", "outputs", "params", "base", "float_mode", "gradients", "training",
+                                         "zeros"};
 
     static const char *const endings[] = {"_slots", "_call", "_shadow"}; /* of what the fenced variant has by module */
     bool taken = false;
@@ -76,6 +77,21 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index)
     for (int i = 0; i < tree->size_count; i++)
         taken |= strcmp(tree->sizes[i].c_name, name) == 0;
     return taken ? arena_format(&cx->arena, "%s_out", name) : name;
+}
+
+const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name)
+{
+    const struct module_tree *tree = graph->program->tree;
+    const char *own = arena_format(&cx->arena, "d%s", name);
+    bool taken = strcmp(own, c_argument(cx, own)) != 0;
+
+    for (int i = 0; i < graph->input_count; i++)
+        taken |= strcmp(c_argument(cx, graph->inputs[i]->name), own) == 0;
+    for (int i = 0; i < graph->result_count; i++)
+        taken |= strcmp(c_output(cx, graph, i), own) == 0;
+    for (int i = 0; i < tree->size_count; i++)
+        taken |= strcmp(tree->sizes[i].c_name, own) == 0;
+    return taken ? arena_format(&cx->arena, "%s_", own) : own;
 }
 
 const char *relative_path(const struct module *root, const char *path)
@@ -308,7 +324,7 @@ struct planner {
 static bool is_step(const struct op *op)
 {
     return op->code != GRAPH_OP_INPUT && op->code != GRAPH_OP_TENSOR && op->code != GRAPH_OP_CONST &&
-           op->code != GRAPH_OP_VIEW;
+           op->code != GRAPH_OP_VIEW && op->code != GRAPH_OP_GRADIENT;
 }
 
 const char *plan_forced(const struct cx *cx, enum op_code code)
@@ -638,7 +654,7 @@ static const char *local_name(struct planner *planner, const struct value *value
         for (int i = 0; i < variant->graph->input_count && !taken; i++)
             taken = variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
                      strcmp(c_argument(cx, variant->graph->inputs[i]->name), name) == 0;
-        for (int i = 0; i < variant->graph->output_count && !variant->graph->region && !taken; i++)
+        for (int i = 0; i < variant->graph->result_count && !variant->graph->region && !taken; i++)
             taken = variant->graph->outputs[i]->base != value &&
                      strcmp(c_output(cx, variant->graph, i), name) == 0;
         for (int i = 0; i < planner->plan->program->tree->size_count && !taken; i++)
@@ -659,6 +675,43 @@ static bool is_output(const struct graph *graph, const struct value *base, int *
         }
     }
     return false;
+}
+
+static int gradient_index(const struct plan *plan, const struct module_tensor *tensor)
+{
+    int index = 0;
+
+    while (plan->gradients[index] != tensor)
+        index++;
+    return index;
+}
+
+/* The input that output `index` of the graph is the gradient of. */
+static const struct value *gradient_input(const struct graph *graph, int index)
+{
+    int before = 0;
+
+    for (int i = graph->result_count; i < index; i++)
+        before += graph->gradient_of[i - graph->result_count] == NULL;
+    for (int i = 0; i < graph->input_count; i++)
+        if (dtype_is_float(graph->inputs[i]->dtype) && before-- == 0)
+            return graph->inputs[i];
+    return NULL;
+}
+
+/* A gradient, output place->index of the graph: of a parameter, or of an input, which goes to the caller. */
+static void place_gradient(struct planner *planner, struct place *place)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    place->tensor = graph->gradient_of[place->index - graph->result_count];
+    if (place->tensor) {
+        place->kind = PLACE_GRADIENT;
+        place->index = gradient_index(planner->plan, place->tensor);
+    } else {
+        place->kind = PLACE_OUTPUT;
+        place->name = c_gradient(planner->cx, graph, gradient_input(graph, place->index)->name);
+    }
 }
 
 /* Where a base value lies; workspace offsets and names come later. */
@@ -688,6 +741,15 @@ static void place_value(struct planner *planner, struct value *value)
         *place = variant->places[op->inputs[0]->base->id];
         place->same = op->inputs[0]->base;
         return;
+    case GRAPH_OP_YIELD:
+        place->kind = PLACE_INPUT;
+        place->name = c_gradient(planner->cx, variant->graph, value->name);
+        return;
+    case GRAPH_OP_GRADIENT:
+        place->kind = op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;
+        place->tensor = op->gradient.tensor;
+        place->index = gradient_index(planner->plan, op->gradient.tensor);
+        return;
     case GRAPH_OP_FENCE:
         place->kind = PLACE_FENCE;
         place->same = op->inputs[value->result]->base;
@@ -698,6 +760,10 @@ static void place_value(struct planner *planner, struct value *value)
     if (value->prepared) {
         place->kind = PLACE_PACKED;
         place->packed = need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1}, value, &place->inside);
+        return;
+    }
+    if (is_output(variant->graph, value, &place->index) && place->index >= variant->graph->result_count) {
+        place_gradient(planner, place);
         return;
     }
     if (is_output(variant->graph, value, &place->index)) {
@@ -910,6 +976,28 @@ static void take_place(struct variant *variant, const struct joined *joined, boo
     variant->places[joined->value->id].kind = own ? PLACE_WORKSPACE : PLACE_NONE;
 }
 
+static int find_yield(const struct variant *variant)
+{
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op->code == GRAPH_OP_YIELD)
+            return s;
+    return -1;
+}
+
+/* A result that backward reads too is kept: the caller may write over his. */
+static bool is_kept(const struct variant *variant, const struct op *join, int input)
+{
+    const struct value *value = value_root(join->inputs[input]);
+
+    if (variant->yield < 0 || variant->places[join->outputs[0]->base->id].kind != PLACE_OUTPUT)
+        return false;
+    for (int s = variant->yield + 1; s < variant->step_count; s++)
+        for (int j = 0; j < variant->steps[s].op->input_count; j++)
+            if (value_root(variant->steps[s].op->inputs[j]) == value)
+                return true;
+    return false;
+}
+
 /* Makes operands [first, end) of the join in its result, those of which that can be, unless the bound becomes higher. */
 static bool join_operands(struct planner *planner, struct op *op, int first, int end, int64_t *bound)
 {
@@ -921,7 +1009,7 @@ static bool join_operands(struct planner *planner, struct op *op, int first, int
     for (int i = first; i < end; i++) {
         struct joined joined;
 
-        if (!join_apply(planner->cx, variant, op, i, &joined))
+        if (is_kept(variant, op, i) || !join_apply(planner->cx, variant, op, i, &joined))
             continue;
         take_place(variant, &joined, false);
         ARENA_PUSH(&planner->cx->arena, list, count, joined);
@@ -959,6 +1047,7 @@ static void join_all(struct planner *planner)
     bool again = !variant->graph->fenced;
     int64_t bound;
 
+    variant->yield = find_yield(variant);
     find_lives(planner);
     bound = live_bytes(planner);
     for (int round = 0; again && round < 3; round++) {
@@ -980,6 +1069,7 @@ static void join_all(struct planner *planner)
         if (is_step_left(planner, &variant->steps[s]))
             variant->steps[kept++] = variant->steps[s];
     variant->step_count = kept;
+    variant->yield = find_yield(variant);
     find_lives(planner);
 }
 
@@ -994,6 +1084,75 @@ static int last_check(const struct variant *variant)
     return last;
 }
 
+/* Which gradient a step is for: the one that all that read its results are for. */
+static void find_guards(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+    enum { NOBODY = -2, SEVERAL = -1 };
+    int *own; /* by value */
+
+    variant->guards = ARENA_ARRAY(&planner->cx->arena, variant->step_count + 1, int);
+    own = ARENA_ARRAY(&planner->cx->arena, graph->value_count + 1, int);
+    for (int i = 0; i < graph->value_count; i++)
+        own[i] = NOBODY;
+    for (int i = graph->result_count; i < graph->output_count; i++)
+        own[graph->outputs[i]->base->id] = i;
+    for (int s = variant->step_count - 1; s >= 0; s--) {
+        const struct op *op = variant->steps[s].op;
+        int guard = NOBODY;
+
+        for (int j = 0; j < op->output_count; j++) {
+            int reader = own[op->outputs[j]->base->id];
+
+            guard = reader == NOBODY ? guard : guard == NOBODY || guard == reader ? reader : SEVERAL;
+        }
+        variant->guards[s] = guard = s > variant->yield && variant->yield >= 0 && guard != NOBODY ? guard : SEVERAL;
+        for (int j = 0; j < op->input_count; j++) {
+            int *reader = &own[op->inputs[j]->base->id];
+
+            *reader = *reader == NOBODY || *reader == guard ? guard : SEVERAL;
+        }
+    }
+}
+
+/* Zeros for gradients of results that are left out, where there are several: as long as any is read. */
+static void place_zeros(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct op *op = variant->yield >= 0 ? variant->steps[variant->yield].op : NULL;
+    int last = variant->yield;
+
+    if (!op || op->output_count < 2)
+        return;
+    for (int j = 0; j < op->output_count; j++) {
+        int64_t bytes = plan_aligned(planner->plan, value_bytes(op->outputs[j]));
+
+        variant->zeros_bytes = bytes > variant->zeros_bytes ? bytes : variant->zeros_bytes;
+        for (int s = variant->yield; s < variant->step_count; s++)
+            for (int i = 0; i < variant->steps[s].op->input_count; i++)
+                if (variant->steps[s].op->inputs[i]->base == op->outputs[j])
+                    last = s > last ? s : last;
+    }
+    add_interval(planner, "zeros", variant->zeros_bytes, variant->yield, last, &variant->zeros_offset);
+}
+
+/* The most that intervals have together in a step. */
+static int64_t interval_bound(const struct variant *variant)
+{
+    int64_t most = 0;
+
+    for (int s = 0; s < variant->step_count; s++) {
+        int64_t live = 0;
+
+        for (int i = 0; i < variant->interval_count; i++)
+            if (variant->intervals[i].first <= s && s <= variant->intervals[i].last)
+                live += variant->intervals[i].bytes;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
 static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,
                      const char *function)
 {
@@ -1005,6 +1164,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     variant->graph = graph;
     variant->entry = entry;
     variant->function = function;
+    variant->yield = -1;
     variant->group = graph->region ? find_group(plan, graph->root) : plan->groups[0];
     variant->places = ARENA_ARRAY(&cx->arena, graph->value_count + 1, struct place);
     variant->steps = ARENA_ARRAY(&cx->arena, graph->op_count + 1, struct step);
@@ -1095,6 +1255,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     }
     variant->shadow_offsets = ARENA_ARRAY(&cx->arena, variant->shadow_count + 1, int64_t);
     variant->bound = live_bytes(&planner);
+    find_guards(&planner);
+    place_zeros(&planner);
     for (int i = 0; i < variant->shadow_count; i++) {
         int64_t bytes = plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes);
 
@@ -1120,6 +1282,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s,
                          &step->scratch_offset);
     }
+    if (variant->zeros_bytes > 0)
+        variant->bound = interval_bound(variant);
     variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
     for (int i = 0; i < variant->interval_count; i++)
         *variant->intervals[i].to = variant->intervals[i].offset;
@@ -1169,6 +1333,23 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
                                                 : 1);
     }
     plan->schema = text_hash(text.data, text.length);
+}
+
+/* Those of parameters that are trained, each once. */
+static void lay_out_gradients(struct cx *cx, struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+
+    plan->gradient_offsets = ARENA_ARRAY(&cx->arena, tree->key_count + 1, int64_t);
+    for (int i = 0; i < tree->key_count && tree->spec->backward; i++) {
+        struct module_tensor *tensor = tree->keys[i];
+
+        if (tensor->kind != MODULE_PARAMETER || !tensor->requires_grad || tensor->first != tensor || !dtype_is_float(tensor->dtype))
+            continue;
+        plan->gradient_offsets[plan->gradient_count] = plan->gradient_bytes;
+        plan->gradient_bytes += plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+        ARENA_PUSH(&cx->arena, plan->gradients, plan->gradient_count, tensor);
+    }
 }
 
 static void lay_out_group(const struct plan *plan, struct pack_group *group)
@@ -1261,6 +1442,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     name_sizes(cx, program);
     share_in_arrays(program->tree);
     lay_out_tensors(cx, plan);
+    lay_out_gradients(cx, plan);
     for (int i = 0; i < program->region_count; i++) {
         struct region *region = program->regions[i];
         struct pack_group *group;
@@ -1287,6 +1469,10 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                               arena_format(&cx->arena, "%s_%s%s", entry->name, training ? "train" : "eval",
                                            fenced ? "_fenced" : "")))
                     return NULL;
+        for (int training = 0; training < 2; training++)
+            if (entry->saving[training] && !plan_one(cx, plan, entry->saving[training], entry,
+                                                     arena_format(&cx->arena, "%s_%s_saving", entry->name, training ? "train" : "eval")))
+                return NULL;
     }
     for (int i = 0; i < plan->group_count; i++) {
         lay_out_group(plan, plan->groups[i]);

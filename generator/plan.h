@@ -78,7 +78,9 @@ enum place_kind {
     PLACE_CONST,     /* a constant array of the emitted file */
     PLACE_PACKED,
     PLACE_WORKSPACE, /* offset */
-    PLACE_FENCE      /* through the slot of a module boundary */
+    PLACE_FENCE,     /* through the slot of a module boundary */
+    PLACE_GRADIENT,  /* of a parameter; index among the plan's gradients */
+    PLACE_PRESENT    /* whether that is there */
 };
 
 struct place {
@@ -129,13 +131,16 @@ struct variant {
     const struct entry *entry; /* NULL: a region */
     const char *function;      /* "forward_eval", "block_64_eval" */
     const struct variant *same;/* emitted text is that of this variant */
-    const char *body;          /* what emit has printed for it */
+    const char *body, *second; /* what emit has printed for it; for the call behind the YIELD */
     struct pack_group *group;
     struct step *steps;
     int step_count;
     struct place *places; /* by value id; of base values */
     struct interval *intervals;
     int interval_count;
+    int yield;     /* the step that parts forward and backward; -1: none */
+    int *guards;   /* by step: the one gradient, an index of outputs, that all it does is for; -1: none, or several */
+    int64_t zeros_offset, zeros_bytes; /* backward: what stands for gradients of results that the caller leaves out; 0 bytes: nothing */
     int64_t peak;  /* bytes of workspace */
     int64_t bound; /* the liveness bound */
     bool uses_packed, uses_buffers, writes_buffers;
@@ -229,6 +234,9 @@ struct plan {
     int constant_count;
     int64_t state_bytes, *state_offsets; /* by index of tree->states */
     int64_t param_bytes, *param_offsets; /* by index of tree->keys */
+    struct module_tensor **gradients;    /* with backward: the parameters that have one, in the order of keys */
+    int gradient_count;
+    int64_t gradient_bytes, *gradient_offsets;
     uint64_t schema;
     int threads; /* the most that a step is split for; 0: none is split */
 };
@@ -262,6 +270,9 @@ const char *c_argument(struct cx *cx, const char *name);
 
 /* An output as an argument: `return x` of an input x writes x_out. */
 const char *c_output(struct cx *cx, const struct graph *graph, int index);
+
+/* The gradient of an input or a result as an argument: dlogits. */
+const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name);
 
 /* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
 const char *relative_path(const struct module *root, const char *path);

@@ -640,6 +640,11 @@ static void read_winograd(struct reader *r, const struct node *key, const struct
     r->spec->winograd = read_toggle(r, key, node, "off");
 }
 
+static void read_backward(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->spec->backward |= read_bool(r, key, node, false);
+}
+
 static void read_denormals(struct reader *r, const struct node *key, const struct node *node)
 {
     const char *text = read_text(r, key, node, "keep or flush");
@@ -1520,7 +1525,7 @@ static const struct {
     {{SPEC_IN_MODEL, "training", SPEC_VALUE_LATER, "loss, optimizer and what belongs to them",
       "{loss: CrossEntropyLoss(), optimizer: AdamW(lr=3e-4)}"},
      NULL},
-    {{SPEC_IN_MODEL, "backward", SPEC_VALUE_LATER, "true: gradients, without a loss", "true"}, NULL},
+    {{SPEC_IN_MODEL, "backward", SPEC_VALUE_BOOL, "true: gradients, without a loss", "true"}, read_backward},
     {{SPEC_IN_MODEL, "checkpoint", SPEC_VALUE_LATER, "modules that backward computes again instead of saving values",
       "[block.*]"},
      NULL},

@@ -133,6 +133,7 @@ struct spec {
     int freeze_count, eval_count;
     enum spec_toggle hooks, pack, state_dict, winograd;
     bool flushes; /* denormals: flush */
+    bool backward; /* gradients are wanted */
     const char *storage; /* dtype in which weights are packed; NULL: the model's */
     struct loc storage_loc;
     int threads; /* default 1 */

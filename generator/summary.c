@@ -161,7 +161,12 @@ static void count_bytes(struct summary *s)
                                        v >> 1 ? ", hooks" : ""),
                           (double)(plan_variant(plan, graph)->peak + plan->state_bytes), "");
         }
+        for (int training = 0; training < 2 && entry->saving[training]; training++)
+            add_total(s, SUMMARY_RAM, arena_format(&s->cx->arena, "workspace of %s and backward, %s", entry->name, training ? "training" : "eval"),
+                      (double)(plan_variant(plan, entry->saving[training])->peak + plan->state_bytes), "");
     }
+    if (plan->gradient_count > 0)
+        add_total(s, SUMMARY_RAM, "gradients", (double)plan->gradient_bytes, "");
     if (plan->state_bytes > 0)
         add_total(s, SUMMARY_RAM, "state, in each workspace", (double)plan->state_bytes, "");
     add_total(s, SUMMARY_FLASH, "weights", (double)weights_length(s->cx, plan), "");

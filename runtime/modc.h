@@ -73,6 +73,7 @@ enum modc_status {
     MODC_READ_ONLY,  /* the tensors lie in read-only memory */
     MODC_MEMORY,     /* hosted builds: no memory */
     MODC_ARGUMENT,   /* an argument has a value that is not allowed */
+    MODC_CONSUMED,   /* backward: there was no forward that keeps for it, or another call or backward came after */
     MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
 };
 
@@ -171,6 +172,12 @@ struct modc_context;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
 
+/* A parameter that is trained. */
+struct modc_gradient {
+    int key;
+    size_t block; /* offset in the block of gradients */
+};
+
 struct modc_entry {
     const char *name; /* "forward", "act" */
     int input_count, output_count;
@@ -183,6 +190,11 @@ struct modc_entry {
     void (*shape)(const int *sizes, int index, int *dims);
     enum modc_status (*call)(struct modc_context *net, const int *sizes, const void *const *inputs,
                              void *const *outputs);
+    /* Without backward 0 and NULL. Gradients of all outputs (NULL: zero) and inputs (NULL: not wanted); those that are not
+     * floating are ignored. */
+    size_t backward_workspace[MODC_MODES];
+    enum modc_status (*backward)(struct modc_context *net, const int *sizes, const void *const *output_gradients,
+                                 void *const *input_gradients);
 };
 
 /* Models of generate --dispatch. MODC_X86_64: the files for further instruction sets have code in them; MODC_ISA: the name of
@@ -241,6 +253,10 @@ struct modc_model {
     int threads;      /* the spec's `threads`, where steps are split; 0: none is */
     size_t threading; /* offset of struct modc_threading in struct MODEL, where there is one */
     const struct modc_dispatch *dispatch; /* NULL: it is compiled once */
+    int gradient_count; /* 0: no backward */
+    const struct modc_gradient *gradients; /* in the order of keys */
+    size_t gradient_block;                 /* bytes that MODEL_training_init takes */
+    size_t training_bytes, gradients_offset; /* sizeof struct MODEL_training, offset of its gradients */
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */
@@ -461,6 +477,10 @@ struct modc_context {
     struct modc_call *calls;          /* the modules being called, innermost first; fenced variant only */
     int fault_module;                 /* after an error status of a call: the module it happened in, or -1 */
     int64_t fault_index, fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value */
+    struct modc_training *trainer;    /* NULL: no call keeps what backward needs */
+    bool no_grad;                     /* modc_set_grad_enabled */
+    int saved; /* what the workspace holds for backward: 1 + 2 * the entry, + 1 where it trained; 0: nothing */
+    uint64_t saved_version;           /* of the parameters */
 };
 
 /* Makes net (struct MODEL, model->context_bytes long, whatever it held) a context in eval mode, with no hooks
@@ -479,6 +499,48 @@ const struct modc_isa *modc_get_isa(const struct modc_context *net);
  * modc_init chooses. MODC_POINTER, MODC_NAME (the model is not compiled for it), MODC_UNSUPPORTED (this machine does not
  * have it). */
 enum modc_status modc_set_isa(struct modc_context *net, const char *name);
+
+/* ---- gradients: modc_gradient.c, models with `backward: true` ---------------------------------------------- */
+
+/* At the head of struct MODEL_training, in front of struct MODEL_params gradients. Belongs to one context. */
+struct modc_training {
+    const struct modc_model *model;
+    struct modc_context *net;
+    struct modc_params *gradients; /* whose pointers lead to them */
+    uint64_t *present; /* by gradient, in a cell of 8 bytes: 1 or 0 in its dtype, whether it is there */
+    bool *wants;       /* by gradient: whether backward computes it */
+};
+
+/* From now on calls of the context keep what backward needs, in its workspace: it has to have the bytes of a
+ * BACKWARD_WORKSPACE constant. No gradient is there yet, and all are wanted. block: model->gradient_block bytes, for the
+ * gradients. MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE, MODC_UNSUPPORTED (a model without backward). */
+enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block, size_t bytes);
+
+/* As torch.set_grad_enabled: while it is false calls of the context keep nothing for backward. */
+void modc_set_grad_enabled(struct modc_context *net, bool enabled);
+
+/* Gradients that are there: with set_to_none they are there no more, else they become 0. */
+void modc_zero_grad(struct modc_training *training, bool set_to_none);
+
+/* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:
+ * no parameter that is trained. */
+enum modc_status modc_get_gradient(const struct modc_training *training, const char *key, const void **gradient);
+
+/* Whether backward computes the gradients of a parameter, or of all of a module ("trunk.0"; "": the model): from the next
+ * backward on. Its memory stays. MODC_NAME. */
+enum modc_status modc_requires_grad(struct modc_training *training, const char *name, bool requires_grad);
+
+/* Whether a call keeps what backward needs. */
+static inline bool modc_saves(const struct modc_context *net)
+{
+    return net->trainer != NULL && !net->no_grad;
+}
+
+/* For emitted code. Before backward: whether the workspace still holds what forward kept, entry as in saved, and the
+ * parameters are those of forward. MODC_POINTER, MODC_CONSUMED, MODC_STALE. Behind it: the gradients that it gave, by number,
+ * are there now, if they were wanted. */
+enum modc_status modc_backward_begin(struct modc_context *net, int entry);
+void modc_backward_end(struct modc_context *net, const int *given, int count);
 
 /* For rows of struct modc_isa: whether the processor and the operating system have all of it. */
 #ifdef MODC_X86_64

@@ -102,6 +102,7 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
 
     const struct modc_params *params = net->params;
 
+    net->saved = 0;
     net->fault_module = -1;
     net->calls = NULL;
     if (net->workspace_bytes < need)

@@ -34,7 +34,7 @@ struct hook_option {
 
 struct options {
     const char *weights, *inputs, *outputs, *state, *expect, *entry, *isa; /* isa NULL: the best one */
-    bool train, time, sequence;
+    bool train, time, sequence, backward;
     uint64_t seed;
     double rtol, atol; /* negative: not given */
     long repeat;       /* 0: not given */
@@ -69,6 +69,14 @@ struct run {
     int *sizes;                                 /* of the model; -1: not known yet */
     int *size_by;                               /* which input gave it, or -1 */
     struct modc_named_tensor *inputs, *outputs; /* with the steps in front, if there are any */
+    struct modc_named_tensor *results; /* outputs and, with --backward, gradients of inputs and of parameters */
+    int result_count, named_from; /* from there on the names are their own */
+    struct modc_training *training;            /* --backward */
+    void *gradient_block;
+    struct modc_named_tensor *output_gradients, *input_gradients;
+    const void **out_gradients; /* of one call */
+    void **in_gradients;
+    double largest_gradient; /* of those that are expected */
     const void **in;                            /* of one call */
     void **out;
 };
@@ -103,6 +111,17 @@ static void *zeroed(size_t count, size_t bytes)
     return block;
 }
 
+/* "grad.weight" */
+static const char *gradient_name(const char *name)
+{
+    static const char front[] = "grad.";
+    char *out = zeroed(sizeof front + strlen(name), 1);
+
+    memcpy(out, front, sizeof front);
+    strcpy(out + sizeof front - 1, name);
+    return out;
+}
+
 static void write_stderr(void *user, const char *text, size_t length)
 {
     (void)user;
@@ -120,6 +139,7 @@ static const char usage[] =
     "  --expect FILE     compares the outputs that the file has\n"
     "  --entry NAME      which entry to call (else: forward)\n"
     "  --train           training mode\n"
+    "  --backward        gradients too: inputs may have grad.OUTPUT (else: zero), outputs get grad.INPUT and grad.KEY\n"
     "  --seed N          of initial weights, dropout and random inputs (else: 0)\n"
     "  --sequence        inputs have one dimension more in front: as many calls, whose outputs are stacked\n"
     "  --repeat N        calls N times (with --time: measures N times)\n"
@@ -216,6 +236,7 @@ static int parse_options(struct options *o, int count, char **arguments)
             bool *flag = strcmp(text, "--train") == 0      ? &o->train
                          : strcmp(text, "--time") == 0     ? &o->time
                          : strcmp(text, "--sequence") == 0 ? &o->sequence
+                         : strcmp(text, "--backward") == 0 ? &o->backward
                                                            : NULL;
 
             if (flag == NULL)
@@ -357,6 +378,15 @@ static size_t count_of(const struct modc_tensor *tensor)
     return modc_tensor_bytes(tensor) / modc_dtype_bytes(tensor->dtype);
 }
 
+/* The same for the gradient of an input or output, whose name is there already. */
+static void make_gradient(struct run *run, const struct modc_io *io, int index, struct modc_named_tensor *named)
+{
+    const char *name = named->name;
+
+    make_tensor(run, io, index, named);
+    named->name = name;
+}
+
 /* ---- inputs -------------------------------------------------------------------------------------------- */
 
 static const struct modc_io *find_io(const struct modc_io *ios, int count, const struct modc_item *item)
@@ -383,6 +413,8 @@ static int check_names(const struct run *run, const struct modc_reader *reader)
             known = known || find_io(entry->inputs, entry->input_count, &item) != NULL;
         }
         modc_item_name(&item, name, sizeof name);
+        for (int i = 0; i < run->entry->output_count && run->options.backward; i++)
+            known = known || modc_item_is(&item, run->output_gradients[i].name);
         if (!known)
             return fail(EXIT_FILES, run->options.inputs, "%s: no input has this name", name);
     }
@@ -430,7 +462,24 @@ static int read_inputs(struct run *run, const struct modc_reader *reader)
     return status;
 }
 
-/* Numbers in [-1, 1) for floats, 0 for the others, which may be indices. */
+static bool is_real(const struct modc_io *io)
+{
+    return modc_converts(MODC_FLOAT32, io->dtype);
+}
+
+/* Numbers in [-1, 1). */
+static void fill_random(const struct modc_tensor *tensor, uint64_t *state)
+{
+    for (size_t k = 0; k < count_of(tensor); k++) {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        modc_store((char *)tensor->data + k * modc_dtype_bytes(tensor->dtype), tensor->dtype,
+                   (double)(*state >> 11) / 4503599627370496.0 - 1.0);
+    }
+}
+
+/* Random numbers for floats, 0 for the others, which may be indices. */
 static void make_inputs(struct run *run)
 {
     const struct modc_entry *entry = run->entry;
@@ -441,17 +490,49 @@ static void make_inputs(struct run *run)
         run->sizes[i] = entry->max_sizes[i];
     for (int i = 0; i < entry->input_count; i++) {
         struct modc_tensor *tensor = &run->inputs[i].tensor;
-        bool real = modc_converts(MODC_FLOAT32, entry->inputs[i].dtype);
 
         make_tensor(run, &entry->inputs[i], -1 - i, &run->inputs[i]);
-        for (size_t k = 0; k < count_of(tensor); k++) {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            modc_store((char *)tensor->data + k * modc_dtype_bytes(tensor->dtype), tensor->dtype,
-                       real ? (double)(state >> 11) / 4503599627370496.0 - 1.0 : 0.0);
-        }
+        if (is_real(&entry->inputs[i]))
+            fill_random(tensor, &state);
+        else
+            memset(tensor->data, 0, modc_tensor_bytes(tensor));
     }
+    for (int i = 0; i < entry->output_count && run->options.backward; i++) {
+        if (!is_real(&entry->outputs[i]))
+            continue;
+        make_gradient(run, &entry->outputs[i], i, &run->output_gradients[i]);
+        fill_random(&run->output_gradients[i].tensor, &state);
+    }
+}
+
+/* grad.<output>; an absent one is zero. */
+static int read_gradients(struct run *run, const struct modc_reader *reader)
+{
+    const struct modc_entry *entry = run->entry;
+    const char *file = run->options.inputs;
+
+    for (int i = 0; i < entry->output_count; i++) {
+        struct modc_named_tensor *named = &run->output_gradients[i];
+        struct modc_item item;
+        char found[NAME];
+        bool same;
+
+        if (!is_real(&entry->outputs[i]))
+            continue;
+        make_gradient(run, &entry->outputs[i], i, named);
+        memset(named->tensor.data, 0, modc_tensor_bytes(&named->tensor));
+        if (!modc_reader_find(reader, named->name, &item))
+            continue;
+        found_text(&item, found);
+        same = item.ndim == named->tensor.ndim;
+        for (int k = 0; k < named->tensor.ndim && same; k++)
+            same = item.dims[k] == (uint64_t)named->tensor.dims[k];
+        if (!same || item.dtype < 0 || !modc_converts(named->tensor.dtype, (enum modc_dtype)item.dtype))
+            return fail(EXIT_FILES, file, "%s: expected the shape and a floating type of the output, found %s %s", named->name,
+                        item.dtype_name, found);
+        modc_convert(named->tensor.data, named->tensor.dtype, item.data, (enum modc_dtype)item.dtype, count_of(&named->tensor));
+    }
+    return EXIT_OK;
 }
 
 /* Maps a file and checks that it is safetensors. On success the caller unmaps reader->bytes. */
@@ -490,10 +571,15 @@ static int prepare_inputs(struct run *run)
         if (status != EXIT_OK)
             return status;
         status = read_inputs(run, &reader);
+        if (status == EXIT_OK && run->options.backward)
+            status = read_gradients(run, &reader);
         modc_unmap(reader.bytes, reader.length);
     }
     for (int i = 0; i < run->entry->output_count && status == EXIT_OK; i++)
         make_tensor(run, &run->entry->outputs[i], i, &run->outputs[i]);
+    for (int i = 0; i < run->entry->input_count && status == EXIT_OK && run->options.backward; i++)
+        if (is_real(&run->entry->inputs[i]))
+            make_gradient(run, &run->entry->inputs[i], -1 - i, &run->input_gradients[i]);
     return status;
 }
 
@@ -602,6 +688,14 @@ static int prepare_context(struct run *run)
         return fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
     modc_seed(run->net, run->options.seed);
     modc_train(run->net, run->options.train);
+    if (run->options.backward) {
+        run->training = zeroed(1, run->model->training_bytes);
+        if (posix_memalign(&run->gradient_block, 64, run->model->gradient_block) != 0)
+            return fail(EXIT_BUG, "modc", "out of memory");
+        status = modc_training_init(run->training, run->net, run->gradient_block, run->model->gradient_block);
+        if (status != MODC_OK)
+            return fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
+    }
     for (int i = 0; i < run->options.hook_count; i++) {
         int result = register_hook(run, i);
 
@@ -623,21 +717,32 @@ static void free_buffers(struct run *run)
     }
 }
 
+/* Of one step, in a tensor of all; NULL where there is none. */
+static void *part_at(const struct run *run, const struct modc_tensor *tensor, int step)
+{
+    return tensor->data == NULL ? NULL : (char *)tensor->data + modc_tensor_bytes(tensor) / (size_t)run->steps * (size_t)step;
+}
+
+static enum modc_status backward_step(struct run *run, int step)
+{
+    for (int i = 0; i < run->entry->output_count; i++)
+        run->out_gradients[i] = part_at(run, &run->output_gradients[i].tensor, step);
+    for (int i = 0; i < run->entry->input_count; i++)
+        run->in_gradients[i] = part_at(run, &run->input_gradients[i].tensor, step);
+    return run->entry->backward(run->net, run->sizes, run->out_gradients, run->in_gradients);
+}
+
 static enum modc_status call_step(struct run *run, int step)
 {
-    for (int i = 0; i < run->entry->input_count; i++) {
-        const struct modc_tensor *tensor = &run->inputs[i].tensor;
-
-        run->in[i] = (char *)tensor->data + modc_tensor_bytes(tensor) / (size_t)run->steps * (size_t)step;
-    }
-    for (int i = 0; i < run->entry->output_count; i++) {
-        const struct modc_tensor *tensor = &run->outputs[i].tensor;
-
-        run->out[i] = (char *)tensor->data + modc_tensor_bytes(tensor) / (size_t)run->steps * (size_t)step;
-    }
+    for (int i = 0; i < run->entry->input_count; i++)
+        run->in[i] = part_at(run, &run->inputs[i].tensor, step);
+    for (int i = 0; i < run->entry->output_count; i++)
+        run->out[i] = part_at(run, &run->outputs[i].tensor, step);
 
     enum modc_status status = run->entry->call(run->net, run->sizes, run->in, run->out);
 
+    if (status == MODC_OK && run->options.backward)
+        status = backward_step(run, step);
     free_buffers(run);
     return status;
 }
@@ -676,17 +781,46 @@ static int call_all(struct run *run)
 
 /* ---- results ------------------------------------------------------------------------------------------- */
 
+/* Outputs and, with --backward, the gradients that there are. */
+static void gather_results(struct run *run)
+{
+    const struct modc_model *model = run->model;
+    int most = run->entry->output_count + run->entry->input_count + model->gradient_count;
+
+    run->results = zeroed((size_t)most, sizeof run->results[0]);
+    for (int i = 0; i < run->entry->output_count; i++)
+        run->results[run->result_count++] = run->outputs[i];
+    for (int i = 0; i < run->entry->input_count && run->options.backward; i++)
+        if (run->input_gradients[i].tensor.data != NULL)
+            run->results[run->result_count++] = run->input_gradients[i];
+    run->named_from = run->result_count;
+    for (int i = 0; i < model->gradient_count && run->options.backward; i++) {
+        const struct modc_key *key = &model->keys[model->gradients[i].key];
+        struct modc_named_tensor *named = &run->results[run->result_count];
+        const void *data;
+
+        if (modc_get_gradient(run->training, key->name, &data) != MODC_OK || data == NULL)
+            continue;
+        named->name = gradient_name(key->name);
+        named->tensor.data = (void *)(uintptr_t)data; /* read alone */
+        named->tensor.dtype = key->dtype;
+        named->tensor.ndim = key->ndim;
+        memcpy(named->tensor.dims, key->dims, sizeof key->dims);
+        run->result_count++;
+    }
+}
+
 static int write_outputs(const struct run *run)
 {
     const char *path = run->options.outputs;
     size_t length = 0;
-    int count = run->entry->output_count;
-    enum modc_status status = modc_write_tensors(run->outputs, count, NULL, 0, &length);
+    int count = run->result_count;
+    enum modc_status status = modc_write_tensors(run->results, count, NULL, 0, &length);
 
     if (status == MODC_OK) {
         char *bytes = zeroed(length, 1);
 
-        status = modc_write_tensors(run->outputs, count, bytes, length, &length);
+        status = modc_write_tensors(run->results, count, bytes, length, &length);
         errno = 0;
         if (status == MODC_OK)
             status = modc_write_file(path, bytes, length);
@@ -814,6 +948,12 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
     double rtol = run->options.rtol >= 0.0 ? run->options.rtol
                   : fmax(default_rtol(tensor->dtype), tensor->dtype == MODC_FLOAT32 ? run->model->rtol : 0.0);
     double atol = run->options.atol >= 0.0 ? run->options.atol : 0.0;
+
+    if (strncmp(named->name, "grad.", 5) == 0) { /* ten times that, of no less than a hundredth of the largest gradient */
+        rtol *= run->options.rtol >= 0.0 ? 1.0 : 10.0;
+        d.largest = fmax(d.largest, run->largest_gradient / 100.0);
+    }
+
     bool good = d.error == 0.0 || d.error <= rtol * d.largest + atol;
 
     place_text(tensor, d.at, place);
@@ -828,27 +968,47 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
     return good ? EXIT_OK : EXIT_DIFFER;
 }
 
+/* The largest finite number of those gradients. */
+static double largest_of(const struct run *run, const struct modc_reader *reader)
+{
+    double largest = 0.0;
+    struct modc_item item;
+
+    for (int i = run->entry->output_count; i < run->result_count; i++) {
+        if (!modc_reader_find(reader, run->results[i].name, &item) || item.dtype < 0)
+            continue;
+        for (size_t k = 0; k < item.bytes / modc_dtype_bytes((enum modc_dtype)item.dtype); k++) {
+            double value = fabs(part_of(item.data, (enum modc_dtype)item.dtype, k));
+
+            largest = isfinite(value) && value > largest ? value : largest;
+        }
+    }
+    return largest;
+}
+
 /* Outputs that the file does not have are not compared; a tensor that is no output is an error, and so is a
  * file without any output: nothing would have been checked. */
-static int expect_outputs(const struct run *run, const struct modc_reader *reader)
+static int expect_outputs(struct run *run, const struct modc_reader *reader)
 {
-    const struct modc_entry *entry = run->entry;
     struct modc_item item;
     int status = EXIT_OK, found = 0;
 
     for (size_t at = 0; modc_reader_next(reader, &at, &item);) {
+        bool known = false;
         char name[NAME];
 
+        for (int i = 0; i < run->result_count; i++)
+            known = known || modc_item_is(&item, run->results[i].name);
         modc_item_name(&item, name, sizeof name);
-        if (find_io(entry->outputs, entry->output_count, &item) == NULL)
-            return fail(EXIT_FILES, run->options.expect, "%s: %s has no output of this name", name,
-                        entry->name);
+        if (!known)
+            return fail(EXIT_FILES, run->options.expect, "%s: %s has no output of this name", name, run->entry->name);
     }
-    for (int i = 0; i < entry->output_count; i++) {
-        if (!modc_reader_find(reader, run->outputs[i].name, &item))
+    run->largest_gradient = largest_of(run, reader);
+    for (int i = 0; i < run->result_count; i++) {
+        if (!modc_reader_find(reader, run->results[i].name, &item))
             continue;
 
-        int result = expect_output(run, &run->outputs[i], &item);
+        int result = expect_output(run, &run->results[i], &item);
 
         if (result == EXIT_FILES)
             return result;
@@ -856,10 +1016,10 @@ static int expect_outputs(const struct run *run, const struct modc_reader *reade
         found++;
     }
     return found > 0 ? status
-                     : fail(EXIT_FILES, run->options.expect, "there is no output of %s in it", entry->name);
+                     : fail(EXIT_FILES, run->options.expect, "there is no output of %s in it", run->entry->name);
 }
 
-static int check_expected(const struct run *run)
+static int check_expected(struct run *run)
 {
     struct modc_reader reader;
     int status = open_file(run->options.expect, &reader);
@@ -1014,6 +1174,18 @@ static int find_entry(struct run *run)
     run->outputs = zeroed((size_t)run->entry->output_count, sizeof run->outputs[0]);
     run->in = zeroed((size_t)run->entry->input_count, sizeof run->in[0]);
     run->out = zeroed((size_t)run->entry->output_count, sizeof run->out[0]);
+    if (!run->options.backward)
+        return EXIT_OK;
+    if (run->entry->backward == NULL)
+        return fail(EXIT_USAGE, model->name, "it was generated without gradients");
+    run->output_gradients = zeroed((size_t)run->entry->output_count, sizeof run->output_gradients[0]);
+    run->input_gradients = zeroed((size_t)run->entry->input_count, sizeof run->input_gradients[0]);
+    run->out_gradients = zeroed((size_t)run->entry->output_count, sizeof run->out_gradients[0]);
+    run->in_gradients = zeroed((size_t)run->entry->input_count, sizeof run->in_gradients[0]);
+    for (int i = 0; i < run->entry->output_count; i++)
+        run->output_gradients[i].name = gradient_name(run->entry->outputs[i].name);
+    for (int i = 0; i < run->entry->input_count; i++)
+        run->input_gradients[i].name = gradient_name(run->entry->inputs[i].name);
     return EXIT_OK;
 }
 
@@ -1035,6 +1207,8 @@ static int run_all(struct run *run)
         status = start_threads(run);
     if (status == EXIT_OK)
         status = call_all(run);
+    if (status == EXIT_OK)
+        gather_results(run);
     if (status == EXIT_OK && run->options.outputs != NULL)
         status = write_outputs(run);
     if (status == EXIT_OK && run->options.state != NULL)
@@ -1049,12 +1223,34 @@ static int run_all(struct run *run)
     return differ != EXIT_OK ? differ : status;
 }
 
+static void free_gradients(struct run *run)
+{
+    for (int i = 0; run->output_gradients != NULL && i < run->entry->output_count; i++) {
+        free(run->output_gradients[i].tensor.data);
+        free((void *)(uintptr_t)run->output_gradients[i].name);
+    }
+    for (int i = 0; run->input_gradients != NULL && i < run->entry->input_count; i++) {
+        free(run->input_gradients[i].tensor.data);
+        free((void *)(uintptr_t)run->input_gradients[i].name);
+    }
+    for (int i = run->named_from; i < run->result_count; i++)
+        free((void *)(uintptr_t)run->results[i].name);
+    free(run->results);
+    free(run->output_gradients);
+    free(run->input_gradients);
+    free(run->out_gradients);
+    free(run->in_gradients);
+    free(run->training);
+    free(run->gradient_block);
+}
+
 static void free_all(struct run *run)
 {
     for (int i = 0; run->entry != NULL && i < run->entry->input_count; i++)
         free(run->inputs[i].tensor.data);
     for (int i = 0; run->entry != NULL && i < run->entry->output_count; i++)
         free(run->outputs[i].tensor.data);
+    free_gradients(run);
     free(run->sizes);
     free(run->size_by);
     free(run->inputs);

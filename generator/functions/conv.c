@@ -353,8 +353,10 @@ static struct value *tap_products(struct eval *eval, const struct conv_call *cal
 
 /* note [transposed]
  * By phases, which have as few multiply-adds as there can be; where the kernel is the stride, so that the outputs of
- * neighbours stand side by side, and where there are very many phases, by a product whose outputs go to their places. */
-static struct value *transpose(struct eval *eval, const struct conv_call *call, const int *output_padding)
+ * neighbours stand side by side, and where there are very many phases, by a product whose outputs go to their places.
+ * wanted: how long the output is, where output_padding is the most that this may be; NULL: what that says. */
+static struct value *transpose(struct eval *eval, const struct conv_call *call, const int *output_padding,
+                               const struct dim *const *wanted)
 {
     struct arena *arena = &eval->cx->arena;
     const struct windows *windows = &call->windows;
@@ -371,6 +373,10 @@ static struct value *transpose(struct eval *eval, const struct conv_call *call, 
 
         lengths[i] = dim_add(arena, dim_mul(arena, call->x->dims[2 + i], dim_const(arena, stride)),
                              dim_const(arena, add));
+        if (wanted && !dim_equal(lengths[i], wanted[i])) {
+            lengths[i] = wanted[i];
+            apart = false;
+        }
         more[i] = (int)((add + stride - 1 - (add + stride - 1 < 0 ? stride - 1 : 0)) / stride);
         phases = phases > MOST_PHASES ? phases : phases * stride;
         apart &= windows->kernel[i] == stride && windows->dilation[i] == 1 && windows->before[i] == 0 &&
@@ -650,7 +656,96 @@ static struct ev conv_transpose(struct eval *eval, const char *what, int rank, c
             what, ev_text(eval, &args[5]), ev_text(eval, &args[3]), ev_text(eval, &args[7]));
         return BAD;
     }
-    return result(eval, &call, transpose(eval, &call, output_padding));
+    return result(eval, &call, transpose(eval, &call, output_padding, NULL));
+}
+
+/* ---- gradients ----------------------------------------------------------------------------------------------- */
+
+static struct conv_call backward_call(const struct op *op, struct loc loc)
+{
+    struct conv_call call = {.what = op->label, .loc = loc, .windows = {.rank = 2, .groups = op->window.groups}};
+
+    for (int i = 0; i < 2; i++) {
+        call.windows.kernel[i] = op->window.kernel[i];
+        call.windows.stride[i] = op->window.stride[i];
+        call.windows.dilation[i] = op->window.dilation[i];
+        call.windows.before[i] = op->window.padding[i];
+        call.windows.after[i] = op->window.padding[i] + op->window.extra[i];
+    }
+    return call;
+}
+
+/* The transposed convolution of g, with what the last windows left over as output padding. */
+struct value *conv_input_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct conv_call call = backward_call(op, loc);
+    const struct dim *const *lengths = op->inputs[0]->dims + 2;
+    int output_padding[2];
+
+    call.x = g;
+    call.weight = op->inputs[1];
+    for (int i = 0; i < 2; i++) {
+        const struct windows *windows = &call.windows;
+        const struct dim *least = dim_add(
+            arena, dim_mul(arena, dim_sub(arena, g->dims[2 + i], dim_const(arena, 1)), dim_const(arena, windows->stride[i])),
+            dim_const(arena, reach(windows, i) - windows->before[i] - windows->after[i]));
+        int64_t rest;
+
+        output_padding[i] = dim_is_const(dim_sub(arena, lengths[i], least), &rest) ? (int)rest : windows->stride[i] - 1;
+    }
+    return transpose(eval, &call, output_padding, lengths);
+}
+
+/* The product of g, by output channels, and of the windows of x, over all images and places. */
+struct value *conv_weight_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g)
+{
+    static const int x_perm[] = {1, 0, 3, 4, 5, 6, 2}, g_perm[] = {1, 2, 0, 3, 4}, w_perm[] = {0, 3, 1, 2};
+    struct arena *arena = &eval->cx->arena;
+    const struct conv_call call = backward_call(op, loc);
+    const struct value *weight = op->inputs[1];
+    const struct dim *groups = dim_const(arena, op->window.groups), *dims[MAX_DIMS], *each, *places;
+    struct ev none = ev_none(loc);
+    struct value *x = op->inputs[0];
+    int first = op->window.groups == 1; /* the axis of groups is left out */
+
+    for (int i = 0; i < 2 && x; i++)
+        x = pad_axis(eval, loc, PAD_CONSTANT, x, 2 + i, dim_const(arena, call.windows.before[i]),
+                     dim_const(arena, call.windows.after[i]), pad_fill(eval, loc, &none, x->dtype));
+    for (int i = 0; i < 2 && x; i++)
+        x = build_window(eval, loc, "windows", x, 2 + i, call.windows.kernel[i], call.windows.stride[i], call.windows.dilation[i]);
+    if (!x)
+        return NULL;
+    each = weight->dims[1];
+    places = dim_mul(arena, g->dims[0], dim_mul(arena, g->dims[2], g->dims[3]));
+    /* (n, c, oh, ow, kh, kw) as (groups, places, taps of c / groups) */
+    dims[0] = x->dims[0];
+    dims[1] = groups;
+    dims[2] = each;
+    for (int i = 2; i < 6; i++)
+        dims[i + 1] = x->dims[i];
+    x = permuted(eval, loc, build_reshape(eval, loc, x, 7, dims), x_perm);
+    dims[0] = groups;
+    dims[1] = places;
+    dims[2] = dim_mul(arena, each, dim_mul(arena, weight->dims[2], weight->dims[3]));
+    x = reshaped(eval, loc, x, 3 - first, dims + first);
+    /* (n, oc, oh, ow) as (groups, oc / groups, places) */
+    dims[0] = g->dims[0];
+    dims[1] = groups;
+    dims[2] = dim_floordiv(arena, g->dims[1], groups);
+    dims[3] = g->dims[2];
+    dims[4] = g->dims[3];
+    g = permuted(eval, loc, build_reshape(eval, loc, g, 5, dims), g_perm);
+    dims[0] = groups;
+    dims[1] = dim_floordiv(arena, weight->dims[0], groups);
+    dims[2] = places;
+    g = reshaped(eval, loc, g, 3 - first, dims + first);
+    x = x && g ? build_matmul(eval, loc, g, x, NULL) : NULL;
+    dims[0] = weight->dims[0];
+    dims[1] = weight->dims[2];
+    dims[2] = weight->dims[3];
+    dims[3] = each;
+    return permuted(eval, loc, reshaped(eval, loc, x, 4, dims), w_perm);
 }
 
 static struct ev fn_conv1d(struct eval *eval, struct ev *args, int count, struct loc loc)

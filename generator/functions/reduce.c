@@ -197,6 +197,20 @@ static struct ev fn_named(struct eval *eval, struct ev *args, int count, struct 
 }
 
 /* max(x), max(x, dim) -> (values, indices), max(x, y). */
+/* x at the index along the one of the axes that was reduced. */
+static struct value *taken_at(struct eval *eval, struct loc loc, struct value *x, const bool *axes, struct value *index, bool keepdim)
+{
+    const struct value *shape = index;
+    int axis = 0;
+
+    while (axis < x->ndim - 1 && !axes[axis])
+        axis++;
+    if (!keepdim && x->ndim > 0)
+        index = insert_axis(eval, loc, index, axis);
+    x = index ? build_gather_inside(eval, loc, "taken", x, axis, index, true) : NULL;
+    return x ? build_reshape(eval, loc, x, shape->ndim, shape->dims) : NULL;
+}
+
 static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, const char *what, bool max)
 {
     static const char *const fields[] = {"values", "indices"};
@@ -219,6 +233,8 @@ static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, con
         return items[0];
     items[1] = ev_tensor(
         loc, build_reduce(eval, loc, args[0].tensor, max ? REDUCE_ARGMAX : REDUCE_ARGMIN, axes, keepdim));
+    if (eval->graph && eval->graph->saves && items[1].kind == EV_TENSOR) /* its gradient goes to that place alone */
+        items[0] = ev_tensor(loc, taken_at(eval, loc, args[0].tensor, axes, items[1].tensor, keepdim));
     out = ev_tuple(eval, loc, items, 2);
     out.fields = fields;
     return out;

@@ -1,5 +1,5 @@
 /* rows.h - what the families of functions share: their flags in short, and the checks of their arguments. Private to
- * functions/.
+ * functions/, and to adjoints.c, which makes gradients of the same parts.
  *
  * A row is a body in the spec's statements where that says it; else a builder that checks its arguments and makes ops. A
  * check says what is wrong at the argument's place, in the name of what the user called, and returns false. */
@@ -70,5 +70,9 @@ struct value *pad_fill(struct eval *eval, struct loc loc, const struct ev *value
  * `rank` axes of `lengths`, where element k of window l is added at l * stride + k * dilation - before. */
 struct value *sum_windows(struct eval *eval, struct loc loc, struct value *x, int axis, int rank, const int *stride,
                           const int *dilation, const int *before, const struct dim *const *lengths);
+
+/* Gradients of a convolution, with respect to its input and to its weight, from that of its result. */
+struct value *conv_input_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g);
+struct value *conv_weight_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g);
 
 #endif

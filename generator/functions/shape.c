@@ -320,6 +320,26 @@ static struct ev fn_contiguous(struct eval *eval, struct ev *args, int count, st
     return need_tensor(eval, "contiguous", &args[0]) ? args[0] : BAD;
 }
 
+/* The same elements, through which no gradient flows back. */
+static struct ev fn_detach(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value *x = args[0].tensor;
+    struct op *op;
+    (void)count;
+
+    if (!need_tensor(eval, "detach", &args[0]))
+        return BAD;
+    if (!eval->graph || !eval->graph->saves)
+        return args[0];
+    op = op_new(eval, GRAPH_OP_VIEW, "detach", &x, 1);
+    op->loc = loc;
+    op->view.kind = VIEW_RESHAPE;
+    op->view.detached = true;
+    graph_value(eval->graph, op, x->dtype, x->ndim, x->dims);
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return ev_tensor(loc, op->outputs[0]);
+}
+
 static struct ev fn_ndim(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -404,6 +424,6 @@ const struct function_row shape_functions[] = {
     {"ndimension(input)", M, .build = fn_ndim},
     {"clone(input)", T | M, .build = fn_clone},
     {"contiguous(input)", M, .build = fn_contiguous},
-    {"detach(input)", T | M, .build = fn_contiguous},
+    {"detach(input)", T | M, .build = fn_detach},
     {.signature = NULL},
 };

@@ -1,11 +1,11 @@
 /* dead.c - removes what nothing uses. Apart, because every pass may leave such ops behind. */
 #include "pass.h"
 
-/* Inputs stay, since the caller passes them; writes, boundaries and checks have effects. */
+/* Inputs stay, since the caller passes them; writes, boundaries and checks have effects, and a YIELD parts two calls. */
 static bool is_needed(const struct op *op, const bool *used)
 {
     if (op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_FENCE ||
-        op->code == GRAPH_OP_CHECK)
+        op->code == GRAPH_OP_CHECK || op->code == GRAPH_OP_YIELD)
         return true;
     if (op->code == GRAPH_OP_CALL) { /* a region may write buffers or state */
         const struct graph *region = op->invoke.region->graph;

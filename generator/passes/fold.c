@@ -192,7 +192,7 @@ void pass_fold(struct graph *graph)
 {
     const struct spec *spec = graph->program->tree->spec;
 
-    if (graph->fenced || spec->pack == SPEC_OFF)
+    if (graph->fenced || graph->saves || spec->pack == SPEC_OFF)
         return;
     pass_prepare(graph);
     for (int i = 0; i < graph->op_count; i++) {

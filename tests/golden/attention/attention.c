@@ -756,7 +756,8 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
      {ATTENTION_WORKSPACE_BYTES, ATTENTION_TRAIN_WORKSPACE_BYTES}, {0, 0}, 2380800.0, forward_shape,
-         forward_call},
+         forward_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model attention_model = {

@@ -1648,7 +1648,8 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {CNN64_WORKSPACE_BYTES, CNN64_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5488640.0, forward_shape, forward_call},
+     {CNN64_WORKSPACE_BYTES, CNN64_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5488640.0, forward_shape, forward_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model cnn64_model = {

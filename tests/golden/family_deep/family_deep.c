@@ -1234,10 +1234,12 @@ static enum modc_status probabilities_call(struct modc_context *net, const int *
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
      {FAMILY_DEEP_WORKSPACE_BYTES, FAMILY_DEEP_TRAIN_WORKSPACE_BYTES}, {0, 0}, 6006.0, forward_shape,
-         forward_call},
+         forward_call,
+     {0, 0}, NULL},
     {"probabilities", 1, 1, probabilities_inputs, probabilities_outputs, probabilities_max_sizes,
      {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES}, {0, 0},
-         6006.0, probabilities_shape, probabilities_call},
+         6006.0, probabilities_shape, probabilities_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model family_deep_model = {

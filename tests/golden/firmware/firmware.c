@@ -1339,7 +1339,8 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, NULL,
      {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5232.0, forward_shape,
-         forward_call},
+         forward_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model firmware_model = {

@@ -494,7 +494,8 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 2, forward_inputs, forward_outputs, forward_max_sizes,
-     {PAIR_WORKSPACE_BYTES, PAIR_TRAIN_WORKSPACE_BYTES}, {0, 0}, 8683520.0, forward_shape, forward_call},
+     {PAIR_WORKSPACE_BYTES, PAIR_TRAIN_WORKSPACE_BYTES}, {0, 0}, 8683520.0, forward_shape, forward_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model pair_model = {

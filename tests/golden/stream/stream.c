@@ -577,7 +577,8 @@ static const struct modc_entry entries_table[] = {
     {"forward", 1, 2, forward_inputs, forward_outputs, NULL,
      {STREAM_WORKSPACE_BYTES, STREAM_TRAIN_WORKSPACE_BYTES}, {STREAM_FENCED_WORKSPACE_BYTES,
                                                               STREAM_TRAIN_FENCED_WORKSPACE_BYTES}, 672.0,
-         forward_shape, forward_call},
+         forward_shape, forward_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model stream_model = {

@@ -984,7 +984,8 @@ static const struct modc_entry entries_table[] = {
     {"forward", 2, 2, forward_inputs, forward_outputs, forward_max_sizes,
      {TEXT_WORKSPACE_BYTES, TEXT_TRAIN_WORKSPACE_BYTES}, {TEXT_FENCED_WORKSPACE_BYTES,
                                                           TEXT_TRAIN_FENCED_WORKSPACE_BYTES}, 22688.0,
-         forward_shape, forward_call},
+         forward_shape, forward_call,
+     {0, 0}, NULL},
 };
 
 const struct modc_model text_model = {

@@ -1,0 +1,374 @@
+/* backward.c - writes the gradient graph behind the forward one: which gradients are wanted, their sums, and what of the
+ * forward call they read. How each op differentiates is adjoint.c's.
+ *
+ * note [two calls]
+ * A graph that saves is that of two calls, MODEL_forward and MODEL_backward, with a YIELD between them: its inputs are the
+ * results of the first, its outputs the gradients that come with the second. So one plan lays out both, and whatever backward
+ * reads of forward's values lives until then. Results are copies where backward reads them too, since the caller may write
+ * over his; inputs he has to keep. Random numbers are drawn again rather than kept. */
+#include "pass.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "adjoint.h"
+
+/* A gradient of a value or, where axis is not negative, of a part of it. */
+struct part {
+    struct value *gradient;
+    int axis;
+    const struct dim *start, *length;
+    struct part *next;
+};
+
+struct backward {
+    struct adjoint adjoint;
+    struct eval eval;
+    struct graph *graph;
+    bool *wanted;            /* by id of forward's values */
+    struct part **parts;     /* by id, in the order in which they came */
+    int value_count;         /* of forward */
+    struct value **again;    /* by id: what is drawn again for backward */
+};
+
+/* ---- which gradients are wanted --------------------------------------------------------------------------------- */
+
+static bool flows(const struct backward *b, const struct op *op)
+{
+    switch (op->code) {
+    case GRAPH_OP_INPUT:
+        return true;
+    case GRAPH_OP_TENSOR:
+        return op->tensor.tensor->kind == MODULE_PARAMETER && op->tensor.tensor->requires_grad;
+    case GRAPH_OP_VIEW:
+        return !op->view.detached && b->wanted[op->inputs[0]->id];
+    default:
+        for (int i = 0; i < op->input_count; i++)
+            if (b->wanted[op->inputs[i]->id])
+                return true;
+        return false;
+    }
+}
+
+static void find_wanted(struct backward *b)
+{
+    for (int i = 0; i < b->graph->op_count; i++) {
+        const struct op *op = b->graph->ops[i];
+        bool wanted = flows(b, op);
+
+        for (int j = 0; j < op->output_count; j++)
+            b->wanted[op->outputs[j]->id] = wanted && dtype_is_float(op->outputs[j]->dtype);
+    }
+}
+
+static bool wants(const struct adjoint *adjoint, const struct value *value)
+{
+    const struct backward *b = adjoint->data;
+
+    return value->id < b->value_count && b->wanted[value->id];
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------- */
+
+static void give_part(const struct adjoint *adjoint, struct value *value, int axis, const struct dim *start,
+                      const struct dim *length, struct value *gradient)
+{
+    struct backward *b = adjoint->data;
+    struct part **last, *part;
+
+    if (!gradient || !wants(adjoint, value))
+        return;
+    part = ARENA_NEW(&b->graph->cx->arena, struct part);
+    *part = (struct part){gradient, axis, start, length, NULL};
+    for (last = &b->parts[value->id]; *last; last = &(*last)->next)
+        ;
+    *last = part;
+}
+
+static void give(const struct adjoint *adjoint, struct value *value, struct value *gradient)
+{
+    assert(!gradient || (dims_equal(value, gradient) && value->dtype == gradient->dtype));
+    give_part(adjoint, value, -1, NULL, NULL, gradient);
+}
+
+/* Takes the part out of the list that follows `from` along the axis with the smallest gap, which goes to *gap. NULL: none that
+ * does for certain. */
+static struct part *take_next(struct arena *arena, struct part **list, int axis, const struct dim *from, const struct dim **gap)
+{
+    struct part **best = NULL, *found;
+
+    for (struct part **at = list; *at; at = &(*at)->next) {
+        const struct dim *between = (*at)->axis == axis ? dim_sub(arena, (*at)->start, from) : NULL;
+
+        if (!between || dim_lower(between) < 0 || (best && dim_lower(dim_sub(arena, between, *gap)) >= 0))
+            continue;
+        best = at;
+        *gap = between;
+    }
+    if (!best)
+        return NULL;
+    found = *best;
+    *best = found->next;
+    return found;
+}
+
+/* Parts along one axis, as many as do not overlap, with zeros where there are none, as one gradient of the whole. */
+static struct value *join_parts(struct backward *b, const struct value *value, struct part **list, int axis)
+{
+    struct arena *arena = &b->graph->cx->arena;
+    const struct dim *end = dim_const(arena, 0), *gap = NULL, *dims[MAX_DIMS];
+    struct value **pieces = NULL;
+    int count = 0;
+
+    memcpy(dims, value->dims, sizeof dims);
+    for (;;) {
+        struct part *part = take_next(arena, list, axis, end, &gap);
+
+        if (!part)
+            gap = dim_sub(arena, value->dims[axis], end);
+        dims[axis] = gap;
+        if (!dim_equals(gap, 0))
+            ARENA_PUSH(arena, pieces, count, adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, dims));
+        if (!part)
+            return build_concat(&b->eval, value->loc, "concat", pieces, count, axis);
+        ARENA_PUSH(arena, pieces, count, part->gradient);
+        end = dim_add(arena, part->start, part->length);
+    }
+}
+
+/* The sum of all that came; NULL: nothing did. */
+static struct value *take(struct backward *b, const struct value *value)
+{
+    struct part *list = b->parts[value->id];
+    struct value *sum = NULL;
+
+    while (list) {
+        struct value *gradient = list->gradient;
+
+        if (list->axis >= 0)
+            gradient = join_parts(b, value, &list, list->axis);
+        else
+            list = list->next;
+        sum = sum ? adjoint_sum(&b->eval, value->loc, sum, gradient) : gradient;
+    }
+    b->parts[value->id] = NULL;
+    return sum;
+}
+
+/* ---- the second call --------------------------------------------------------------------------------------------- */
+
+static void add_op(struct backward *b, struct op *op)
+{
+    ARENA_PUSH(&b->graph->cx->arena, b->graph->ops, b->graph->op_count, op);
+}
+
+/* Results become copies, which the YIELD reads; it brings the gradients of those that are floating. */
+static void add_yield(struct backward *b)
+{
+    struct graph *graph = b->graph;
+    struct op *yield = op_new(&b->eval, GRAPH_OP_YIELD, "yield", graph->outputs, graph->output_count);
+
+    for (int i = 0; i < graph->output_count; i++) {
+        struct value *value = graph->outputs[i];
+        struct op *copy = op_new(&b->eval, GRAPH_OP_MAP, "copy", &value, 1);
+
+        copy->dag = dag_identity(&graph->cx->arena, value->dtype);
+        copy->loc = value->loc;
+        yield->inputs[i] = graph->outputs[i] = graph_value(graph, copy, value->dtype, value->ndim, value->dims);
+        add_op(b, copy);
+        if (!dtype_is_float(value->dtype))
+            continue;
+        struct value *gradient = graph_value(graph, yield, value->dtype, value->ndim, value->dims);
+
+        gradient->name = graph->output_names[i];
+        give(&b->adjoint, value, gradient);
+    }
+    add_op(b, yield);
+}
+
+static struct value *gradient_slot(struct backward *b, struct module_tensor *tensor, bool present)
+{
+    struct op *op = op_new(&b->eval, GRAPH_OP_GRADIENT, "gradient", NULL, 0);
+    struct value *value;
+
+    op->gradient.tensor = tensor;
+    op->gradient.present = present;
+    op->loc = tensor->loc;
+    value = graph_value(b->graph, op, tensor->dtype, present ? 0 : tensor->ndim, tensor->shape);
+    add_op(b, op);
+    return value;
+}
+
+static void add_output(struct backward *b, struct value *value, struct module_tensor *tensor)
+{
+    struct graph *graph = b->graph;
+    int count = graph->output_count - graph->result_count;
+
+    ARENA_PUSH(&graph->cx->arena, graph->gradient_of, count, tensor);
+    count = graph->output_count;
+    ARENA_PUSH(&graph->cx->arena, graph->outputs, graph->output_count, value);
+}
+
+/* A parameter's gradient is added to the one that is there, if one is. */
+static void add_parameter(struct backward *b, struct module_tensor *tensor, struct value *gradient)
+{
+    struct arena *arena = &b->graph->cx->arena;
+    enum dtype dtype = tensor->dtype;
+    struct value *inputs[3] = {gradient, gradient_slot(b, tensor, false), gradient_slot(b, tensor, true)};
+    struct dag *dag = dag_new(arena, 3);
+    struct op *op = op_new(&b->eval, GRAPH_OP_MAP, "accumulate", inputs, 3);
+    int nodes[3];
+
+    for (int i = 0; i < 3; i++)
+        nodes[i] = dag_load(arena, dag, i, dtype);
+    dag->result = dag_prim(arena, dag, PRIM_SELECT, dtype,
+                           dag_prim(arena, dag, PRIM_NE, DTYPE_BOOL, nodes[2], dag_const(arena, dag, dtype, 0), 0),
+                           dag_prim(arena, dag, PRIM_ADD, dtype, nodes[1], nodes[0], 0), nodes[0]);
+    op->dag = dag;
+    op->loc = tensor->loc;
+    graph_value(b->graph, op, dtype, tensor->ndim, tensor->shape)->name = tensor->name;
+    add_op(b, op);
+    add_output(b, op->outputs[0], tensor);
+}
+
+static void add_inputs(struct backward *b)
+{
+    struct graph *graph = b->graph;
+
+    for (int i = 0; i < graph->input_count; i++) {
+        struct value *input = graph->inputs[i], *gradient = b->wanted[input->id] ? take(b, input) : NULL;
+
+        if (!b->wanted[input->id])
+            continue;
+        if (!gradient)
+            gradient = adjoint_zeros(&b->eval, input->loc, input->dtype, input->ndim, input->dims);
+        add_output(b, build_copy(&b->eval, input->loc, gradient), NULL);
+    }
+}
+
+/* ---- what backward reads of forward ------------------------------------------------------------------------------ */
+
+/* Random numbers, and what is made of them and of constants alone. */
+static bool is_drawn(const struct value *value)
+{
+    const struct op *op = value->op;
+    bool drawn = false;
+
+    if (op->code == GRAPH_OP_RANDOM)
+        return true;
+    if (op->code != GRAPH_OP_MAP && op->code != GRAPH_OP_VIEW)
+        return false;
+    for (int i = 0; i < op->input_count; i++) {
+        bool own = is_drawn(op->inputs[i]);
+
+        if (!own && op->inputs[i]->op->code != GRAPH_OP_CONST)
+            return false;
+        drawn |= own;
+    }
+    return drawn;
+}
+
+/* The value made once more in front of op `*at`, which moves behind. */
+static struct value *draw_again(struct backward *b, struct value *value, int *at)
+{
+    struct op *op;
+
+    if (value->id >= b->value_count || !is_drawn(value))
+        return value;
+    if (b->again[value->id])
+        return b->again[value->id];
+    op = edit_op(b->graph, value->op);
+    for (int i = 0; i < op->input_count; i++)
+        op->inputs[i] = draw_again(b, op->inputs[i], at);
+    b->again[value->id] = graph_value(b->graph, op, value->dtype, value->ndim, value->dims);
+    b->again[value->id]->name = value->name;
+    graph_insert(b->graph, (*at)++, op);
+    return b->again[value->id];
+}
+
+/* A slot that a write replaces before backward reads it: its copy, made in front of the write. */
+static struct value *keep_slot(struct backward *b, struct value *slot, int write, int *at)
+{
+    struct op *copy;
+    struct value *value = b->again[slot->id];
+
+    if (value)
+        return value;
+    copy = op_new(&b->eval, GRAPH_OP_MAP, "copy", &slot, 1);
+    copy->dag = dag_identity(&b->graph->cx->arena, slot->dtype);
+    copy->loc = slot->loc;
+    value = b->again[slot->id] = graph_value(b->graph, copy, slot->dtype, slot->ndim, slot->dims);
+    graph_insert(b->graph, write, copy);
+    (*at)++;
+    return value;
+}
+
+static struct value *read_again(struct backward *b, struct value *value, int *at)
+{
+    struct graph *graph = b->graph;
+
+    if (value->id >= b->value_count)
+        return value;
+    if (value_is_slot(value)) {
+        for (int w = 0; w < *at; w++)
+            if (graph->ops[w]->code == GRAPH_OP_WRITE && graph->ops[w]->inputs[0] == value)
+                return keep_slot(b, value, w, at);
+        return value;
+    }
+    if (value->op->code == GRAPH_OP_VIEW && !is_drawn(value)) {
+        struct value *input = read_again(b, value->op->inputs[0], at);
+        struct op *op;
+
+        if (input == value->op->inputs[0])
+            return value;
+        if (b->again[value->id])
+            return b->again[value->id];
+        op = edit_op(graph, value->op);
+        op->inputs[0] = input;
+        b->again[value->id] = graph_value(graph, op, value->dtype, value->ndim, value->dims);
+        graph_insert(graph, (*at)++, op);
+        return b->again[value->id];
+    }
+    return draw_again(b, value, at);
+}
+
+void pass_backward(struct graph *graph)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct backward b = {.graph = graph, .value_count = graph->value_count};
+    int op_count = graph->op_count;
+    bool in_backward = false;
+
+    if (!graph->saves)
+        return;
+    b.eval = (struct eval){.cx = graph->cx, .graph = graph, .default_dtype = graph->program->tree->dtype,
+                           .training = graph->training};
+    b.adjoint = (struct adjoint){.eval = &b.eval, .data = &b, .wants = wants, .give = give, .give_part = give_part};
+    b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
+    b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
+    b.again = ARENA_ARRAY(arena, b.value_count + 1, struct value *);
+    find_wanted(&b);
+    add_yield(&b);
+    for (int i = op_count - 1; i >= 0; i--) {
+        struct op *op = graph->ops[i];
+
+        if (op->code == GRAPH_OP_INPUT || op->output_count != 1 || !b.wanted[op->outputs[0]->id])
+            continue;
+        struct value *gradient = take(&b, op->outputs[0]);
+
+        b.eval.call = op->call;
+        if (gradient && op->code == GRAPH_OP_TENSOR)
+            add_parameter(&b, op->tensor.tensor, gradient);
+        else if (gradient)
+            adjoint_give(&b.adjoint, op, gradient);
+    }
+    b.eval.call = NULL;
+    add_inputs(&b);
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count && in_backward; j++)
+            op->inputs[j] = read_again(&b, op->inputs[j], &i);
+        in_backward |= op->code == GRAPH_OP_YIELD;
+    }
+}

@@ -1653,3 +1653,14 @@ struct dag *elementwise_gradient(struct cx *cx, const struct elementwise_row *ro
     line.names[line.count++] = (struct binding){"g", load(&line, row->tensors + 1, dtype)};
     return finish(&line, build_text(&line, text), dtype);
 }
+
+int elementwise_expr(struct cx *cx, struct dag *dag, enum dtype dtype, const char *text,
+                     const struct elementwise_name *names, int count)
+{
+    struct line line = {.cx = cx, .dag = dag, .dtype = dtype};
+
+    line.names = ARENA_ARRAY(&cx->arena, count + 1, struct binding);
+    for (int i = 0; i < count; i++)
+        line.names[line.count++] = (struct binding){names[i].name, node(names[i].node)};
+    return to_node(&line, build_text(&line, text), dtype);
+}

@@ -196,4 +196,14 @@ struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, en
 struct dag *elementwise_gradient(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
                                  const double *numbers, int tensor);
 
+/* A name in the text of an expression that is no line of the table, and the node that it means. */
+struct elementwise_name {
+    const char *name;
+    int node;
+};
+
+/* The node of `text`, an expression of note [elementwise lines] over these names, whose numbers are computed in `dtype`. */
+int elementwise_expr(struct cx *cx, struct dag *dag, enum dtype dtype, const char *text,
+                     const struct elementwise_name *names, int count);
+
 #endif

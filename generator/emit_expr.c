@@ -2,8 +2,9 @@
  * print fused tails with it too.
  *
  * note [uniform]
- * In vector text, a node below which nothing is loaded (numbers, sizes and what is computed of them) stays scalar: it
- * is an operand of + - * / as it is, and anything else through modc_f32_set. So integers may occur there. */
+ * In vector text, a node below which nothing is loaded (numbers, sizes, inputs that are one number for all lanes, and
+ * what is computed of them) stays scalar: it is an operand of + - * / as it is, and anything else through modc_f32_set.
+ * So integers may occur there. */
 #include "emit_names.h"
 #include "plan.h"
 
@@ -746,12 +747,12 @@ static struct piece print_node(struct printer *p, int index)
     return p->done[index];
 }
 
-static void find_uniform(const struct dag *dag, bool *uniform)
+static void find_uniform(const struct dag *dag, const bool *scalars, bool *uniform)
 {
     for (int i = 0; i < dag->count; i++) {
         const struct dag_node *node = &dag->nodes[i];
 
-        uniform[i] = node->prim != PRIM_LOAD;
+        uniform[i] = node->prim != PRIM_LOAD || (scalars && scalars[node->input]);
         for (int j = 0; j < prim_rows[node->prim].arity; j++)
             uniform[i] = uniform[i] && uniform[node->args[j]];
     }
@@ -778,7 +779,7 @@ static struct piece print_dag(struct printer *p)
     p->uses = ARENA_ARRAY(p->arena, count, int);
     p->uniform = ARENA_ARRAY(p->arena, count, bool);
     p->done = ARENA_ARRAY(p->arena, count, struct piece);
-    find_uniform(p->dag, p->uniform);
+    find_uniform(p->dag, p->place->scalars, p->uniform);
     count_uses(p);
     return print_node(p, p->dag->result);
 }
@@ -823,7 +824,7 @@ const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype l
 const char *expr_scalar(struct cx *cx, const struct dag *dag, const char *const *inputs, struct text *before,
                         const char *indent)
 {
-    struct expr_place place = {inputs, before, indent, names_of(cx, dag, inputs)};
+    struct expr_place place = {inputs, before, indent, names_of(cx, dag, inputs), NULL};
 
     return expr_scalar_piece(cx, dag, &place).text;
 }
@@ -831,7 +832,7 @@ const char *expr_scalar(struct cx *cx, const struct dag *dag, const char *const 
 const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, const char *const *inputs,
                         struct text *before, const char *indent)
 {
-    struct expr_place place = {inputs, before, indent, names_of(cx, dag, inputs)};
+    struct expr_place place = {inputs, before, indent, names_of(cx, dag, inputs), NULL};
 
     return expr_vector_lanes(cx, dag, lanes, &place);
 }
@@ -912,7 +913,7 @@ bool dag_vectorises(const struct dag *dag, enum dtype *lanes)
 
     *lanes = printer.lanes;
     printer.uniform = ARENA_ARRAY(&arena, dag->count, bool);
-    find_uniform(dag, printer.uniform);
+    find_uniform(dag, NULL, printer.uniform);
     for (int i = 0; i < dag->count; i++)
         if (needed[i] && !printer.uniform[i])
             result = result && node_vectorises(&printer, &dag->nodes[i]);

@@ -100,8 +100,7 @@ static struct break_place find_break(const char *line, const struct break_place 
     return best;
 }
 
-/* Adds a line; one that is too long goes on below the parenthesis that is open where it breaks. */
-static void add_line(struct text *text, const char *line)
+void emit_line(struct text *text, const char *line)
 {
     size_t margin = strspn(line, " "), column = margin;
     struct break_place at = {.position = margin, .columns = {margin + 4}};
@@ -124,13 +123,13 @@ static void add_line(struct text *text, const char *line)
 /* A line of the innermost block. */
 static void add_text(struct kernel *k, const char *line)
 {
-    add_line(&k->block->text, arena_format(k->arena, "%s%s", indent_text(k), line));
+    emit_line(&k->block->text, arena_format(k->arena, "%s%s", indent_text(k), line));
 }
 
 static void add_lines(struct text *text, const char *lines)
 {
     for (; *lines; lines += strcspn(lines, "\n") + 1)
-        add_line(text, arena_copy(text->arena, lines, strcspn(lines, "\n")));
+        emit_line(text, arena_copy(text->arena, lines, strcspn(lines, "\n")));
 }
 
 static void declare(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -390,7 +389,7 @@ static void end_kernel(struct kernel *k, struct text *out, const char *comment,
 
     text_add(out, k->helpers.data);
     add_comment(out, comment);
-    add_line(out, arena_format(k->arena, "static MODC_KERNEL void %s(%s)", k->name, parameters.data));
+    emit_line(out, arena_format(k->arena, "static MODC_KERNEL void %s(%s)", k->name, parameters.data));
     text_printf(out, "{\n%s%s}\n", k->block->text.data, unused.data);
 }
 
@@ -512,7 +511,7 @@ static struct piece scalar_value(struct kernel *k, const struct value_source *so
 {
     const char **inputs = ARENA_ARRAY(k->arena, source->dag->input_count + 1, const char *);
     struct text *before = before_text(k);
-    struct expr_place place = {inputs, before, indent_text(k), &k->names};
+    struct expr_place place = {inputs, before, indent_text(k), &k->names, NULL};
     struct piece piece;
 
     for (int i = 0; i < source->dag->input_count; i++)
@@ -582,7 +581,7 @@ static const char *vector_value(struct kernel *k, const struct value_source *sou
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
     bool *loads = dag_loads(k->arena, dag), *used = sizes_of(k, dag);
     struct text *before = before_text(k), call;
-    struct expr_place place = {inputs, before, indent_text(k), &k->names};
+    struct expr_place place = {inputs, before, indent_text(k), &k->names, NULL};
 
     for (int i = 0; i < dag->input_count; i++)
         inputs[i] = source->reduced && i == 0 ? source->reduced
@@ -611,7 +610,7 @@ static void make_function(struct kernel *k, struct value_source *source, const c
     bool *loads = dag_loads(k->arena, dag), *used = sizes_of(k, dag);
     struct names names = {.arena = k->arena};
     struct text *before = before_text(k), parameters = text_new(k->arena);
-    struct expr_place place = {inputs, before, "    ", &names};
+    struct expr_place place = {inputs, before, "    ", &names, NULL};
 
     for (int i = 0; i < k->size_count; i++)
         names_take(&names, size_identifier(k->sizes[i]));
@@ -635,12 +634,12 @@ static void make_function(struct kernel *k, struct value_source *source, const c
                 source->reduced                                     ? "stores"
                 : source->first == 1 && strcmp(suffix, "head") == 0 ? "reduces"
                                                                     : "computes");
-    add_line(&k->helpers, arena_format(k->arena, "MODC_INLINE %s %s(%s)", vector_type(k), source->function,
+    emit_line(&k->helpers, arena_format(k->arena, "MODC_INLINE %s %s(%s)", vector_type(k), source->function,
                                        parameters.data));
     text_add(&k->helpers, "{\n");
     add_lines(&k->helpers, before->data);
     text_add(&k->helpers, before->length > 0 ? "\n" : "");
-    add_line(&k->helpers, arena_format(k->arena, "    return %s;", value));
+    emit_line(&k->helpers, arena_format(k->arena, "    return %s;", value));
     text_add(&k->helpers, "}\n\n");
 }
 

@@ -47,10 +47,14 @@ struct expr_place {
     struct text *before;
     const char *indent;
     struct names *names;
+    const bool *scalars; /* in vector text: inputs that are one number for all lanes; NULL: none is */
 };
 struct piece expr_scalar_piece(struct cx *cx, const struct dag *dag, const struct expr_place *place);
 const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes,
                               const struct expr_place *place);
+
+/* Adds a line of C, which must have no line break; where it is too long, it goes on below the parenthesis that is open. */
+void emit_line(struct text *text, const char *line);
 
 /* The text of a piece as an operand of an operator: in parentheses unless it binds as strongly as `rank`. */
 const char *piece_text(struct arena *arena, struct piece piece, enum rank rank);

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
 #define LR {"0.0 <= lr", "Invalid learning rate: {lr}"}
 #define EPS {"0.0 <= eps", "Invalid epsilon value: {eps}"}
 #define DECAY {"0.0 <= weight_decay", "Invalid weight_decay value: {weight_decay}"}
@@ -265,29 +267,123 @@ static const struct {
     {"maximize", "maximize", "maximize"},
 };
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+/* ---- classes ------------------------------------------------------------------------------------------- */
 
-/* ---- lookup -------------------------------------------------------------------------------------------- */
-
-const char *optim_name(struct cx *cx, const struct optim_row *row)
+const char *optim_class(struct cx *cx, const char *signature)
 {
-    return arena_copy(&cx->arena, row->signature, strcspn(row->signature, "("));
+    return arena_copy(&cx->arena, signature, strcspn(signature, "("));
 }
 
-const struct optim_row *optim_find(struct cx *cx, const char *name)
+/* a.b.c as text; NULL: it is something else. */
+static const char *dotted(struct cx *cx, const struct expr *expr)
 {
-    for (const struct optim_row *row = optim_rows; row->signature; row++)
-        if (strcmp(optim_name(cx, row), name) == 0)
-            return row;
+    const char *base;
+
+    if (expr->kind == EXPR_NAME)
+        return expr->text;
+    base = expr->kind == EXPR_ATTR ? dotted(cx, expr->a) : NULL;
+    return base ? arena_format(&cx->arena, "%s.%s", base, expr->text) : NULL;
+}
+
+const char *optim_called(struct cx *cx, const struct expr *expr, const char *spaces, struct loc *loc)
+{
+    const struct expr *callee = expr->kind == EXPR_CALL ? expr->a : NULL;
+    const char *space;
+
+    if (!callee)
+        return NULL;
+    *loc = callee->kind == EXPR_ATTR ? callee->name_loc : callee->loc;
+    if (callee->kind == EXPR_NAME)
+        return callee->text;
+    space = callee->kind == EXPR_ATTR ? dotted(cx, callee->a) : NULL;
+    return space && strstr(spaces, arena_format(&cx->arena, " %s ", space)) ? callee->text : NULL;
+}
+
+void optim_unknown(struct cx *cx, struct loc loc, const char *what, const char *name, const char *const *known, int count)
+{
+    struct text all = text_new(&cx->arena);
+
+    for (int i = 0; i < count; i++)
+        text_printf(&all, "%s%s", i ? ", " : "", known[i]);
+    diag_error(cx, loc, "modc does not know the %s '%s'", what, name);
+    if (diag_nearest(name, known, count))
+        diag_hint_nearest(cx, name, known, count);
+    else
+        diag_hint(cx, "it knows %s", all.data);
+}
+
+bool optim_bind(struct eval *eval, struct scope *scope, const struct expr *expr, const struct signature *signature,
+                struct scope *args, const char *apart, const struct expr **out)
+{
+    struct call call = {.loc = expr->loc, .count = expr->count, .names = expr->names};
+
+    call.args = ARENA_ARRAY(&eval->cx->arena, call.count + 1, struct ev);
+    call.locs = ARENA_ARRAY(&eval->cx->arena, call.count + 1, struct loc);
+    for (int i = 0; i < call.count; i++) {
+        const char *name = expr->names[i] ? expr->names[i] : i < signature->count ? signature->args[i].name : "";
+        bool kept = apart && strcmp(name, apart) == 0;
+
+        if (kept)
+            *out = expr->items[i];
+        call.args[i] = kept ? ev_none(expr->items[i]->loc) : eval_expr(eval, scope, expr->items[i]);
+        call.locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+    }
+    return eval_bind(eval, args, signature->name, signature->args, signature->count, 0, &call);
+}
+
+const struct ev *optim_argument(const struct scope *args, const char *name)
+{
+    for (int i = 0; i < args->count; i++)
+        if (strcmp(args->items[i].name, name) == 0)
+            return &args->items[i].value;
     return NULL;
 }
 
-static const struct ev *argument(const struct optim *optim, const char *name)
+bool optim_condition(struct cx *cx, const struct scope *args, const char *condition)
 {
-    for (int i = 0; i < optim->args.count; i++)
-        if (strcmp(optim->args.items[i].name, name) == 0)
-            return &optim->args.items[i].value;
-    return NULL;
+    struct eval eval = {.cx = cx, .default_dtype = DTYPE_FLOAT32};
+    struct scope scope = *args;
+    struct ev value = eval_text(&eval, &scope, condition);
+    bool truth = false, known = ev_get_bool(&value, &truth);
+
+    assert(known);
+    (void)known;
+    return truth;
+}
+
+void optim_wrong(struct eval *eval, const char *class, const char *name, const struct ev *value, const char *expected)
+{
+    diag_error(eval->cx, value->loc, "%s: argument '%s' must be %s, found %s", class, name, expected, ev_text(eval, value));
+}
+
+/* The place of the argument that a check names first, where the user wrote it; else that of the call. */
+static struct loc check_loc(struct loc call, const struct scope *args, const char *condition)
+{
+    struct loc loc = call;
+    const char *first = NULL;
+
+    for (int i = 0; i < args->count; i++) {
+        const char *at = strstr(condition, args->items[i].name);
+
+        if (at && args->items[i].value.loc.source == call.source && (!first || at < first)) {
+            first = at;
+            loc = args->items[i].value.loc;
+        }
+    }
+    return loc;
+}
+
+bool optim_check(struct eval *eval, const char *class, struct loc loc, struct scope *args, const struct layer_check *checks,
+                 int most)
+{
+    for (int i = 0; i < most && checks[i].condition; i++) {
+        if (optim_condition(eval->cx, args, checks[i].condition))
+            continue;
+        diag_error(eval->cx, check_loc(loc, args, checks[i].condition), "%s: %s", class,
+                   layer_repr(eval, args, checks[i].message));
+        return false;
+    }
+    return true;
 }
 
 /* ---- arguments ----------------------------------------------------------------------------------------- */
@@ -321,7 +417,7 @@ static bool is_pair(const struct ev *value)
 /* False after an error: the value is not of the kind. Numbers of a pair get names of their own. */
 static bool check_kind(struct eval *eval, struct optim *optim, const struct signature_arg *arg)
 {
-    struct ev value = *argument(optim, arg->name);
+    struct ev value = *optim_argument(&optim->args, arg->name);
     const char *expected = NULL;
     double number;
     bool truth;
@@ -340,8 +436,7 @@ static bool check_kind(struct eval *eval, struct optim *optim, const struct sign
         break;
     }
     if (expected) {
-        diag_error(eval->cx, value.loc, "%s: argument '%s' must be %s, found %s", optim->name, arg->name, expected,
-                   ev_text(eval, &value));
+        optim_wrong(eval, optim->name, arg->name, &value, expected);
         return false;
     }
     if (kind_of(arg) == PAIR) {
@@ -354,41 +449,16 @@ static bool check_kind(struct eval *eval, struct optim *optim, const struct sign
     return true;
 }
 
-/* The place of the argument that a check names first, where the user wrote it; else the optimiser's. */
-static struct loc check_loc(const struct optim *optim, const char *condition)
-{
-    struct loc loc = optim->loc;
-    const char *first = NULL;
-
-    for (int i = 0; i < optim->args.count; i++) {
-        const char *at = strstr(condition, optim->args.items[i].name);
-
-        if (at && optim->args.items[i].value.loc.source == optim->loc.source && (!first || at < first)) {
-            first = at;
-            loc = optim->args.items[i].value.loc;
-        }
-    }
-    return loc;
-}
-
 /* Kinds and checks of arguments that are bound; NULL after an error. */
 static struct optim *complete(struct eval *eval, struct optim *optim, const struct signature *signature)
 {
-    const struct layer_check *checks = optim->row->checks;
-
     for (int i = 0; i < signature->count; i++)
         if (!check_kind(eval, optim, &signature->args[i]))
             return NULL;
     if (optim->row->fixed)
         eval_body(eval, &optim->args, optim->row->fixed);
-    for (int i = 0; i < COUNT(optim->row->checks) && checks[i].condition; i++) {
-        if (optim_holds(eval->cx, optim, checks[i].condition))
-            continue;
-        diag_error(eval->cx, check_loc(optim, checks[i].condition), "%s: %s", optim->name,
-                   layer_repr(eval, &optim->args, checks[i].message));
-        return NULL;
-    }
-    return optim;
+    return optim_check(eval, optim->name, optim->loc, &optim->args, optim->row->checks, COUNT(optim->row->checks)) ? optim
+                                                                                                                : NULL;
 }
 
 static struct optim *new_optim(struct eval *eval, const struct optim_row *row, struct loc loc)
@@ -396,57 +466,27 @@ static struct optim *new_optim(struct eval *eval, const struct optim_row *row, s
     struct optim *optim = ARENA_NEW(&eval->cx->arena, struct optim);
 
     optim->row = row;
-    optim->name = optim_name(eval->cx, row);
+    optim->name = optim_class(eval->cx, row->signature);
     optim->loc = loc;
     return optim;
 }
 
-static bool is_name(const struct expr *expr, const char *name)
+const struct optim_row *optim_find(struct cx *cx, const char *name)
 {
-    return expr->kind == EXPR_NAME && strcmp(expr->text, name) == 0;
-}
-
-/* The class that is called: AdamW, optim.AdamW, torch.optim.AdamW. NULL: no such form. */
-static const char *called_class(const struct expr *expr, struct loc *loc)
-{
-    const struct expr *callee = expr->kind == EXPR_CALL ? expr->a : NULL;
-
-    if (!callee)
-        return NULL;
-    *loc = callee->kind == EXPR_ATTR ? callee->name_loc : callee->loc;
-    if (callee->kind == EXPR_NAME)
-        return callee->text;
-    if (callee->kind == EXPR_ATTR &&
-        (is_name(callee->a, "optim") || (callee->a->kind == EXPR_ATTR && strcmp(callee->a->text, "optim") == 0 &&
-                                         is_name(callee->a->a, "torch"))))
-        return callee->text;
-    return NULL;
-}
-
-static void unknown_class(struct cx *cx, struct loc loc, const char *name)
-{
-    const char **known = NULL;
-    struct text all = text_new(&cx->arena);
-    int count = 0;
-
     for (const struct optim_row *row = optim_rows; row->signature; row++)
-        ARENA_PUSH(&cx->arena, known, count, optim_name(cx, row));
-    for (int i = 0; i < count; i++)
-        text_printf(&all, "%s%s", i ? ", " : "", known[i]);
-    diag_error(cx, loc, "modc does not know the optimizer '%s'", name);
-    if (diag_nearest(name, known, count))
-        diag_hint_nearest(cx, name, known, count);
-    else
-        diag_hint(cx, "it knows %s", all.data);
+        if (strcmp(optim_class(cx, row->signature), name) == 0)
+            return row;
+    return NULL;
 }
 
 struct optim *optim_read(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct cx *cx = eval->cx;
-    struct call call = {.loc = expr->loc, .count = expr->count, .names = expr->names};
     struct loc loc;
-    const char *name = called_class(expr, &loc);
+    const char *name = optim_called(cx, expr, " optim torch.optim ", &loc), **known = NULL;
     const struct optim_row *row = name ? optim_find(cx, name) : NULL;
+    struct optim *optim;
+    int count = 0;
 
     if (expr->kind == EXPR_BAD)
         return NULL;
@@ -455,22 +495,16 @@ struct optim *optim_read(struct eval *eval, struct scope *scope, const struct ex
         return NULL;
     }
     if (!row) {
-        unknown_class(cx, loc, name);
+        for (row = optim_rows; row->signature; row++)
+            ARENA_PUSH(&cx->arena, known, count, optim_class(cx, row->signature));
+        optim_unknown(cx, loc, "optimizer", name, known, count);
         return NULL;
     }
 
     const struct signature *signature = eval_signature(eval, row->signature);
-    struct optim *optim = new_optim(eval, row, expr->loc);
 
-    call.args = ARENA_ARRAY(&cx->arena, call.count + 1, struct ev);
-    call.locs = ARENA_ARRAY(&cx->arena, call.count + 1, struct loc);
-    for (int i = 0; i < call.count; i++) {
-        call.args[i] = eval_expr(eval, scope, expr->items[i]);
-        call.locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
-    }
-    if (!eval_bind(eval, &optim->args, optim->name, signature->args, signature->count, 0, &call))
-        return NULL;
-    return complete(eval, optim, signature);
+    optim = new_optim(eval, row, expr->loc);
+    return optim_bind(eval, scope, expr, signature, &optim->args, NULL, NULL) ? complete(eval, optim, signature) : NULL;
 }
 
 struct optim *optim_group(struct eval *eval, const struct optim *base, const struct call *call)
@@ -483,7 +517,7 @@ struct optim *optim_group(struct eval *eval, const struct optim *base, const str
         return NULL;
     for (int i = 0; i < signature->count; i++) {
         const char *name = signature->args[i].name;
-        struct ev value = *argument(base, name);
+        struct ev value = *optim_argument(&base->args, name);
 
         for (int j = 0; j < call->count; j++)
             if (strcmp(call->names[j], name) == 0)
@@ -497,14 +531,7 @@ struct optim *optim_group(struct eval *eval, const struct optim *base, const str
 
 bool optim_holds(struct cx *cx, const struct optim *optim, const char *condition)
 {
-    struct eval eval = {.cx = cx, .default_dtype = DTYPE_FLOAT32};
-    struct scope scope = optim->args;
-    struct ev value = eval_text(&eval, &scope, condition);
-    bool truth = false, known = ev_get_bool(&value, &truth);
-
-    assert(known);
-    (void)known;
-    return truth;
+    return optim_condition(cx, &optim->args, condition);
 }
 
 int optim_hypers(struct cx *cx, const struct optim *optim, const char *names[OPTIM_MAX_HYPERS],
@@ -526,7 +553,7 @@ int optim_hypers(struct cx *cx, const struct optim *optim, const char *names[OPT
         assert(count <= OPTIM_MAX_HYPERS);
     }
     for (int i = 0; i < count; i++)
-        ev_get_number(argument(optim, names[i]), &values[i]);
+        ev_get_number(optim_argument(&optim->args, names[i]), &values[i]);
     return count;
 }
 
@@ -563,7 +590,7 @@ const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype
     for (const char *c = optim->name; *c; c++)
         text_printf(&name, "%c", tolower((unsigned char)*c));
     for (int i = 0; i < COUNT(marks); i++)
-        if (argument(optim, marks[i].argument) && optim_holds(cx, optim, marks[i].when) &&
+        if (optim_argument(&optim->args, marks[i].argument) && optim_holds(cx, optim, marks[i].when) &&
             !(optim->row->fixed && strncmp(optim->row->fixed, marks[i].argument, strlen(marks[i].argument)) == 0))
             text_printf(&name, "_%s", marks[i].word);
     text_printf(&name, "_%s", dtype_rows[dtype].name);

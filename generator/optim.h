@@ -13,6 +13,38 @@
 #include "eval.h"
 #include "layers.h"
 
+/* ---- classes of torch.optim, as a spec calls them: optimisers and schedulers ------------------------------ */
+
+/* The name in front of a row's signature: "AdamW". */
+const char *optim_class(struct cx *cx, const char *signature);
+
+/* The class that is called, by its bare name or behind one of `spaces`, which has a blank around each ("torch.optim");
+ * *loc: of the name. NULL: it is no such call. */
+const char *optim_called(struct cx *cx, const struct expr *expr, const char *spaces, struct loc *loc);
+
+/* There is no such optimizer, or scheduler: says so, with what there is. */
+void optim_unknown(struct cx *cx, struct loc loc, const char *what, const char *name, const char *const *known, int count);
+
+/* Binds the arguments of a call, evaluated in `scope`, to a signature; the one that is called `apart` (NULL: none) is not
+ * evaluated but given in *out, where it is there. False after a fault. */
+bool optim_bind(struct eval *eval, struct scope *scope, const struct expr *expr, const struct signature *signature,
+                struct scope *args, const char *apart, const struct expr **out);
+
+/* What an argument is bound to; NULL: there is none of that name. */
+const struct ev *optim_argument(const struct scope *args, const char *name);
+
+bool optim_condition(struct cx *cx, const struct scope *args, const char *condition);
+
+/* "SGD: argument 'lr' must be a number, found 'fast'". */
+void optim_wrong(struct eval *eval, const char *class, const char *name, const struct ev *value, const char *expected);
+
+/* The checks of a row, at the argument that a condition names first where the user wrote it, else at `loc`. False after an
+ * error. */
+bool optim_check(struct eval *eval, const char *class, struct loc loc, struct scope *args, const struct layer_check *checks,
+                 int most);
+
+/* ---- optimisers ----------------------------------------------------------------------------------------- */
+
 #define OPTIM_MAX_STATES 3
 #define OPTIM_MAX_HYPERS 8
 
@@ -49,8 +81,6 @@ struct optim {
     struct scope args; /* by name, with beta1 and beta2 of betas */
 };
 
-/* The class without its arguments: "AdamW". */
-const char *optim_name(struct cx *cx, const struct optim_row *row);
 const struct optim_row *optim_find(struct cx *cx, const char *name);
 
 /* What `AdamW(lr=3e-4)` means, its arguments evaluated in `scope`; `optim.AdamW` and `torch.optim.AdamW` too. NULL after a
@@ -74,7 +104,7 @@ double optim_initial(struct cx *cx, const struct optim *optim, const struct opti
 /* What the functions of a step are named by: the class, which lines it has, the type ("sgd_momentum_decay_float32"). */
 const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype);
 
-/* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc.h that calls it. `dtype` is the
+/* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc_optim.h that calls it. `dtype` is the
  * parameter's, floating; complex64 is float32, of twice as many elements. */
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype);
 

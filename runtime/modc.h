@@ -648,11 +648,6 @@ enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call,
                                int output_count);
 enum modc_status modc_call_failed(struct modc_context *net, enum modc_status status);
 
-/* ---- training ------------------------------------------------------------------------------------------- */
-
-/* One step of one parameter of `count` elements: changes it and its state, whose tensors stand in the optimiser's order. */
-typedef void modc_update(void *param, const void *grad, void *const *state, size_t count, const double *hyper, double step);
-
 /* ---- safetensors, for any tensors ---------------------------------------------------------------------- */
 
 /* A file in memory that passed every check of module-semantics 7.3. */

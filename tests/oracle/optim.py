@@ -1,22 +1,29 @@
-"""Writes tests/optim/steps.safetensors: what PyTorch 2.15 makes of parameters in ten steps of its optimisers.
+"""Writes tests/optim/*.safetensors: what PyTorch 2.15 makes of parameters in ten steps of its optimisers, and of learning
+rates in 50 steps of its schedulers.
 
     python3 tests/oracle/optim.py           # needs torch 2.15
 
 Case number i is line i of tests/optim/cases.txt. `param` and `grads` are what all cases start from; `i.float64.param` has
 the parameter after each step, `i.float64.NAME` the state NAME after the last. Behind each step, lr becomes 0.95 of itself.
+
+Case number i of schedules.safetensors is line i of tests/optim/schedules.txt. `i` has lr and momentum (or beta1, or 0) of
+both groups, from before the first step on; `metrics` is what ReduceLROnPlateau sees.
 """
+import math
 import os
 import pathlib
+import re
 import sys
 
 import torch
+from torch.optim import lr_scheduler
 
 import safetensors_io
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "optim"
 VERSION = "2.15."
-COUNT, STEPS = 21, 10
+COUNT, STEPS, STEPS_OF_SCHEDULES = 21, 10, 50
 
 
 def run(case, param, grads):
@@ -36,6 +43,57 @@ def run(case, param, grads):
     return torch.stack(params), optimizer.state_dict()["state"].get(0, {})
 
 
+def read_cases(name):
+    lines = (FOLDER / name).read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def build_scheduler(text, optimizer):
+    """The scheduler of a case: each constructor gets the optimizer, as its first argument or, for a chain, as its last."""
+    def call(name):
+        def make(*args, **kwargs):
+            if name == "ChainedScheduler":
+                return lr_scheduler.ChainedScheduler(*args, optimizer=optimizer, **kwargs)
+            if name in ("LambdaLR", "MultiplicativeLR"):
+                return getattr(lr_scheduler, name)(optimizer, [lambda t: 1 / (1 + 0.1 * t), lambda t: 0.97])
+            return getattr(lr_scheduler, name)(optimizer, *args, **kwargs)
+        return make
+    return eval(text, {name: call(name) for name in re.findall(r"\w+(?=\()", text)})
+
+
+def momentum(group):
+    return group["betas"][0] if "betas" in group else group.get("momentum", 0)
+
+
+def run_schedule(case, metrics):
+    name, text = case.split(" ", 1)
+    name, _, arguments = name.partition("(")
+    groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": lr} for lr in (0.1, 0.02)]
+    optimizer = eval(f"torch.optim.{name}(groups, {arguments or ')'}", {"torch": torch, "groups": groups})
+    scheduler = build_scheduler(text, optimizer)
+    rows = []
+    for step in range(STEPS_OF_SCHEDULES + 1):
+        rows.append([[group["lr"], momentum(group)] for group in optimizer.param_groups])
+        if step == 20:
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+        optimizer.step()
+        if step < STEPS_OF_SCHEDULES:
+            scheduler.step(*([metrics[step].item()] if text.startswith("ReduceLROnPlateau") else []))
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def write_schedules():
+    cases = read_cases("schedules.txt")
+    generator = torch.Generator().manual_seed(1)
+    noise = torch.rand(STEPS_OF_SCHEDULES, generator=generator, dtype=torch.float64)
+    tensors = {"metrics": 1 + noise + torch.tensor([math.exp(-t / 5) for t in range(STEPS_OF_SCHEDULES)])}
+    for i, case in enumerate(cases):
+        tensors[str(i)] = run_schedule(case, tensors["metrics"])
+    safetensors_io.save(FOLDER / "schedules.safetensors", tensors)
+    print(f"{len(cases)} schedules, {(FOLDER / 'schedules.safetensors').stat().st_size} bytes")
+
+
 def main():
     os.chdir(ROOT)
     print(f"torch {torch.__version__}")
@@ -43,8 +101,7 @@ def main():
         print(f"they are made with torch {VERSION}x", file=sys.stderr)
         return 2
     torch.manual_seed(0)
-    lines = (FOLDER / "cases.txt").read_text().splitlines()
-    cases = [line for line in lines if line and not line.startswith("#")]
+    cases = read_cases("cases.txt")
     tensors = {"param": torch.randn(COUNT), "grads": torch.randn(STEPS, COUNT)}
     tensors["grads"][:, 0] = 0
     for i, case in enumerate(cases):
@@ -57,6 +114,8 @@ def main():
                 tensors[f"{key}.{name}"] = value
     safetensors_io.save(FOLDER / "steps.safetensors", tensors)
     print(f"{len(cases)} cases, {(FOLDER / 'steps.safetensors').stat().st_size} bytes")
+    torch.set_default_dtype(torch.float32)
+    write_schedules()
     return 0
 
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/names.h"
-#include "modc.h"
+#include "modc_optim.h"
 #include "optim.h"
 
 #define STEPS 10
@@ -72,7 +72,7 @@ static const struct {
 #define DTYPES 4
 
 static const char program_head[] =
-    "#include <stdio.h>\n#include <stdlib.h>\n\n#include \"modc.h\"\n#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n";
+    "#include <stdio.h>\n#include <stdlib.h>\n\n#include \"modc_optim.h\"\n#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n";
 
 /* Reads param and grads, as double; writes param after each step, then the states. */
 static const char program_tail[] =

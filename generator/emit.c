@@ -277,13 +277,6 @@ static bool has_backward(const struct emit *e)
     return e->tree->spec->backward;
 }
 
-/* The gradients, then a cell of 8 bytes for each: whether it is there. */
-static int64_t gradient_bytes(const struct emit *e)
-{
-    return e->plan->gradient_bytes + plan_aligned(e->plan, 8 * (int64_t)e->plan->gradient_count) +
-           plan_aligned(e->plan, e->plan->gradient_count);
-}
-
 /* ---- header ----------------------------------------------------------------------------------------------- */
 
 static void print_header_constants(struct emit *e, struct text *out)
@@ -311,7 +304,7 @@ static void print_header_constants(struct emit *e, struct text *out)
                     (long long)e->weights->length, e->m);
     if (has_backward(e))
         text_printf(out, "#define %s_GRADIENT_BYTES %lld /* of parameters that are trained, and which there are */\n", e->M,
-                    (long long)at_least_one(e, gradient_bytes(e)));
+                    (long long)at_least_one(e, e->plan->gradient_block));
     if (e->plan->state_bytes > 0)
         text_printf(out, "#define %s_STATE_BYTES %lld /* at the head of every workspace */\n", e->M, (long long)e->plan->state_bytes);
     for (int i = 0; i < e->plan->program->entry_count; i++) {

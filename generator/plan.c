@@ -1350,6 +1350,8 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
         plan->gradient_bytes += plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
         ARENA_PUSH(&cx->arena, plan->gradients, plan->gradient_count, tensor);
     }
+    plan->gradient_block = plan->gradient_bytes + plan_aligned(plan, 8 * (int64_t)plan->gradient_count) +
+                           plan_aligned(plan, plan->gradient_count);
 }
 
 static void lay_out_group(const struct plan *plan, struct pack_group *group)
@@ -1585,9 +1587,9 @@ static void dump_variant(struct text *text, const struct variant *variant)
 void plan_dump(struct text *text, const struct plan *plan, bool json)
 {
     if (json) {
-        text_printf(text, "{\"model\": \"%s\", \"parameters\": %lld, \"state\": %lld, \"packed\": %lld, \"align\": %d, "
+        text_printf(text, "{\"model\": \"%s\", \"parameters\": %lld, \"gradients\": %lld, \"state\": %lld, \"packed\": %lld, \"align\": %d, "
                           "\"entries\": [",
-                    plan->model, (long long)plan->param_bytes, (long long)plan->state_bytes,
+                    plan->model, (long long)plan->param_bytes, (long long)plan->gradient_block, (long long)plan->state_bytes,
                     (long long)plan->groups[0]->bytes, plan->align);
         for (int i = 0; i < plan->program->entry_count; i++)
             text_printf(text, "%s\"%s\"", i ? ", " : "", plan->program->entries[i].name);

@@ -237,6 +237,7 @@ struct plan {
     struct module_tensor **gradients;    /* with backward: the parameters that have one, in the order of keys */
     int gradient_count;
     int64_t gradient_bytes, *gradient_offsets;
+    int64_t gradient_block; /* these, then a cell of 8 bytes for each: whether it is there; then a byte: whether it is wanted */
     uint64_t schema;
     int threads; /* the most that a step is split for; 0: none is split */
 };

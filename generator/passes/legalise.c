@@ -223,6 +223,15 @@ static void tail_operands(struct graph *graph, struct op *op, int *at)
     }
 }
 
+/* Where results are made at the latest. */
+static int end_of_call(const struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_YIELD)
+            return i;
+    return graph->op_count;
+}
+
 void pass_legalise(struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++) {
@@ -247,7 +256,7 @@ void pass_legalise(struct graph *graph)
         tail_operands(graph, op, &i);
     }
     for (int i = 0; i < graph->output_count; i++) {
-        int at = graph->op_count;
+        int at = i < graph->result_count ? end_of_call(graph) : graph->op_count;
 
         if (!is_output_ready(graph, i))
             graph->outputs[i] = insert_copy(graph, &at, graph->outputs[i], false);

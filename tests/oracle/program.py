@@ -89,9 +89,9 @@ def lost(dtype):
     return 2.5 * torch.finfo(dtype).eps
 
 
-def differs(expected, found, rtol):
+def differs(expected, found, rtol, limit=None):
     """Whether a tensor is not what it should be, by the design's rule or a tolerance of its own, and what is lost in
-    rounding. (compare.py says how.)"""
+    rounding. (compare.py says how.) `limit`: an absolute one instead."""
     if found is None or expected.dtype != found.dtype or expected.shape != found.shape:
         return True
     if not expected.is_floating_point():
@@ -103,14 +103,16 @@ def differs(expected, found, rtol):
         return True
     if not finite.any():
         return False
+    if limit is not None:
+        return (expected[finite] - found[finite]).abs().max().item() > limit
     least = compare.TOLERANCE["F32" if expected.dtype == torch.float32 else "F64"]
     limit = max((least if rtol is None else rtol) * expected[finite].abs().max().item(), lost(expected.dtype))
     return (expected[finite] - found[finite]).abs().max().item() > limit
 
 
-def check_files(folder, wanted, got, tolerances):
+def check_files(folder, wanted, got, tolerances, limits):
     expected, found = safetensors_io.load(folder / wanted), safetensors_io.load(got)
-    names = [name for name in expected if differs(expected[name], found.get(name), tolerances.get(name))]
+    names = [name for name in expected if differs(expected[name], found.get(name), tolerances.get(name), limits.get(name))]
     if not names and expected.keys() == found.keys():
         return None
     expected, found = safetensors_io.read(folder / wanted)[0], safetensors_io.read(got)[0]
@@ -147,9 +149,10 @@ def run_once(folder, program, run, timeout):
     outputs, state = folder / "outputs.safetensors", folder / "state.safetensors"
     words = [str(program), *words_of_run(run["options"]), f"--outputs={outputs}"]
     execute(words + ([f"--state={state}"] if run["state"] else []), "the program", timeout, cwd=folder)
-    found = check_files(folder, run["options"][run["options"].index("--expect") + 1], outputs, run["tolerances"])
+    found = check_files(folder, run["options"][run["options"].index("--expect") + 1], outputs, run["tolerances"],
+                        run.get("limits", {}))
     if not found and run["state"]:
-        found = check_files(folder, run["state"], state, run["state_tolerances"])
+        found = check_files(folder, run["state"], state, run["state_tolerances"], {})
     if not found and run.get("initial"):
         found = check_initial(folder, run, program, timeout)
     if found:

@@ -1278,6 +1278,35 @@ def tolerances(outputs, exact, mixed, winograd):
     return found
 
 
+def draw_upstream(outputs, generator):
+    """grad.OUTPUT of floating outputs; some are left out, which means zero."""
+    return {f"grad.{name}": normal(generator, tuple(tensor.shape), tensor.dtype) for name, tensor in outputs.items()
+            if tensor.is_floating_point() and (len(outputs) == 1 or generator.random() < 0.85)}
+
+
+def gradient_limits(outputs, exact, mixed):
+    """{grad.NAME: how far it may lie from PyTorch's}: ten times what the design has for outputs, relative to its largest
+    number and no less than a hundredth of the largest gradient, or four times PyTorch's distance from a float64 run."""
+    gradients = {name: tensor for name, tensor in outputs.items() if name.startswith("grad.")}
+    finite = {name: torch.isfinite(tensor) for name, tensor in gradients.items()}
+    largest = max([tensor[finite[name]].abs().max().item() for name, tensor in gradients.items() if finite[name].any()], default=0)
+    if largest > 1e5:
+        raise Rejected(f"the largest gradient is {largest}")
+    found = {}
+    for name, tensor in gradients.items():
+        if (finite[name] != torch.isfinite(exact[name])).any():
+            raise Rejected(f"{name} is finite by its rounding")
+        if not finite[name].any():
+            continue
+        worst = (tensor[finite[name]].double() - exact[name][finite[name]].double()).abs().max().item()
+        scale = max(tensor[finite[name]].abs().max().item(), largest / 100)
+        if worst > 1e-3 * scale:
+            raise Rejected(f"rounding errors of {name}: {worst:.1e} of {scale:.1e}")
+        least = 1e-4 if tensor.dtype == torch.float32 else 1e-5 if mixed else 1e-11
+        found[name] = max(least * scale, 4 * worst, program.lost(tensor.dtype))
+    return found
+
+
 def draw_sizes(draw, generator, most, way):
     if way == 0:
         return dict(most)
@@ -1316,6 +1345,12 @@ def plan_runs(draw, root, generator, catalogue):
         runs.append(("heads", ["--plan", "attention=attention_heads"], None, draw.sizes, 1))
     if draw.entry:
         runs.append(("act", ["--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
+    if draw.backward:
+        runs.append(("backward", ["--backward"], None, draw.sizes, 1))
+        if draw.batchnorm and not draw.dropout:
+            runs.append(("backward_train", ["--backward", "--train"], None, draw.sizes, 0))
+        if draw.entry:
+            runs.append(("backward_act", ["--backward", "--entry", "act"], "act", {**draw.sizes, **draw.entry[1]}, 1))
     apart = random.Random(str(generator.getstate()[1][:8]))  # so that what is drawn stays what it was
     if apart.random() < 0.2:
         runs.append(("split", ["--plan", f"split={apart.choice([2, 2, 3, 5])}"], None, draw.sizes, 1))
@@ -1344,7 +1379,7 @@ class Model:
 
     @staticmethod
     def call(spec, root, inputs, sequence, options):
-        inputs = {name: tensor.to(spec.inputs[name][1]) for name, tensor in inputs.items()}
+        inputs = {name: tensor.to(spec.inputs[name][1] if name in spec.inputs else spec.dtype) for name, tensor in inputs.items()}
         return (spec.run_sequence if sequence else spec.run)(root, inputs, **options)
 
 
@@ -1394,7 +1429,9 @@ def write_once(seed, attempt, folder, catalogue):
         for name, text in extending(draw, Spec(path).build(0), composition).items():
             (folder / name).write_text(text)
     sections = draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections"))
-    path.write_text(path.read_text() + sections)
+    draw.numbers = f"{seed}.{attempt}.backward"
+    draw.backward = not draw.sequence and random.Random(draw.numbers).random() < 0.5
+    path.write_text(path.read_text() + sections + ("backward: true\n" if draw.backward else ""))
     model = Model(path)
     root = model.spec.build(0)
     weights = draw_weights(model.spec, root, generator)
@@ -1433,9 +1470,17 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
     safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
     options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if draw.sequence else [])]
     args = torch_run.parse(["run", "spec.yaml", *options])
-    outputs, exact, after, after_exact = model.run(inputs, draw.sequence, entry=args.entry, train=args.train, hooks=args.hooks,
-                                      pre_hooks=args.pre_hooks)
-    needed = tolerances(outputs, exact, mixed, draw.winograd)
+    how = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks}
+    limits = {}
+    if args.backward:
+        inputs = {**inputs, **draw_upstream(model.run(inputs, **how)[0], random.Random(f"{draw.numbers}.{name}"))}
+        safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
+        how["backward"] = True
+    outputs, exact, after, after_exact = model.run(inputs, draw.sequence, **how)
+    plain = [{key: tensor for key, tensor in all_.items() if key in outputs and not key.startswith("grad.")} for all_ in (outputs, exact)]
+    needed = tolerances(*plain, mixed, draw.winograd)
+    if args.backward:
+        limits = gradient_limits(outputs, exact, mixed)
     safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)
     options += ["--expect", f"{name}.expect.safetensors"]
     if needed:
@@ -1452,7 +1497,7 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
         initial = {key: tensor.detach() for key, tensor in root.named_parameters() if id(tensor) not in written}
         safetensors_io.save(folder / f"{name}.initial.safetensors", initial)
         printed = repr(root) if torch.__version__.startswith("2.15.") else None  # others print norms otherwise
-    return {"name": name, "options": options, "tolerances": needed, "state_tolerances": state_needed, "repr": printed,
+    return {"name": name, "options": options, "tolerances": needed, "limits": limits, "state_tolerances": state_needed, "repr": printed,
             "state": f"{name}.state.safetensors" if state else None,
             "initial": f"{name}.initial.safetensors" if state else None}
 

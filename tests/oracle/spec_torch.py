@@ -919,9 +919,10 @@ class Spec:
             if self.named_by("eval", name):
                 module.eval()
 
-    def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=()):
+    def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=(), backward=False):
         """One call. Hooks are (path, factor): they scale the first input of a module, or its first output, and leave
-        the tensors that they were given as they are. Returns the outputs by name."""
+        the tensors that they were given as they are. Returns the outputs by name; with `backward` also grad.INPUT and
+        grad.KEY, for the upstream gradients that inputs has as grad.OUTPUT (else: zero)."""
         self.set_mode(root, train)
         if entry in (None, "forward"):
             arguments, statements, call = list(self.inputs), self.root.statements, root
@@ -936,14 +937,18 @@ class Spec:
         if missing:
             raise SpecError(f"inputs lack {missing}")
         given = {name: inputs[name].clone() for name in arguments}
+        leaves = {name: tensor.requires_grad_() for name, tensor in given.items() if backward and tensor.is_floating_point()}
         self.size_values = self.find_sizes(given)
         handles = [root.get_submodule(path).register_forward_pre_hook(lambda _, args, f=factor: scaled(args, f))
                    for path, factor in pre_hooks]
         handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))
                     for path, factor in hooks]
         try:
-            with torch.no_grad(), default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
-                return self.named(statements, call(*given.values()))
+            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
+                results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
+                                                        for name, tensor in given.items())))
+                outputs = {name: value.detach().clone() for name, value in results.items()}
+                return {**outputs, **self.gradients(root, results, inputs, leaves)} if backward else outputs
         finally:
             for handle in handles:
                 handle.remove()
@@ -953,6 +958,19 @@ class Spec:
         (steps,) = {tensor.shape[0] for tensor in inputs.values()}
         calls = [self.run(root, {name: tensor[t] for name, tensor in inputs.items()}, **options) for t in range(steps)]
         return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
+
+    @staticmethod
+    def gradients(root, results, upstream, leaves):
+        """Of inputs (0 where nothing flows) and of the parameters that have one."""
+        root.zero_grad()
+        ends = {name: upstream.get(f"grad.{name}", torch.zeros_like(value)) for name, value in results.items()
+                if value.is_floating_point() and value.requires_grad}
+        if ends:
+            torch.autograd.backward([results[name] for name in ends], list(ends.values()))
+        found = {f"grad.{name}": torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for name, leaf in leaves.items()}
+        found.update({f"grad.{name}": parameter.grad.clone() for name, parameter in root.named_parameters()
+                      if parameter.grad is not None})
+        return {name: tensor.detach() for name, tensor in found.items()}
 
     @staticmethod
     def named(statements, result):
@@ -974,7 +992,7 @@ class Spec:
         for i, (name, value) in enumerate(found):
             if name is None or name in outputs:
                 name = "output" if len(found) == 1 else f"output_{i}"
-            outputs[name] = torch.as_tensor(value).detach().clone()
+            outputs[name] = torch.as_tensor(value)
         return outputs
 
 

@@ -1,7 +1,7 @@
 """`modc run` with PyTorch in the place of modc: the same options, the same files, the same exit status.
 
     python3 tests/oracle/torch_run.py run SPEC [--weights W] [--inputs I] [--outputs O] [--expect E] [--state S]
-        [--entry NAME] [--train] [--sequence] [--hooks MODULE=scale:F|fence]... [--pre-hooks ...]...
+        [--entry NAME] [--train] [--backward] [--sequence] [--hooks MODULE=scale:F|fence]... [--pre-hooks ...]...
         [--set NAME=VALUE]... [--dtype D] [--seed N] [--rtol R] [--atol A]
 
 Answers "what does PyTorch say?", and lets vectors.py and live.py be tried without modc (`--modc`).
@@ -34,6 +34,7 @@ def parse(arguments):
     for name in ("weights", "inputs", "outputs", "expect", "state", "entry", "dtype"):
         parser.add_argument("--" + name)
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--backward", action="store_true")
     parser.add_argument("--sequence", action="store_true")
     parser.add_argument("--hooks", type=hook, action="append", default=[])
     parser.add_argument("--pre-hooks", type=hook, action="append", default=[])
@@ -53,7 +54,8 @@ def run(args):
     if args.weights:
         spec.load(root, safetensors_io.load(args.weights))
     inputs = safetensors_io.load(args.inputs) if args.inputs else {}
-    options = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks}
+    options = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks,
+               "backward": args.backward}
     outputs = (spec.run_sequence if args.sequence else spec.run)(root, inputs, **options)
     return outputs, root.state_dict()
 
@@ -69,8 +71,10 @@ def own_distance(args):
         spec.load(narrow_root, safetensors_io.load(args.weights))
     wide_root.load_state_dict(narrow_root.state_dict())
     inputs = safetensors_io.load(args.inputs) if args.inputs else {}
-    wide_inputs = {name: tensor.to(wide.inputs[name][1]) for name, tensor in inputs.items()}
-    options = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks}
+    wide_inputs = {name: tensor.to(wide.inputs[name][1]) if name in wide.inputs else tensor.double()
+                   for name, tensor in inputs.items()}
+    options = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks,
+               "backward": args.backward}
     run_narrow, run_wide = ((s.run_sequence if args.sequence else s.run) for s in (spec, wide))
     outputs, exact = run_narrow(narrow_root, inputs, **options), run_wide(wide_root, wide_inputs, **options)
     worst = 0.0

@@ -77,7 +77,8 @@ def check_values(variant):
         for k, value in enumerate(step["outputs"]):
             outside = step["op"] == "fence" and step["inputs"][k] not in home
             empty = step["bytes"][k] == 0
-            if not (value in home or value in variant["outputs"] or step["op"] == "write" or outside or empty):
+            caller = step["op"] == "yield"  # gradients that come with the second call
+            if not (value in home or value in variant["outputs"] or step["op"] == "write" or outside or empty or caller):
                 yield f"value {value} of step {at} ({step['op']} {step['label']}) has no memory"
 
 
@@ -99,6 +100,13 @@ def check_other(variant, workspaces):
                 yield f"step {at}: {step['calls']} has no {size} bytes to work in"
             if step["count"] > 1 and not take("second buffer", at, 1):
                 yield f"step {at}: the loop over {step['calls']} has no second buffer"
+        if step["op"] == "yield" and len(step["outputs"]) > 1:  # zeros, for those of its outputs that the caller leaves out
+            last = max(lives(variant)[value][1] for value in step["outputs"])
+            zeros = [own for own in left if (own["name"], own["first"], own["last"]) == ("zeros", at, last)]
+            if not zeros or zeros[0]["bytes"] < max(step["bytes"]):
+                yield f"step {at}: there are no zeros for the gradients of results"
+            else:
+                left.remove(zeros[0])
         if "scratch" in step and not take("scratch", at, step["scratch"]):
             yield f"step {at}: {step['algorithm']} has no {step['scratch']} bytes of scratch"
     for own in left:
@@ -120,12 +128,14 @@ def check_header(plan, text):
     model = plan["model"].upper()
     expected = {f"{model}_PARAM_BYTES": plan["parameters"] or plan["align"], # no block has 0 bytes
                 f"{model}_PACKED_BYTES": plan["packed"] or plan["align"]}
+    if any(variant["function"].endswith("_saving") for variant in plan["variants"]):
+        expected[f"{model}_GRADIENT_BYTES"] = plan["gradients"] or plan["align"]
     for variant in plan["variants"]:
-        match = re.fullmatch(r"(\w+?)_(eval|train)(_fenced)?", variant["function"])
-        entry, mode, fenced = match.groups() if match else (None, None, None)
+        match = re.fullmatch(r"(\w+?)_(eval|train)(_fenced|_saving)?", variant["function"])
+        entry, mode, kind = match.groups() if match else (None, None, None)
         if entry in plan["entries"]:
             name = [model, *([] if entry == "forward" else [entry.upper()]), *(["TRAIN"] if mode == "train" else []),
-                    *(["FENCED"] if fenced else []), "WORKSPACE_BYTES"]
+                    *({"_fenced": ["FENCED"], "_saving": ["BACKWARD"]}.get(kind, [])), "WORKSPACE_BYTES"]
             expected["_".join(name)] = plan["state"] + variant["workspace"] or plan["align"]
     for name in sorted(expected.keys() | found.keys()):
         if name not in found:

@@ -815,7 +815,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 10 };
+enum { SETTINGS = 20 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -826,10 +826,51 @@ static const char *joined(struct compare *c, const char *const *words, int count
     return text.data;
 }
 
+/* The words of an expression of `training:`, or "none". */
+static const char *words_of(struct compare *c, const struct expr *expr)
+{
+    return expr ? expr_source(c->cx, expr) : "none";
+}
+
+static const char *loss_text(struct compare *c, const struct spec_training *training)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < training->loss_count; i++)
+        text_printf(&text, "%s%s", i ? "; " : "", stmt_source(c->cx, training->loss[i]));
+    return training->criterion ? words_of(c, training->criterion) : text.data;
+}
+
+static const char *groups_text(struct compare *c, const struct spec_training *training)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < training->group_count; i++) {
+        const struct spec_group *group = &training->groups[i];
+
+        text_printf(&text, "%s%s", i ? "; " : "", joined(c, group->patterns, group->pattern_count));
+        for (int j = 0; j < group->count; j++)
+            text_printf(&text, " %s=%s", group->names[j], words_of(c, group->values[j]));
+    }
+    return text.length > 0 ? text.data : "none";
+}
+
+static const char *training_inputs(struct compare *c, const struct spec_training *training)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < training->input_count; i++)
+        text_printf(&text, "%s%s %s %s", i ? ", " : "", training->inputs[i].name, words_of(c, training->inputs[i].shape),
+                    training->inputs[i].dtype ? training->inputs[i].dtype->text : "");
+    return text.length > 0 ? text.data : "none";
+}
+
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
 {
+    static const struct spec_training none = {0};
     static const char *const toggles[] = {[SPEC_DEFAULT] = "on", [SPEC_OFF] = "none", [SPEC_ON] = "on"};
     const struct spec *spec = side->spec;
+    const struct spec_training *training = spec->training ? spec->training : &none;
     struct named list[SETTINGS] = {
         {"model", spec->model},
         {"dtype", joined(c, spec->dtypes, spec->dtype_count)},
@@ -841,6 +882,16 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
         {"denormals", spec->flushes ? "flush" : "keep"},
         {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},
+        {"backward", spec->backward ? "true" : "false"},
+        {"checkpoint", spec->checkpoint_count > 0 ? joined(c, spec->checkpoint, spec->checkpoint_count) : "none"},
+        {"update", spec->fused ? "fused" : "separate"},
+        {"training inputs", training_inputs(c, training)},
+        {"loss", spec->training ? loss_text(c, training) : "none"},
+        {"optimizer", words_of(c, training->optimizer)},
+        {"groups", groups_text(c, training)},
+        {"clip", words_of(c, training->clip)},
+        {"scheduler", words_of(c, training->scheduler)},
+        {"ema", words_of(c, training->ema)},
     };
 
     memcpy(settings, list, sizeof list);

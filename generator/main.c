@@ -25,6 +25,7 @@
 #include "settings.h"
 #include "summary.h"
 #include "target.h"
+#include "training.h"
 #include "validate.h"
 #include "weights.h"
 
@@ -120,7 +121,15 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
     bool resolved = graph_resolve(cx, tree);
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);
-    return resolved ? graph_lower(cx, tree) : NULL;
+    tree->training = resolved ? training_read(cx, tree) : NULL;
+
+    struct program *program = resolved ? graph_lower(cx, tree) : NULL;
+
+    if (diag_errors(cx) == 0 && spec->training)
+        diag_error(cx, spec->training->loc, "'training' is not supported yet by this version of modc");
+    if (diag_errors(cx) == 0 && spec->checkpoint_count > 0)
+        diag_error(cx, spec->checkpoint_locs[0], "'checkpoint' is not supported yet by this version of modc");
+    return program;
 }
 
 static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)

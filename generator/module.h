@@ -7,6 +7,8 @@
 #include "layers.h"
 #include "spec.h"
 
+struct training;
+
 enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
 
 enum init_kind {
@@ -106,6 +108,7 @@ struct module_tree {
     int size_count;
     struct binding *constants; /* in order; values */
     int constant_count;
+    const struct training *training; /* training.h; NULL: none */
     enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */
     bool partial; /* as spec.h's; or some module or tensor is faulty */
 };

@@ -1,5 +1,5 @@
-/* module_paths.c - tie:, freeze: and eval:, which name modules and parameters by their paths. Apart from module.c,
- * because the tree is whole before they say something of its parts.
+/* module_paths.c - tie:, freeze:, eval: and checkpoint:, which name modules and parameters by their paths. Apart from
+ * module.c, because the tree is whole before they say something of its parts.
  *
  * note [ties]
  * PyTorch ties after building, `lm_head.weight = embed.weight`: lm_head has drawn a weight of its own by then, which is
@@ -59,8 +59,7 @@ static void hint_parameter(struct cx *cx, const struct module_tree *tree, const 
     diag_hint_nearest(cx, path, known, count);
 }
 
-/* As hint_parameter, for what may stand in a pattern: modules too, with `.*` or without. */
-static void hint_pattern(struct cx *cx, const struct module_tree *tree, const char *pattern, bool parameters)
+void module_hint_pattern(struct cx *cx, const struct module_tree *tree, const char *pattern, bool parameters)
 {
     const char **known = NULL;
     int count = 0;
@@ -222,6 +221,11 @@ static void settle_ties(struct module_tree *tree)
 
 /* ---- patterns --------------------------------------------------------------------------------------------- */
 
+bool module_names_parameter(const char *pattern, const struct module_tensor *tensor)
+{
+    return is_parameter(tensor) && (glob(pattern, tensor->path) || names_module(pattern, tensor->owner));
+}
+
 /* requires_grad_(False) on what the pattern names; of a tie, on the tensor that all share. */
 static bool freeze(struct module_tree *tree, const char *pattern)
 {
@@ -230,7 +234,7 @@ static bool freeze(struct module_tree *tree, const char *pattern)
     for (int i = 0; i < tree->key_count; i++) {
         struct module_tensor *tensor = tree->keys[i];
 
-        if (!is_parameter(tensor) || (!glob(pattern, tensor->path) && !names_module(pattern, tensor->owner)))
+        if (!module_names_parameter(pattern, tensor))
             continue;
         module_tensor_origin(tensor)->requires_grad = false;
         found = true;
@@ -259,7 +263,7 @@ void module_fix_modes(struct cx *cx, struct module_tree *tree)
         if (fix_in_eval(tree, spec->eval[i]) || tree->partial)
             continue;
         diag_error(cx, spec->eval_locs[i], "'%s' matches no module", spec->eval[i]);
-        hint_pattern(cx, tree, spec->eval[i], false);
+        module_hint_pattern(cx, tree, spec->eval[i], false);
     }
 }
 
@@ -273,7 +277,17 @@ void module_apply_paths(struct cx *cx, struct module_tree *tree)
         if (freeze(tree, spec->freeze[i]) || tree->partial)
             continue;
         diag_error(cx, spec->freeze_locs[i], "'%s' matches no parameter", spec->freeze[i]);
-        hint_pattern(cx, tree, spec->freeze[i], true);
+        module_hint_pattern(cx, tree, spec->freeze[i], true);
     }
     settle_ties(tree);
+    for (int i = 0; i < spec->checkpoint_count; i++) {
+        bool found = tree->partial;
+
+        for (int j = 0; j < tree->module_count; j++)
+            found |= names_module(spec->checkpoint[i], tree->modules[j]);
+        if (found)
+            continue;
+        diag_error(cx, spec->checkpoint_locs[i], "'%s' matches no module", spec->checkpoint[i]);
+        module_hint_pattern(cx, tree, spec->checkpoint[i], false);
+    }
 }

@@ -527,6 +527,19 @@ struct optim *optim_group(struct eval *eval, const struct optim *base, const str
     return complete(eval, optim, signature);
 }
 
+struct optim *optim_with(struct eval *eval, const struct optim *base, const char *name, double number)
+{
+    struct optim *optim = new_optim(eval, base->row, base->loc);
+
+    for (int i = 0; i < base->args.count; i++) {
+        const struct binding *item = &base->args.items[i];
+
+        scope_bind(eval, &optim->args, item->name,
+                   strcmp(item->name, name) == 0 ? ev_float(item->value.loc, number) : item->value);
+    }
+    return optim;
+}
+
 /* ---- what follows from them ---------------------------------------------------------------------------- */
 
 bool optim_holds(struct cx *cx, const struct optim *optim, const char *condition)

@@ -90,6 +90,9 @@ struct optim *optim_read(struct eval *eval, struct scope *scope, const struct ex
 /* `base` with other values of some arguments, which `call` names. NULL after a fault. */
 struct optim *optim_group(struct eval *eval, const struct optim *base, const struct call *call);
 
+/* The same optimiser with another number, which is not checked. */
+struct optim *optim_with(struct eval *eval, const struct optim *base, const char *name, double number);
+
 /* Whether a condition over the arguments holds. */
 bool optim_holds(struct cx *cx, const struct optim *optim, const char *condition);
 

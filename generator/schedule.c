@@ -368,20 +368,20 @@ struct schedule *schedule_read(struct eval *eval, struct scope *scope, const str
 
 /* ---- what follows from them ---------------------------------------------------------------------------- */
 
-bool schedule_momentum(struct cx *cx, const struct schedule *schedule, double *out)
+bool schedule_momentum(struct cx *cx, const struct schedule *schedule, int group, double *out)
 {
     struct eval eval = {.cx = cx, .default_dtype = DTYPE_FLOAT32};
     const struct ev *cycles = optim_argument(&schedule->args, "cycle_momentum");
     bool found = false;
 
     for (int i = 0; i < schedule->child_count; i++)
-        found |= schedule_momentum(cx, schedule->children[i], out);
+        found |= schedule_momentum(cx, schedule->children[i], group, out);
     if (!cycles || !cycles->integer)
         return found;
 
-    struct scope first = group_scope(&eval, schedule, 0);
+    struct scope own = group_scope(&eval, schedule, group);
 
-    ev_get_number(optim_argument(&first, "max_momentum"), out);
+    ev_get_number(optim_argument(&own, "max_momentum"), out);
     return true;
 }
 

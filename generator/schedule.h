@@ -39,8 +39,8 @@ struct schedule {
 struct schedule *schedule_read(struct eval *eval, struct scope *scope, const struct expr *expr, const struct optim *optim,
                                int group_count);
 
-/* What it sets momentum, or beta1, to when it starts: for lines of the optimiser that depend on it. False: it does not. */
-bool schedule_momentum(struct cx *cx, const struct schedule *schedule, double *out);
+/* What it sets momentum, or beta1, of a group to when it starts: lines of the optimiser depend on it. False: it does not. */
+bool schedule_momentum(struct cx *cx, const struct schedule *schedule, int group, double *out);
 
 /* How many schedulers it is, with those that it holds. */
 int schedule_nodes(const struct schedule *schedule);

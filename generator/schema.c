@@ -12,6 +12,7 @@
 #include "catalogue.h"
 #include "module.h"
 #include "spec.h"
+#include "training.h"
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
@@ -147,6 +148,13 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_INIT] = "init",
     [SPEC_VALUE_EXPRESSION] = "expression",
     [SPEC_VALUE_BOOL] = "bool",
+    [SPEC_VALUE_TRAINING] = "training",
+    [SPEC_VALUE_LOSS] = "statements",
+    [SPEC_VALUE_GROUPS] = "groups",
+    [SPEC_VALUE_UPDATE] = "update",
+    [SPEC_VALUE_OPTIMIZER] = "optimizer",
+    [SPEC_VALUE_CLIP] = "clip",
+    [SPEC_VALUE_SCHEDULER] = "scheduler",
     [SPEC_VALUE_LATER] = NULL,
 };
 
@@ -536,6 +544,71 @@ static void define_classes(struct json *j)
     end(j);
 }
 
+/* ---- training --------------------------------------------------------------------------------------------- */
+
+/* One of several calls, which YAML may have taken apart. */
+static void define_calls(struct json *j, const char *name, const char *const *signatures, const char *const *docs,
+                         int count)
+{
+    object(j, name);
+    list(j, "anyOf");
+    for (int i = 0; i < count; i++) {
+        const char *class = optim_class(j->cx, signatures[i]);
+
+        object(j, NULL);
+        string(j, "type", "string");
+        string(j, "pattern", arena_format(&j->cx->arena, "^([a-z_]+\\.)*%s *\\(", class));
+        string(j, "description", arena_format(&j->cx->arena, "%s: %s", signatures[i], docs[i]));
+        string(j, "markdownDescription", arena_format(&j->cx->arena, "`%s`\n\n%s", signatures[i], docs[i]));
+        end(j);
+    }
+    end(j);
+    end(j);
+}
+
+static void define_training(struct json *j)
+{
+    const char **signatures = NULL, **docs = NULL;
+    int count = 0, doc_count = 0;
+
+    for (const struct optim_row *row = optim_rows; row->signature; row++) {
+        ARENA_PUSH(&j->cx->arena, docs, doc_count, row->doc);
+        ARENA_PUSH(&j->cx->arena, signatures, count, row->signature);
+    }
+    define_calls(j, "optimizer", signatures, docs, count);
+    count = doc_count = 0;
+    for (const struct schedule_row *row = schedule_rows; row->signature; row++) {
+        ARENA_PUSH(&j->cx->arena, docs, doc_count, row->doc);
+        ARENA_PUSH(&j->cx->arena, signatures, count, row->signature);
+    }
+    define_calls(j, "scheduler", signatures, docs, count);
+    count = doc_count = 0;
+    for (const struct clip_row *row = clip_rows; row->signature; row++) {
+        ARENA_PUSH(&j->cx->arena, docs, doc_count, row->doc);
+        ARENA_PUSH(&j->cx->arena, signatures, count, row->signature);
+    }
+    define_calls(j, "clip", signatures, docs, count);
+    object(j, "update");
+    literal(j, "enum", "[\"separate\", \"fused\"]");
+    end(j);
+    object(j, "group");
+    print_keys(j, SPEC_IN_GROUP);
+    literal(j, "required", "[\"params\"]");
+    end(j);
+    object(j, "groups");
+    string(j, "type", "array");
+    refer(j, "items", "group");
+    end(j);
+    object(j, "training");
+    print_keys(j, SPEC_IN_TRAINING);
+    object(j, "patternProperties");
+    refer(j, "[^A-Za-z0-9_]", "piece");
+    end(j);
+    literal(j, "additionalProperties", "false");
+    literal(j, "required", "[\"loss\", \"optimizer\"]");
+    end(j);
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
 void schema_print(struct cx *cx, struct text *text)
@@ -566,6 +639,7 @@ void schema_print(struct cx *cx, struct text *text)
     define_statements(j);
     define_modules(j);
     define_classes(j);
+    define_training(j);
     end(j);
     end(j);
     text_add(text, "\n");

@@ -26,6 +26,7 @@ struct reader {
     struct names attributes; /* of the root, in C: its modules and tensors */
     struct names values;     /* constants and sizes */
     struct names arguments;  /* in C: sizes and inputs */
+    struct spec_group *group; /* whose patterns are read */
 };
 
 /* Names in C --------------------------------------------------------------------------------------------- */
@@ -1428,6 +1429,155 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
     }
 }
 
+/* Training ----------------------------------------------------------------------------------------------- */
+
+static void add_checkpoint(struct reader *r, const char *text, struct loc loc)
+{
+    int locs = r->spec->checkpoint_count;
+
+    ARENA_PUSH(&r->cx->arena, r->spec->checkpoint_locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, r->spec->checkpoint, r->spec->checkpoint_count, text);
+}
+
+static void read_checkpoint(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_one_or_many(r, key, node, "a pattern or a list of them", add_checkpoint);
+}
+
+static void read_update(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = read_text(r, key, node, "separate or fused");
+
+    if (!text)
+        return;
+    r->spec->update_loc = node->loc;
+    r->spec->fused = strcmp(text, "fused") == 0;
+    if (!r->spec->fused && strcmp(text, "separate") != 0)
+        diag_error(r->cx, node->loc, "'update' is separate or fused, found '%s'", text);
+}
+
+static void read_training_inputs(struct reader *r, struct spec_training *training, const struct node *key,
+                                 const struct node *node)
+{
+    bool good = r->inputs_good;
+
+    if (!is_mapping(r, key, node, "a mapping of names to shapes"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_input input = read_input(r, node->keys[i], node->items[i]);
+
+        if (check_identifier(r, input.name, input.loc) && check_unique_in_c(r, &r->arguments, input.name, input.loc))
+            ARENA_PUSH(&r->cx->arena, training->inputs, training->input_count, input);
+    }
+    r->inputs_good = good; /* what the model itself takes is as well understood as before */
+}
+
+/* A call alone is the short form; anything else is statements. */
+static void read_loss(struct reader *r, struct spec_training *training, const struct node *key, const struct node *node)
+{
+    training->loss_loc = node->loc;
+    training->loss = read_statements(r, key, node, &training->loss_count);
+    if (node->kind != NODE_SCALAR || training->loss_count != 1 || training->loss[0]->kind != STMT_EXPR)
+        return;
+    if (training->loss[0]->value->kind != EXPR_CALL && training->loss[0]->value->kind != EXPR_BAD) {
+        diag_error(r->cx, node->loc, "expected a loss, as CrossEntropyLoss(), or statements that return one");
+        return;
+    }
+    training->criterion = training->loss[0]->value;
+    training->loss_count = 0;
+    training->loss = NULL;
+}
+
+static void add_group_pattern(struct reader *r, const char *text, struct loc loc)
+{
+    int locs = r->group->pattern_count;
+
+    ARENA_PUSH(&r->cx->arena, r->group->pattern_locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, r->group->patterns, r->group->pattern_count, text);
+}
+
+static void read_group(struct reader *r, struct spec_training *training, const struct node *key, const struct node *node)
+{
+    struct spec_group group = {.loc = node->loc};
+
+    if (!is_mapping(r, key, node, "a mapping, as {params: [\"*.bias\"], weight_decay: 0.0}"))
+        return;
+    r->group = &group;
+    for (int i = 0; i < node->count; i++) {
+        const struct node *part = node->keys[i];
+
+        if (strcmp(part->value, "params") == 0) {
+            read_one_or_many(r, part, node->items[i], "a pattern or a list of them", add_group_pattern);
+        } else if (check_identifier(r, part->value, part->loc)) {
+            int locs = group.count, values = group.count;
+
+            ARENA_PUSH(&r->cx->arena, group.locs, locs, part->loc);
+            ARENA_PUSH(&r->cx->arena, group.values, values, read_expr(r, part, node->items[i]));
+            ARENA_PUSH(&r->cx->arena, group.names, group.count, part->value);
+        }
+    }
+    if (group.pattern_count > 0)
+        ARENA_PUSH(&r->cx->arena, training->groups, training->group_count, group);
+    else if (!diag_said(r->cx, node->loc))
+        diag_error(r->cx, node->loc, "the group has no 'params', the patterns of its parameters");
+}
+
+static void read_groups(struct reader *r, struct spec_training *training, const struct node *key, const struct node *node)
+{
+    if (node->kind != NODE_LIST) {
+        wrong_kind(r, key, node, "a list of groups");
+        return;
+    }
+    for (int i = 0; i < node->count; i++)
+        read_group(r, training, key, node->items[i]);
+}
+
+static void read_training(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct spec_training *training = ARENA_NEW(&r->cx->arena, struct spec_training);
+    const struct {
+        const char *name;
+        struct expr **value;
+    } calls[] = {{"optimizer", &training->optimizer},
+                 {"clip", &training->clip},
+                 {"scheduler", &training->scheduler},
+                 {"ema", &training->ema}};
+    bool has_loss = false, has_optimizer = false;
+
+    if (!is_mapping(r, key, node, "a mapping with loss and optimizer"))
+        return;
+    r->spec->training = training;
+    training->loc = key->loc;
+    for (int i = 0; i < node->count; i++) {
+        const struct node *part = node->keys[i], *item = node->items[i];
+        int call = 0;
+
+        while (call < COUNT(calls) && strcmp(calls[call].name, part->value) != 0)
+            call++;
+        if (call < COUNT(calls)) {
+            *calls[call].value = read_expr(r, part, item);
+        } else if (strcmp(part->value, "loss") == 0) {
+            has_loss = true;
+            read_loss(r, training, part, item);
+        } else if (strcmp(part->value, "inputs") == 0) {
+            read_training_inputs(r, training, part, item);
+        } else if (strcmp(part->value, "groups") == 0) {
+            read_groups(r, training, part, item);
+        } else {
+            const char *meant = unknown_key(r, part, "'training'", SPEC_IN_TRAINING);
+
+            has_loss |= strcmp(meant, "loss") == 0;
+            has_optimizer |= strcmp(meant, "optimizer") == 0;
+        }
+    }
+    if (!r->complete)
+        return;
+    if (!has_loss)
+        diag_error(r->cx, key->loc, "'training' has no 'loss'");
+    if (!training->optimizer && !has_optimizer)
+        diag_error(r->cx, key->loc, "'training' has no 'optimizer'");
+}
+
 /* The keys of a spec ------------------------------------------------------------------------------------- */
 
 static void read_modules(struct reader *r, const struct node *key, const struct node *node)
@@ -1522,16 +1672,16 @@ static const struct {
     {{SPEC_IN_MODEL, "add", SPEC_VALUE_REPLACED, "modules to add behind the children of another, by path",
       "{trunk.4: ReLU()}"},
      read_add},
-    {{SPEC_IN_MODEL, "training", SPEC_VALUE_LATER, "loss, optimizer and what belongs to them",
+    {{SPEC_IN_MODEL, "training", SPEC_VALUE_TRAINING, "loss, optimizer and what belongs to them",
       "{loss: CrossEntropyLoss(), optimizer: AdamW(lr=3e-4)}"},
-     NULL},
+     read_training},
     {{SPEC_IN_MODEL, "backward", SPEC_VALUE_BOOL, "true: gradients, without a loss", "true"}, read_backward},
-    {{SPEC_IN_MODEL, "checkpoint", SPEC_VALUE_LATER, "modules that backward computes again instead of saving values",
+    {{SPEC_IN_MODEL, "checkpoint", SPEC_VALUE_PATTERNS, "modules that backward computes again instead of saving values",
       "[block.*]"},
-     NULL},
-    {{SPEC_IN_MODEL, "update", SPEC_VALUE_LATER, "fused: a parameter is updated as soon as its gradient is complete",
+     read_checkpoint},
+    {{SPEC_IN_MODEL, "update", SPEC_VALUE_UPDATE, "fused: a parameter is updated as soon as its gradient is complete",
       "fused"},
-     NULL},
+     read_update},
     {{SPEC_IN_MODEL, "taps", SPEC_VALUE_LATER, "modules whose outputs are outputs of the model too", "[trunk.1]"},
      NULL},
     {{SPEC_IN_MODEL, "rollout", SPEC_VALUE_LATER, "what a collector of experience records",
@@ -1558,6 +1708,25 @@ static const struct {
     {{SPEC_IN_PARAMETER, "requires_grad", SPEC_VALUE_BOOL, "false: it is not trained", "false"}, NULL},
     {{SPEC_IN_ENTRY, "max", SPEC_VALUE_SIZES, "lower maxima of sizes", "{batch: 1}"}, NULL},
     {{SPEC_IN_ENTRY, "statements", SPEC_VALUE_STATEMENTS, "what it computes", "[return actor(observation)]"}, NULL},
+    {{SPEC_IN_TRAINING, "inputs", SPEC_VALUE_INPUTS, "what only the loss takes", "{advantage: [batch]}"}, NULL},
+    {{SPEC_IN_TRAINING, "loss", SPEC_VALUE_LOSS,
+      "statements over inputs and what the model returns; or, for a model of one output, a loss of it and an input `target`",
+      "CrossEntropyLoss()"},
+     NULL},
+    {{SPEC_IN_TRAINING, "optimizer", SPEC_VALUE_OPTIMIZER, "of torch.optim, without its parameters", "AdamW(lr=3e-4)"}, NULL},
+    {{SPEC_IN_TRAINING, "groups", SPEC_VALUE_GROUPS, "parameters for which the optimizer has other arguments",
+      "[{params: '*.bias', weight_decay: 0.0}]"},
+     NULL},
+    {{SPEC_IN_TRAINING, "clip", SPEC_VALUE_CLIP, "how gradients are clipped: a function of torch.nn.utils",
+      "clip_grad_norm_(1.0)"},
+     NULL},
+    {{SPEC_IN_TRAINING, "scheduler", SPEC_VALUE_SCHEDULER, "of torch.optim.lr_scheduler, without its optimizer",
+      "CosineAnnealingLR(T_max=1000)"},
+     NULL},
+    {{SPEC_IN_TRAINING, "ema", SPEC_VALUE_EXPRESSION,
+      "an exponential moving average of the parameters is kept, with this decay", "0.999"},
+     NULL},
+    {{SPEC_IN_GROUP, "params", SPEC_VALUE_PATTERNS, "its parameters", "['*.bias']"}, NULL},
 };
 
 const struct spec_key *spec_key(int index)
@@ -1708,6 +1877,9 @@ static void check_whole(struct reader *r)
         if (r->inputs_good)
             check_sizes(r);
     }
+    if (spec->training && spec->training->criterion &&
+        !check_unique_in_c(r, &r->arguments, "target", spec->training->loss_loc))
+        diag_hint(r->cx, "a loss in the short form has an input 'target'; write it as statements");
     for (int i = 0; i < spec->input_count; i++)
         add_known(r, &inputs, spec->inputs[i].name, spec->inputs[i].loc);
     for (int i = 0; i < spec->size_count; i++)

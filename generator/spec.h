@@ -97,6 +97,30 @@ struct spec_tie { /* tie: {path: source}: keys of parameters; the first shares t
     struct loc loc, source_loc;
 };
 
+struct spec_group { /* one of groups: parameters with values of their own */
+    struct loc loc;
+    const char **patterns;
+    struct loc *pattern_locs;
+    int pattern_count;
+    const char **names; /* arguments of the optimiser */
+    struct loc *locs;
+    struct expr **values;
+    int count;
+};
+
+struct spec_training {
+    struct loc loc;
+    struct spec_input *inputs; /* what only the loss needs */
+    int input_count;
+    struct stmt **loss; /* statements, or */
+    int loss_count;
+    struct expr *criterion; /* the short form, a CALL: the loss takes the model's output and an input `target` */
+    struct loc loss_loc;
+    struct expr *optimizer, *clip, *scheduler, *ema; /* NULL: none */
+    struct spec_group *groups;
+    int group_count;
+};
+
 enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
 
 struct spec {
@@ -134,6 +158,12 @@ struct spec {
     enum spec_toggle hooks, pack, state_dict, winograd;
     bool flushes; /* denormals: flush */
     bool backward; /* gradients are wanted */
+    struct spec_training *training; /* NULL: none */
+    const char **checkpoint; /* patterns */
+    struct loc *checkpoint_locs;
+    int checkpoint_count;
+    bool fused; /* update: fused */
+    struct loc update_loc;
     const char *storage; /* dtype in which weights are packed; NULL: the model's */
     struct loc storage_loc;
     int threads; /* default 1 */
@@ -166,6 +196,8 @@ enum {
     SPEC_IN_BUFFER = 16,
     SPEC_IN_STATE = 32,
     SPEC_IN_ENTRY = 64,
+    SPEC_IN_TRAINING = 128,
+    SPEC_IN_GROUP = 256, /* beside the arguments of the optimiser */
     SPEC_IN_TENSOR = SPEC_IN_PARAMETER | SPEC_IN_BUFFER | SPEC_IN_STATE
 };
 
@@ -200,6 +232,13 @@ enum spec_value {
     SPEC_VALUE_INIT,       /* of torch.nn.init, without its tensor */
     SPEC_VALUE_EXPRESSION,
     SPEC_VALUE_BOOL,
+    SPEC_VALUE_TRAINING,   /* keys of SPEC_IN_TRAINING */
+    SPEC_VALUE_LOSS,       /* statements, or a call of a loss */
+    SPEC_VALUE_GROUPS,     /* a list of mappings with keys of SPEC_IN_GROUP */
+    SPEC_VALUE_UPDATE,     /* separate, fused */
+    SPEC_VALUE_OPTIMIZER,  /* calls */
+    SPEC_VALUE_CLIP,
+    SPEC_VALUE_SCHEDULER,
     SPEC_VALUE_LATER       /* not supported yet by this version */
 };
 

@@ -113,6 +113,18 @@ static void put_sizes(struct dump *d, const char *key, const struct spec_size *s
     end(d, "}");
 }
 
+static void put_statements(struct dump *d, const char *key, struct stmt *const *statements, int count)
+{
+    begin(d, key, "[");
+    for (int i = 0; i < count; i++) {
+        struct text text = text_new(d->text->arena);
+
+        stmt_print(&text, statements[i]);
+        put(d, NULL, text.data);
+    }
+    end(d, "]");
+}
+
 static void put_function(struct dump *d, const char *key, const struct spec_function *function)
 {
     begin(d, key, "{");
@@ -120,14 +132,7 @@ static void put_function(struct dump *d, const char *key, const struct spec_func
         put_args(d, function->args, function->arg_count);
     if (function->max_count > 0)
         put_sizes(d, "max", function->max, function->max_count);
-    begin(d, "statements", "[");
-    for (int i = 0; i < function->count; i++) {
-        struct text text = text_new(d->text->arena);
-
-        stmt_print(&text, function->statements[i]);
-        put(d, NULL, text.data);
-    }
-    end(d, "]");
+    put_statements(d, "statements", function->statements, function->count);
     end(d, "}");
 }
 
@@ -204,15 +209,47 @@ static void put_classes(struct dump *d, const struct spec *spec)
     end(d, "}");
 }
 
-static void put_inputs(struct dump *d, const struct spec *spec)
+static void put_inputs(struct dump *d, const struct spec_input *inputs, int count)
 {
     begin(d, "inputs", "{");
-    for (int i = 0; i < spec->input_count; i++) {
-        begin(d, spec->inputs[i].name, "{");
-        put_expr(d, "shape", spec->inputs[i].shape);
-        put_expr(d, "dtype", spec->inputs[i].dtype);
+    for (int i = 0; i < count; i++) {
+        begin(d, inputs[i].name, "{");
+        put_expr(d, "shape", inputs[i].shape);
+        put_expr(d, "dtype", inputs[i].dtype);
         end(d, "}");
     }
+    end(d, "}");
+}
+
+static void put_training(struct dump *d, const struct spec_training *training)
+{
+    const struct {
+        const char *name;
+        const struct expr *value;
+    } calls[] = {{"loss", training->criterion}, {"optimizer", training->optimizer}, {"clip", training->clip},
+                 {"scheduler", training->scheduler}, {"ema", training->ema}};
+
+    begin(d, "training", "{");
+    if (training->input_count > 0)
+        put_inputs(d, training->inputs, training->input_count);
+    if (training->loss_count > 0)
+        put_statements(d, "loss", training->loss, training->loss_count);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].value)
+            put_expr(d, calls[i].name, calls[i].value);
+    if (training->group_count > 0)
+        begin(d, "groups", "[");
+    for (int i = 0; i < training->group_count; i++) {
+        const struct spec_group *group = &training->groups[i];
+
+        begin(d, NULL, "{");
+        put_strings(d, "params", group->patterns, group->pattern_count);
+        for (int j = 0; j < group->count; j++)
+            put_expr(d, group->names[j], group->values[j]);
+        end(d, "}");
+    }
+    if (training->group_count > 0)
+        end(d, "]");
     end(d, "}");
 }
 
@@ -245,7 +282,7 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_expr(d, spec->constants[i].name, spec->constants[i].value);
     end(d, "}");
     put_sizes(d, "sizes", spec->sizes, spec->size_count);
-    put_inputs(d, spec);
+    put_inputs(d, spec->inputs, spec->input_count);
     put_functions(d, "functions", spec->functions, spec->function_count);
     if (spec->class_count > 0)
         put_classes(d, spec);
@@ -263,6 +300,12 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_strings(d, "freeze", spec->freeze, spec->freeze_count);
     if (spec->eval_count > 0)
         put_strings(d, "eval", spec->eval, spec->eval_count);
+    if (spec->training)
+        put_training(d, spec->training);
+    if (spec->checkpoint_count > 0)
+        put_strings(d, "checkpoint", spec->checkpoint, spec->checkpoint_count);
+    if (spec->fused)
+        put(d, "update", "fused");
     put_toggle(d, "hooks", spec->hooks);
     put_toggle(d, "pack", spec->pack);
     if (spec->winograd != SPEC_DEFAULT)

@@ -64,18 +64,7 @@ CARRIED = {
 }
 
 # Texts that no case has, and why. For what only a failing operating system brings about.
-EXCUSED = {  # of `training:`, which is not read yet: unit_optim and unit_schedule have them
-    "an optimizer is needed here, as AdamW(lr=3e-4)": "",
-    "a scheduler is needed here, as StepLR(step_size=10)": "",
-    "%s: expected %d values for %s, got %d": "",
-    "%s: expected a list of schedulers": "",
-    "%s does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling `step`, "
-    "but got one at index %d in the given schedulers sequence.": "",
-    "SequentialLR cannot hold %s": "",
-    "more than %d schedulers": "",
-    "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got "
-    "number of schedulers %d and the number of milestones to be equal to %d": "",
-}
+EXCUSED = {}
 
 TOKEN = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<char>'(?:[^'\\]|\\.)+')
                        |(?P<name>[A-Za-z_]\w*)|(?P<space>\s+)|(?P<sign>.)""", re.S | re.X)

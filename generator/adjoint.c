@@ -466,6 +466,37 @@ static struct value *taken(const struct adjoint *a, const struct op *op, struct 
     return build_gather_inside(a->eval, op->loc, "taken", x, op->scatter.axis, op->inputs[1], op->scatter.along);
 }
 
+/* The part of a scatter's source that is taken: the index may be smaller. */
+static struct value *source_of(const struct adjoint *a, const struct op *op)
+{
+    struct value *source = op->inputs[2];
+    const struct value *index = op->inputs[1];
+
+    for (int i = 0; i < source->ndim && op->scatter.along; i++)
+        if (!dim_equal(source->dims[i], index->dims[i]))
+            source = build_slice(a->eval, op->loc, source, i, whole(a, 0), whole(a, 1), index->dims[i]);
+    return source;
+}
+
+/* The gradient of that part; the rest has none. */
+static void give_source(const struct adjoint *a, const struct op *op, struct value *g)
+{
+    struct value *source = op->inputs[2];
+
+    for (int i = 0; i < source->ndim; i++) {
+        struct value *parts[2] = {g};
+        const struct dim *dims[MAX_DIMS];
+
+        if (dim_equal(source->dims[i], g->dims[i]))
+            continue;
+        memcpy(dims, g->dims, sizeof dims);
+        dims[i] = dim_sub(&a->eval->cx->arena, source->dims[i], g->dims[i]);
+        parts[1] = adjoint_zeros(a->eval, op->loc, g->dtype, g->ndim, dims);
+        g = build_concat(a->eval, op->loc, "concat", parts, 2, i);
+    }
+    a->give(a, source, g);
+}
+
 static struct value *put(const struct adjoint *a, const struct op *op, struct value *x, struct value *source, enum prim prim)
 {
     return build_scatter_inside(a->eval, op->loc, "put", x, op->scatter.axis, op->inputs[1], source, prim, op->scatter.along);
@@ -475,20 +506,20 @@ static struct value *put(const struct adjoint *a, const struct op *op, struct va
  * alone is made with a 1 in its place. */
 static void product_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {
-    struct value *x = op->inputs[0], *source = op->inputs[2], *y = op->outputs[0], *filled, *zero, *zeros;
+    struct value *x = op->inputs[0], *source = source_of(a, op), *y = op->outputs[0], *filled, *zero, *zeros;
 
     filled = statements(a, op, "return torch.where(x == 0, 1, x)", (struct named[]){{"x", x, NULL}, {NULL, NULL, NULL}});
     a->give(a, x, statements(a, op, "return g * whole / x",
                              (struct named[]){{"g", g, NULL}, {"whole", put(a, op, filled, source, PRIM_MUL), NULL},
                                               {"x", filled, NULL}, {NULL, NULL, NULL}}));
-    if (!a->wants(a, source))
+    if (!a->wants(a, op->inputs[2]))
         return;
     zero = statements(a, op, "return (x == 0).to(x.dtype)", (struct named[]){{"x", source, NULL}, {NULL, NULL, NULL}});
     zeros = taken(a, op, put(a, op, zeros_like(a, x), zero, PRIM_ADD));
     filled = statements(a, op, "return torch.where((n == 1) & (x == 0), 1, x)",
                         (struct named[]){{"x", source, NULL}, {"n", zeros, NULL}, {NULL, NULL, NULL}});
-    a->give(a, source,
-            statements(a, op, "return torch.where((n == 1) & (x == 0), g * alone, g * whole / torch.where(x == 0, 1, x))",
+    give_source(a, op,
+                statements(a, op, "return torch.where((n == 1) & (x == 0), g * alone, g * whole / torch.where(x == 0, 1, x))",
                        (struct named[]){{"x", source, NULL}, {"n", zeros, NULL}, {"g", taken(a, op, g), NULL},
                                         {"alone", taken(a, op, put(a, op, x, filled, PRIM_MUL)), NULL},
                                         {"whole", taken(a, op, y), NULL}, {NULL, NULL, NULL}}));
@@ -497,13 +528,13 @@ static void product_adjoint(const struct adjoint *a, struct op *op, struct value
 /* In equal parts to all that are the least, or the most. */
 static void extreme_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {
-    struct value *x = op->inputs[0], *source = op->inputs[2], *y = op->outputs[0], *held, *came, *share;
+    struct value *x = op->inputs[0], *source = source_of(a, op), *y = op->outputs[0], *held, *came, *share;
 
     held = is_same(a, x, y);
     came = is_same(a, source, taken(a, op, y));
     share = statements(a, op, "return g / n", (struct named[]){{"g", g, NULL}, {"n", put(a, op, held, came, PRIM_ADD), NULL}, {NULL, NULL, NULL}});
     a->give(a, x, statements(a, op, "return same * g", (struct named[]){{"same", held, NULL}, {"g", share, NULL}, {NULL, NULL, NULL}}));
-    a->give(a, source, statements(a, op, "return same * g",
+    give_source(a, op, statements(a, op, "return same * g",
                                   (struct named[]){{"same", came, NULL}, {"g", taken(a, op, share), NULL}, {NULL, NULL, NULL}}));
 }
 
@@ -516,12 +547,12 @@ static void scatter_adjoint(const struct adjoint *a, struct op *op, struct value
         if (a->wants(a, x))
             a->give(a, x, put(a, op, g, zeros_like(a, source), PRIM_LOAD));
         if (a->wants(a, source))
-            a->give(a, source, taken(a, op, g));
+            give_source(a, op, taken(a, op, g));
         break;
     case PRIM_ADD:
         a->give(a, x, g);
         if (a->wants(a, source))
-            a->give(a, source, taken(a, op, g));
+            give_source(a, op, taken(a, op, g));
         break;
     case PRIM_MUL:
         product_adjoint(a, op, g);

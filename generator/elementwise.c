@@ -1195,6 +1195,15 @@ const struct elementwise_row elementwise_rows[] = {
     /* what dropout multiplies by, from a uniform number */
     {"_dropped", "input, p, kept", 1, "where(x < p, 0, kept)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
 
+    /* what clamp to numbers is made of: at a bound there is no gradient */
+    {"_maximum", "input, other", 2, "maximum(x, other)", "where(x > other, g, 0)", NULL, NULL, HIDDEN},
+    {"_minimum", "input, other", 2, "minimum(x, other)", "where(x < other, g, 0)", NULL, NULL, HIDDEN},
+    /* The values of one tensor whose gradients another gets; gradients that are scaled on their way back */
+    {"_instead", "input, other", 2, "other", "g", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_graded", "input, scale", 2, "x", "g * scale", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* of a sum of squares: a deviation or a norm, which have no gradient where they are 0 */
+    {"_sqrt", "input", 1, "sqrt(x)", "where(y == 0, 0, g / (2 * y))", NULL, NULL, HIDDEN | FLOAT},
+
     /* torch */
     {"exp", "input", 1, "exp(x)", "g * y", NULL, NULL, TORCH | FLOAT},
     {"exp2", "input", 1, "pow(2, x)", "g * y * log(2)", NULL, NULL, TORCH | FLOAT},

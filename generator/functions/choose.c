@@ -102,7 +102,7 @@ static bool bound_in(struct eval *eval, struct ev *bound, enum dtype dtype)
 
 static struct ev fn_clamp(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    static const enum prim prims[] = {PRIM_MAX, PRIM_MIN};
+    static const char *const lines[] = {"_maximum", "_minimum"};
     const struct ev *operands[3] = {&args[0]};
     int given = 1;
     enum dtype dtype;
@@ -125,7 +125,8 @@ static struct ev fn_clamp(struct eval *eval, struct ev *args, int count, struct 
     out = ev_tensor(loc, build_cast(eval, loc, args[0].tensor, dtype));
     for (int i = 0; i < 2 && out.kind != EV_BAD; i++)
         if (args[i + 1].kind != EV_NONE)
-            out = build_binary(eval, loc, prims[i], i ? "minimum" : "maximum", &out, &args[i + 1]);
+            out = build_elementwise(eval, loc, elementwise_find(lines[i] + (args[i + 1].kind == EV_TENSOR)),
+                                    (struct ev[]){out, args[i + 1]}, 2);
     return out;
 }
 

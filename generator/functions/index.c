@@ -21,6 +21,14 @@ static struct ev fn_embedding(struct eval *eval, struct ev *args, int count, str
     return ev_tensor(loc, build_gather(eval, loc, "embedding", weight, 0, args[0].tensor, false, false));
 }
 
+/* Whether the graph is one that gradients are made of: what differs for these alone costs others nothing. */
+static struct ev fn_saves(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)args;
+    (void)count;
+    return ev_bool(loc, eval->graph && eval->graph->saves);
+}
+
 static struct ev fn_gather(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     int axis;
@@ -328,9 +336,20 @@ const struct function_row index_functions[] = {
     {"embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)",
      F,
      .body = "_check_padding(padding_idx, weight)\n"
-             "return (_embedding(input, weight) if max_norm is None else"
-             " _shorten(input, weight, _embedding(input, weight), max_norm, norm_type))"},
+             "rows = _embedding(input, weight)\n"
+             "kept = rows if max_norm is None else _shorten(input, weight, rows, max_norm, norm_type)\n"
+             "return _row_gradients(kept, input, weight, padding_idx, scale_grad_by_freq)"},
     {"_embedding(input, weight)", H, .build = fn_embedding},
+    /* Padding gives no gradient; scale_grad_by_freq divides it by how often the row stands in the input. */
+    {"_row_gradients(rows, input, weight, padding_idx, scale_grad_by_freq)", H,
+     .body = "return (_graded(rows, _row_scale(input, weight, padding_idx, scale_grad_by_freq).to(rows.dtype)[..., None])"
+             " if _saves() and (scale_grad_by_freq or padding_idx is not None) else rows)"},
+    {"_row_scale(input, weight, padding_idx, scale_grad_by_freq)", H,
+     .body = "flat = input.flatten().long()\n"
+             "often = (zeros(weight.shape[0]).index_add(0, flat, torch.ones_like(flat).float())[input]"
+             " if scale_grad_by_freq else torch.ones_like(input).float())\n"
+             "return 1 / often if padding_idx is None else (input != padding_idx % weight.shape[0]) / often"},
+    {"_saves()", H, .build = fn_saves},
     {"_check_padding(padding_idx, weight)", H, .build = fn_check_padding},
     /* rows of the weight that are longer than max_norm become as long, in the weight too */
     {"_shorten(input, weight, rows, max_norm, norm_type)", H,
@@ -338,13 +357,13 @@ const struct function_row index_functions[] = {
              "short = where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)\n"
              "flat = short.reshape((input.numel(), weight.shape[1]))\n"
              "_assign(weight, weight.index_copy(0, input.flatten(), flat), 'weight')\n"
-             "return short"},
+             "return _instead(rows, short) if _saves() else short"},
     /* Rows of bags: those of (B, N), or of (L) from offsets on. Padding is in no bag. */
     {"embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean', "
      "sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)",
      F,
      .body = "_check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)\n"
-             "rows = embedding(input, weight, padding_idx, max_norm, norm_type)\n"
+             "rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)\n"
              "held = input == input if padding_idx is None else input != padding_idx % weight.shape[0]\n"
              "scaled = rows if per_sample_weights is None else rows * per_sample_weights[..., None]\n"
              "bag = None if offsets is None else _bag_of(input, offsets)\n"

@@ -466,12 +466,12 @@ const struct function_row reduce_functions[] = {
     {"var(input, dim=None, unbiased=None, keepdim=False, correction=None)", T | M,
      .body = "return _var_mean(input, dim, unbiased, keepdim, correction)[0]"},
     {"std(input, dim=None, unbiased=None, keepdim=False, correction=None)", T | M,
-     .body = "return sqrt(_var_mean(input, dim, unbiased, keepdim, correction)[0])"},
+     .body = "return _sqrt(_var_mean(input, dim, unbiased, keepdim, correction)[0])"},
     {"var_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", T,
      .body = "return _var_mean(input, dim, unbiased, keepdim, correction)"},
     {"std_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", T,
      .body = "var, mean = _var_mean(input, dim, unbiased, keepdim, correction)\n"
-             "return sqrt(var), mean"},
+             "return _sqrt(var), mean"},
     {"_var_mean(input, dim, unbiased, keepdim, correction)", H,
      .body = "less = _correction(dim, unbiased, correction)\n"
              "axes = None if _is_bool(dim) else dim\n"
@@ -504,7 +504,7 @@ const struct function_row reduce_functions[] = {
     {"_vector_norm(input, p, dim, keepdim, dtype)", H,
      .body = "x = input if dtype == None else input.to(dtype)\n"
              "_check_float(x)\n"
-             "return (sqrt((x * x).sum(dim, keepdim)) if p == 2 else abs(x).sum(dim, keepdim) if p == 1 else"
+             "return (_sqrt((x * x).sum(dim, keepdim)) if p == 2 else abs(x).sum(dim, keepdim) if p == 1 else"
              " (x != 0).sum(dim, keepdim).to(x.dtype) if p == 0 else"
              " abs(x).amax(() if dim == None else dim, keepdim) if p == inf else"
              " abs(x).amin(() if dim == None else dim, keepdim) if p == -inf else"

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
+import types
 
 import torch
 
@@ -84,8 +85,9 @@ class Shrinker:
             given = random_specs.draw_inputs(described, str(model.spec.dtype).replace("torch.", ""), names,
                                              {**model.spec.constants, **sizes}, generator,
                                              5 if self.found["sequence"] else None)
-            run = random_specs.write_run(model, folder, self.run["name"], options, given, self.found["sequence"],
-                                         self.found["mixed"], bool(self.run["state"]))
+            drawn = types.SimpleNamespace(sequence=self.found["sequence"], winograd=False, numbers="small")
+            run = random_specs.write_run(model, folder, self.run["name"], options, given, drawn, self.found["mixed"],
+                                         bool(self.run["state"]))
         except Exception:  # whatever it is, this spec is none
             return None
         faults, _ = program.check(self.modc, folder, {"runs": [run]}, self.runtime, self.flags, self.timeout)

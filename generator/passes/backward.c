@@ -124,6 +124,11 @@ static struct value *join_parts(struct backward *b, const struct value *value, s
     for (;;) {
         struct part *part = take_next(arena, list, axis, end, &gap);
 
+        if (!part && count == 0) { /* the first in any case: where sizes decide it is known to fit too */
+            part = *list;
+            *list = part->next;
+            gap = part->start;
+        }
         if (!part)
             gap = dim_sub(arena, value->dims[axis], end);
         dims[axis] = gap;

@@ -31,6 +31,7 @@ NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "winograd", "threa
 PRODUCTS = [(nn.functional, "linear", 1), (nn.functional, "bilinear", 2), (torch.Tensor, "__matmul__", 1)]
 PRODUCTS += [(holder, name, at) for holder in (torch, torch.Tensor)
              for name, at in (("matmul", 1), ("mm", 1), ("mv", 1), ("dot", 1), ("vdot", 1), ("addmm", 2), ("addmv", 2))]
+PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in ("rnn_tanh", "rnn_relu", "lstm", "gru") for at in (2, 3)]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
 KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
@@ -709,6 +710,18 @@ def is_parameter(tensor):
     return isinstance(base, nn.Parameter)
 
 
+class Narrowed(torch.autograd.Function):
+    """Rounded to a type; the gradient is that of the parameter itself."""
+
+    @staticmethod
+    def forward(ctx, weight, dtype):
+        return weight.to(dtype).to(weight.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
 @contextlib.contextmanager
 def narrow_weights(dtype):
     """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are."""
@@ -720,7 +733,7 @@ def narrow_weights(dtype):
             args = list(args)
             where, key = (args, at) if len(args) > at else (kwargs, names.get(name, "mat2"))
             if is_parameter(where[key]) and (name == "bilinear" or where[key].dim() <= 2):
-                where[key] = where[key].to(dtype).to(where[key].dtype)
+                where[key] = Narrowed.apply(where[key], dtype)
             return product(*args, **kwargs)
 
         return call

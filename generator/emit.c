@@ -204,18 +204,18 @@ static void pass_arguments(struct emit *e, struct text *out, const struct graph 
 }
 
 /* Results whose gradients backward takes, and inputs whose gradients it gives. */
-static bool has_gradient(const struct value *value)
+static bool has_gradient(const struct graph *graph, const struct value *value)
 {
-    return dtype_is_float(value->dtype);
+    return dtype_is_float(value->dtype) && !graph->loss;
 }
 
 static void print_gradient_arguments(struct emit *e, struct text *out, const struct graph *graph)
 {
     for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph->outputs[i]))
+        if (has_gradient(graph, graph->outputs[i]))
             text_printf(out, ", const %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_gradient(e->cx, graph, graph->output_names[i]));
     for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph->inputs[i]))
+        if (has_gradient(graph, graph->inputs[i]))
             text_printf(out, ", %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_gradient(e->cx, graph, graph->inputs[i]->name));
 }
 
@@ -227,10 +227,10 @@ static void pass_second_arguments(struct emit *e, struct text *out, const struct
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, ", net->saved_inputs[%d]", i);
     for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph->outputs[i]))
+        if (has_gradient(graph, graph->outputs[i]))
             text_printf(out, ", %s", c_gradient(e->cx, graph, graph->output_names[i]));
     for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph->inputs[i]))
+        if (has_gradient(graph, graph->inputs[i]))
             text_printf(out, ", %s", c_gradient(e->cx, graph, graph->inputs[i]->name));
 }
 
@@ -1025,12 +1025,11 @@ static void print_given(struct emit *e, struct text *out, const struct variant *
     struct text list = text_new(&e->cx->arena);
     int count = 0;
 
-    for (int i = graph->result_count; i < graph->output_count; i++) {
-        const struct place *place = &variant->places[graph->outputs[i]->base->id];
-
-        if (place->kind == PLACE_GRADIENT)
-            text_printf(&list, "%s%d", count++ ? ", " : "", place->index);
-    }
+    for (int g = 0; g < e->plan->gradient_count; g++)
+        for (int i = graph->result_count; i < graph->output_count; i++)
+            if (variant->places[graph->outputs[i]->base->id].kind == PLACE_GRADIENT &&
+                variant->places[graph->outputs[i]->base->id].index == g)
+                text_printf(&list, "%s%d", count++ ? ", " : "", g);
     if (count > 0)
         text_printf(out, "\n    static const int given[] = {%s};\n\n    modc_backward_end(&net->base, given, %d);\n", list.data, count);
     else
@@ -1231,7 +1230,7 @@ static void print_function(struct emit *e, struct text *out, const struct varian
         if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->result_count && backward; i++)
-        if (has_gradient(graph->outputs[i]) && !uses_word(body, c_gradient(e->cx, graph, graph->output_names[i])))
+        if (has_gradient(graph, graph->outputs[i]) && !uses_word(body, c_gradient(e->cx, graph, graph->output_names[i])))
             text_printf(out, "    (void)%s;\n", c_gradient(e->cx, graph, graph->output_names[i]));
     text_printf(out, "%s%s}\n\n", body, fails(variant, backward) ? "    return MODC_OK;\n" : "");
 }
@@ -1449,7 +1448,7 @@ static void print_alignment(struct emit *e, struct text *out, const struct graph
             const struct value *value = o < 0 ? graph->inputs[i] : graph->outputs[o];
             const char *name = o < 0 ? value->name : graph->output_names[o];
 
-            if (dtype_rows[value->dtype].bytes != bytes || (backward && !has_gradient(value)))
+            if (dtype_rows[value->dtype].bytes != bytes || (backward && !has_gradient(graph, value)))
                 continue;
             name = backward ? c_gradient(e->cx, graph, name) : o < 0 ? c_argument(e->cx, name) : c_output(e->cx, graph, o);
             text_printf(&tensors, "%s(uintptr_t)%s", count++ > 0 ? " | " : "", name);
@@ -1511,7 +1510,7 @@ static void print_backward(struct emit *e, struct text *out, const struct entry 
     print_backward_arguments(e, out, graph);
     text_printf(out, ")\n{\n    enum modc_status status;\n%s\n", e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph->outputs[i]))
+        if (has_gradient(graph, graph->outputs[i]))
             text_printf(&none, "%s!%s", none.length ? " && " : "", c_gradient(e->cx, graph, graph->output_names[i]));
     if (none.length > 0)
         text_printf(out, strstr(none.data, "&&") ? "    if (!net || (%s))\n" : "    if (!net || %s)\n", none.data);
@@ -1550,10 +1549,10 @@ static void print_backward_call(struct emit *e, struct text *out, const struct e
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", sizes[%d]", i);
     for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph->outputs[i]))
+        if (has_gradient(graph, graph->outputs[i]))
             text_printf(out, ", output_gradients[%d]", i);
     for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph->inputs[i]))
+        if (has_gradient(graph, graph->inputs[i]))
             text_printf(out, ", input_gradients[%d]", i);
     text_add(out, ");\n}\n\n");
 }

@@ -14,7 +14,7 @@ static const char *const functions[] = {
     "set_isa", "set_threads", "train", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter", "get_submodule",
-    "load_state_dict", "modules", "n_step", "named_children", "named_modules", "parameters", "register_full_backward_hook",
+    "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children", "named_modules", "parameters", "register_full_backward_hook",
     "register_full_backward_pre_hook", "requires_grad_", "rollout", "set_stream", "share", "state_dict", "step", "sync", "to",
     "train_step", "training", "training_init", "training_load", "training_save", "zero_grad", NULL};
 

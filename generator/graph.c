@@ -898,6 +898,115 @@ static bool flatten_result(struct eval *eval, struct ev *result)
     }
 }
 
+/* ---- the loss of training --------------------------------------------------------------------------------- */
+
+/* The target of a loss in the short form, as an input: of the output's dims and type, or class indices for all but the axis of
+ * classes. */
+static struct value *lower_target(struct eval *eval, struct module *criterion, const struct spec_input *spec, const struct value *output)
+{
+    static const char *const of_classes[] = {"CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "MultiMarginLoss"};
+    struct graph *graph = eval->graph;
+    const struct dim *dims[MAX_DIMS];
+    enum dtype dtype = strcmp(criterion->class_name, "MultiLabelMarginLoss") == 0 ? DTYPE_INT64 : output->dtype;
+    struct op *op = op_new(eval, GRAPH_OP_INPUT, "target", NULL, 0);
+    int axis = output->ndim, ndim = 0;
+    struct value *value;
+
+    for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++) {
+        if (strcmp(criterion->class_name, of_classes[i]) != 0)
+            continue;
+        axis = output->ndim > 1;
+        dtype = DTYPE_INT64;
+    }
+    for (int i = 0; i < output->ndim; i++)
+        if (i != axis)
+            dims[ndim++] = output->dims[i];
+    op->loc = spec->loc;
+    op->input.index = graph->input_count;
+    value = graph_value(graph, op, dtype, ndim, dims);
+    value->name = spec->name;
+    ARENA_PUSH(&eval->cx->arena, graph->ops, graph->op_count, op);
+    ARENA_PUSH(&eval->cx->arena, graph->inputs, graph->input_count, value);
+    return value;
+}
+
+/* loss(output, target) */
+static struct ev call_criterion(struct eval *eval, const struct spec_training *training, struct module *criterion,
+                                const struct spec_input *target, const struct ev *result)
+{
+    struct ev args[2] = {*result};
+    const char *names[2] = {NULL, NULL};
+    struct loc locs[2] = {training->loss_loc, training->loss_loc};
+    struct call call = {.loc = training->loss_loc, .args = args, .names = names, .locs = locs, .count = 2};
+    struct ev out;
+
+    if (criterion->faulty)
+        return ev_bad(training->loss_loc);
+    if (result->kind != EV_TENSOR) {
+        diag_error(eval->cx, training->loss_loc, "the model returns several values, of which %s takes one", criterion->class_name);
+        diag_hint(eval->cx, "write the loss as statements over what forward returns");
+        return ev_bad(training->loss_loc);
+    }
+    args[1] = ev_tensor(training->loss_loc, lower_target(eval, criterion, target, result->tensor));
+    eval->call = NULL;
+    out = run_layer(eval, criterion, &call);
+    return out;
+}
+
+/* The names of what forward returned; those that it did not name are output, output_1. */
+static void bind_results(struct eval *eval, struct scope *scope, const struct expr *written, const struct ev *result)
+{
+    struct graph *graph = eval->graph;
+    struct value **values = NULL;
+    int count = 0, named = 0;
+
+    gather_tensors(eval, result, &values, &count);
+    graph->output_count = count;
+    graph->output_names = ARENA_ARRAY(&eval->cx->arena, count + 1, const char *);
+    name_outputs(graph, written, result, &named);
+    for (int i = 0; i < count; i++)
+        scope_bind(eval, scope, graph->output_names[i], ev_tensor(values[i]->loc, values[i]));
+    graph->output_count = 0;
+}
+
+/* The loss of what forward returned; bad after a fault. */
+static struct ev lower_loss(struct lower *lower, struct scope *scope, const struct expr *returned, struct ev result,
+                            const struct ev *args)
+{
+    struct eval *eval = &lower->eval;
+    const struct entry *entry = lower->entry;
+    const struct spec_training *training = lower->program->tree->spec->training;
+    struct scope own = {.outer = scope};
+    struct ev loss;
+
+    eval->call = NULL;
+    if (training->criterion) {
+        loss = call_criterion(eval, training, entry->criterion, entry->inputs[entry->input_count - 1], &result);
+    } else {
+        for (int i = 0; i < entry->model_count; i++)
+            scope_bind(eval, &own, entry->inputs[i]->name, args[i]);
+        bind_results(eval, &own, returned, &result);
+        for (int i = entry->model_count; i < entry->input_count; i++)
+            scope_bind(eval, &own, entry->inputs[i]->name, args[i]);
+        loss = eval_statements(eval, &own, training->loss, training->loss_count);
+    }
+    if (loss.kind == EV_BAD)
+        return loss;
+    if (loss.kind != EV_TENSOR || !dtype_is_float(loss.tensor->dtype) || loss.tensor->ndim != 0) {
+        diag_error(eval->cx, training->loss_loc, "a loss is one floating number, found %s%s%s", ev_kind_text(&loss),
+                   loss.kind == EV_TENSOR ? " " : "",
+                   loss.kind != EV_TENSOR     ? ""
+                   : loss.tensor->ndim == 0 ? dtype_rows[loss.tensor->dtype].name
+                                              : shape_text(&eval->cx->arena, loss.tensor->ndim, loss.tensor->dims));
+        if (loss.kind == EV_NONE)
+            diag_hint(eval->cx, "end it with '- return NAME'");
+        else if (loss.kind == EV_TENSOR && loss.tensor->ndim > 0)
+            diag_hint(eval->cx, "reduce it, as by .mean()");
+        return ev_bad(training->loss_loc);
+    }
+    return loss;
+}
+
 static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced, bool saves)
 {
     struct module_tree *tree = program->tree;
@@ -912,7 +1021,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     bool fine = true;
 
     *graph = (struct graph){.cx = program->cx, .program = program, .name = entry->name, .root = tree->root,
-                            .training = training, .fenced = fenced, .saves = saves};
+                            .training = training, .fenced = fenced, .loss = entry->loss, .saves = saves};
     eval->cx = program->cx;
     eval->graph = graph;
     eval->default_dtype = tree->dtype;
@@ -932,17 +1041,18 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     struct value **values = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct value *);
 
     for (int i = 0; i < entry->input_count; i++)
-        if (!lower_input(&lower, shapes, entry->inputs[i], &values[i]))
+        if (entry->inputs[i]->shape && !lower_input(&lower, shapes, entry->inputs[i], &values[i]))
             values[i] = NULL, fine = false;
-    if (fenced && entry->input_count > 0 && fine)
-        fence(eval, tree->root, false, values, entry->input_count, entry->input_count);
+    if (fenced && entry->model_count > 0 && fine)
+        fence(eval, tree->root, false, values, entry->model_count, entry->model_count);
     for (int i = 0; i < entry->input_count; i++) {
         args[i] = ev_tensor(entry->inputs[i]->loc, values[i]); /* bad where the input is */
-        scope_bind(eval, own, entry->inputs[i]->name, args[i]);
+        if (i < entry->model_count)
+            scope_bind(eval, own, entry->inputs[i]->name, args[i]);
     }
     call.loc = entry->spec ? entry->spec->loc : tree->root->loc;
     call.args = args;
-    call.count = entry->input_count;
+    call.count = entry->model_count;
     call.names = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, const char *);
     call.locs = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct loc);
     if (entry->spec)
@@ -960,22 +1070,31 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
         return NULL;
     if (fenced) {
         struct value **all = NULL;
-        int count = 0, at = entry->input_count;
+        int count = 0, at = entry->model_count;
 
-        for (int i = 0; i < entry->input_count; i++)
+        for (int i = 0; i < entry->model_count; i++)
             ARENA_PUSH(&program->cx->arena, all, count, values[i]);
         gather_tensors(eval, &result, &all, &count);
-        fence(eval, tree->root, true, all, count, entry->input_count);
+        fence(eval, tree->root, true, all, count, entry->model_count);
         result = scatter_tensors(eval, &result, all, &at);
+    }
+    if (entry->spec && entry->spec->count > 0)
+        returned = entry->spec->statements[entry->spec->count - 1]->value;
+    if (entry->loss) {
+        result = lower_loss(&lower, scope, returned, result, args);
+        returned = NULL;
+        if (result.kind == EV_BAD)
+            return NULL;
+        result.tensor->name = "loss";
     }
     gather_tensors(eval, &result, &graph->outputs, &graph->output_count);
     graph->result_count = graph->output_count;
     for (int i = 0; i < graph->output_count; i++)
         graph->outputs[i] = refresh(eval, graph->outputs[i]);
     graph->output_names = ARENA_ARRAY(&program->cx->arena, graph->output_count + 1, const char *);
-    if (entry->spec && entry->spec->count > 0)
-        returned = entry->spec->statements[entry->spec->count - 1]->value;
     name_outputs(graph, returned, &result, &named);
+    if (entry->loss)
+        graph->output_names[0] = "loss";
     return graph;
 }
 
@@ -1004,7 +1123,7 @@ static bool read_entry(struct program *program, struct entry *entry, const struc
         if (!entry->inputs[i])
             return false; /* spec.c said so */
     }
-    entry->input_count = count;
+    entry->input_count = entry->model_count = count;
     entry->sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, struct size);
     memcpy(entry->sizes, tree->sizes, (size_t)tree->size_count * sizeof *tree->sizes);
     for (int i = 0; spec && i < spec->max_count; i++) {
@@ -1101,6 +1220,41 @@ static void check_sizes(struct program *program)
     }
 }
 
+/* Of the forward entry, as one of its own: MODEL_loss. */
+static void lower_loss_entry(struct program *program)
+{
+    const struct spec *spec = program->tree->spec;
+    const struct spec_training *training = spec->training;
+    struct arena *arena = &program->cx->arena;
+    struct entry *entry = &program->entries[program->entry_count];
+    int more = training->input_count + (training->criterion != NULL);
+
+    if (!read_entry(program, entry, spec->root.forward))
+        return;
+    entry->name = "loss";
+    entry->loss = true;
+    entry->inputs = ARENA_ARRAY(arena, entry->model_count + more + 1, const struct spec_input *);
+    for (int i = 0; i < entry->model_count; i++)
+        entry->inputs[i] = &spec->inputs[i];
+    for (int i = 0; i < training->input_count; i++)
+        entry->inputs[entry->model_count + i] = &training->inputs[i];
+    if (training->criterion) {
+        struct spec_input *target = ARENA_NEW(arena, struct spec_input);
+
+        entry->criterion = module_criterion(program->cx, program->tree);
+        *target = (struct spec_input){.name = "target", .loc = training->loss_loc};
+        entry->inputs[entry->model_count + more - 1] = target;
+    }
+    entry->input_count = entry->model_count + more;
+    program->entry_count++;
+    for (int training_mode = 0; training_mode < 2; training_mode++) {
+        for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF ? 1 : 2); fenced++)
+            entry->graphs[training_mode][fenced] = lower_entry(program, entry, training_mode, fenced, false);
+        if (diag_errors(program->cx) == 0)
+            entry->saving[training_mode] = lower_entry(program, entry, training_mode, false, true);
+    }
+}
+
 /* Into a program; unless it resolves, also the variants with hooks. */
 static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bool resolving)
 {
@@ -1111,7 +1265,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
     program->cx = cx;
     program->tree = tree;
     program->resolving = resolving;
-    program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 1, struct entry);
+    program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 3, struct entry);
     for (int i = -1; i < spec->entry_count; i++) {
         struct entry *entry = &program->entries[program->entry_count];
         const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
@@ -1131,6 +1285,8 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
         for (int training = 0; training < 2 && spec->backward && !resolving && diag_errors(cx) == 0; training++)
             entry->saving[training] = lower_entry(program, entry, training, false, true);
     }
+    if (spec->training && !resolving && diag_errors(cx) == 0)
+        lower_loss_entry(program);
     tree->sizes = sizes;
     return program;
 }

@@ -30,6 +30,7 @@ struct graph {
     struct module *root; /* region: the representative instance; else the model's root */
     struct region *region; /* NULL: an entry's graph */
     bool training, fenced;
+    bool loss;  /* of `training:`: its one result is what gradients are of */
     bool saves; /* what backward needs is kept: see note [two calls] in passes/backward.c */
     struct value **inputs;
     int input_count;
@@ -64,10 +65,13 @@ struct region {
 
 struct entry {
     const char *name;
+    bool loss; /* what `training:` says: forward, and the loss of what it returns and of further inputs */
     const struct spec_function *spec; /* NULL: the list of modules is called in turn */
     struct size *sizes;               /* the model's, with this entry's maxima */
     const struct spec_input **inputs; /* in the order of the entry's arguments */
     int input_count;
+    struct module *criterion;         /* of a loss in the short form; NULL: it is statements */
+    int model_count;                  /* of inputs: those of the model, in front of what the loss alone needs */
     struct graph *graphs[2][2];       /* [training][fenced]; fenced NULL with hooks: none */
     struct graph *saving[2];          /* [training]; NULL without backward */
 };

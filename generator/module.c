@@ -2227,6 +2227,36 @@ static void check_variant_names(struct cx *cx, const struct module_tree *tree)
         check_prefix(cx, spec, spec->classes[i]->name, spec->classes[i]->loc, true);
 }
 
+struct module *module_criterion(struct cx *cx, struct module_tree *tree)
+{
+    struct build building = {.cx = cx, .tree = tree, .step = -1}, *build = &building;
+    const struct spec_training *training = tree->spec->training;
+    const struct spec_module place = {.loc = training->loss_loc};
+    struct module *nothing, *module;
+
+    build->eval = (struct eval){.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
+    find_changes(build);
+    nothing = new_module(build, NULL, "", training->loss_loc);
+    module = build_call(build, nothing, "(loss)", global_scope(&build->eval, tree, find_fixed_name), &place, training->criterion);
+
+    if (module->faulty)
+        return module;
+    for (int i = 0; i < module->tensor_count; i++) {
+        struct module_tensor *tensor = module->tensors[i];
+
+        tensor->first = tensor;
+        tensor->is_constant = tensor->kind == MODULE_BUFFER && tensor->value;
+        module->faulty |= !tensor->none && !tensor->is_constant;
+    }
+    if (!module->layer || module->layer->container != LAYER_PLAIN || module->child_count > 0)
+        module->faulty = true;
+    if (module->faulty) {
+        diag_error(cx, training->criterion->loc, "%s is not a loss of an output and a target", module->class_name);
+        diag_hint(cx, "write statements, which may call modules of the model");
+    }
+    return module;
+}
+
 struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
 {
     struct module_tree *tree = ARENA_NEW(&cx->arena, struct module_tree);

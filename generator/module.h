@@ -126,6 +126,10 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant);
 bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *module, int64_t extent, struct loc call);
 void module_finish(struct cx *cx, struct module_tree *tree);
 
+/* What `training:` calls as its loss in the short form: no part of the tree, its class weights constants. Faulty after an
+ * error. */
+struct module *module_criterion(struct cx *cx, struct module_tree *tree);
+
 void module_dump(struct text *text, const struct module_tree *tree, bool json);
 
 struct module *module_child(const struct module *module, const char *name);

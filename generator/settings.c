@@ -92,7 +92,7 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         spec->dtype_count = 1;
     if (options->model)
         fine &= name_model(cx, spec, options->model);
-    spec->backward |= options->backward;
+    spec->backward |= options->backward || spec->training;
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
         spec->hooks = SPEC_OFF;
     return fine && check_threads(cx, spec);

@@ -336,9 +336,9 @@ const struct function_row index_functions[] = {
     {"embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)",
      F,
      .body = "_check_padding(padding_idx, weight)\n"
-             "rows = _embedding(input, weight)\n"
-             "kept = rows if max_norm is None else _shorten(input, weight, rows, max_norm, norm_type)\n"
-             "return _row_gradients(kept, input, weight, padding_idx, scale_grad_by_freq)"},
+             "return _row_gradients(_embedding(input, weight) if max_norm is None else"
+             " _shorten(input, weight, _embedding(input, weight), max_norm, norm_type),"
+             " input, weight, padding_idx, scale_grad_by_freq)"},
     {"_embedding(input, weight)", H, .build = fn_embedding},
     /* Padding gives no gradient; scale_grad_by_freq divides it by how often the row stands in the input. */
     {"_row_gradients(rows, input, weight, padding_idx, scale_grad_by_freq)", H,

@@ -37,7 +37,7 @@ static bool flows(const struct backward *b, const struct op *op)
 {
     switch (op->code) {
     case GRAPH_OP_INPUT:
-        return true;
+        return !b->graph->loss;
     case GRAPH_OP_TENSOR:
         return op->tensor.tensor->kind == MODULE_PARAMETER && op->tensor.tensor->requires_grad;
     case GRAPH_OP_VIEW:
@@ -167,11 +167,12 @@ static void add_op(struct backward *b, struct op *op)
     ARENA_PUSH(&b->graph->cx->arena, b->graph->ops, b->graph->op_count, op);
 }
 
-/* Results become copies, which the YIELD reads; it brings the gradients of those that are floating. */
+/* Results become copies, which the YIELD reads; it brings the gradients of those that are floating. A loss has the gradient 1. */
 static void add_yield(struct backward *b)
 {
     struct graph *graph = b->graph;
     struct op *yield = op_new(&b->eval, GRAPH_OP_YIELD, "yield", graph->outputs, graph->output_count);
+    struct value *loss = graph->outputs[0];
 
     for (int i = 0; i < graph->output_count; i++) {
         struct value *value = graph->outputs[i];
@@ -181,7 +182,7 @@ static void add_yield(struct backward *b)
         copy->loc = value->loc;
         yield->inputs[i] = graph->outputs[i] = graph_value(graph, copy, value->dtype, value->ndim, value->dims);
         add_op(b, copy);
-        if (!dtype_is_float(value->dtype))
+        if (!dtype_is_float(value->dtype) || graph->loss)
             continue;
         struct value *gradient = graph_value(graph, yield, value->dtype, value->ndim, value->dims);
 
@@ -189,6 +190,11 @@ static void add_yield(struct backward *b)
         give(&b->adjoint, value, gradient);
     }
     add_op(b, yield);
+    if (graph->loss) {
+        struct ev one = ev_float(yield->loc, 1);
+
+        give(&b->adjoint, loss, build_cast(&b->eval, yield->loc, build_scalar(&b->eval, yield->loc, &one), loss->dtype));
+    }
 }
 
 static struct value *gradient_slot(struct backward *b, struct module_tensor *tensor, bool present)

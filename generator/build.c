@@ -1105,21 +1105,31 @@ static bool is_slice(const struct value *index, int64_t *start, int64_t *step)
     return *start >= 0 && *step > 0;
 }
 
+/* False: some element is known to be 0. */
+static bool check_elements(struct eval *eval, struct loc loc, struct value *x, enum check_kind kind)
+{
+    struct op *op = op_new(eval, GRAPH_OP_CHECK, "check", &x, 1);
+
+    op->check.kind = kind;
+    op->check.extent = dim_const(&eval->cx->arena, 0);
+    if (x->constant)
+        return find_fault(x->constant, kind, 0, 0) < 0;
+    if (!is_checked(eval, op))
+        add_check(eval, loc, op);
+    return true;
+}
+
 struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor)
 {
-    struct op *op = op_new(eval, GRAPH_OP_CHECK, "check", &divisor, 1);
-
-    op->check.kind = CHECK_DIVISOR;
-    op->check.extent = dim_const(&eval->cx->arena, 0);
-    if (!divisor->constant) {
-        if (!is_checked(eval, op))
-            add_check(eval, loc, op);
-        return divisor;
-    }
-    if (find_fault(divisor->constant, CHECK_DIVISOR, 0, 0) < 0)
+    if (check_elements(eval, loc, divisor, CHECK_DIVISOR))
         return divisor;
     diag_error(eval->cx, loc, "integer division by zero");
     return NULL;
+}
+
+bool build_holds(struct eval *eval, struct loc loc, struct value *mask)
+{
+    return check_elements(eval, loc, mask, CHECK_TRUE);
 }
 
 /* where(index < 0, index + extent, index), int64. */

@@ -821,13 +821,14 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     }
 }
 
-/* Of the elements of an input, by modc_check_index or modc_check_divisor. */
+/* Of the elements of an input, by modc_check_index and its like. */
 static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
 {
+    static const char *const names[] = {[CHECK_INDEX] = "index", [CHECK_DIVISOR] = "divisor", [CHECK_TRUE] = "true"};
     const struct value *value = op->inputs[0];
     const char *extent = dim_c_text(e->cx, op->check.extent, true);
 
-    text_printf(out, "    status = modc_check_%s(&net->base, %s, %s, %s, %s", op->check.kind == CHECK_INDEX ? "index" : "divisor",
+    text_printf(out, "    status = modc_check_%s(&net->base, %s, %s, %s, %s", names[op->check.kind],
                 op->call ? module_constant(e, op->call->module) : module_constant(e, e->tree->root),
                 value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc,
                 dim_c_text(e->cx, dims_count(&e->cx->arena, value), false));

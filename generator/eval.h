@@ -248,6 +248,8 @@ bool build_in_range(struct eval *eval, struct loc loc, const char *label, struct
                     bool negative);
 /* Where the divisor has a 0, the call ends. NULL after an error: it is known. */
 struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor);
+/* Where the mask has a false, the call ends. False: it is known to have one. */
+bool build_holds(struct eval *eval, struct loc loc, struct value *mask);
 struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b, struct value *bias);
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
 

@@ -1439,8 +1439,8 @@ static void dump_detail(struct text *text, const struct op *op)
         text_printf(text, " axis %d%s", op->sort.axis, op->sort.descending ? " descending" : "");
         break;
     case GRAPH_OP_CHECK:
-        if (op->check.kind == CHECK_DIVISOR)
-            text_add(text, " not 0");
+        if (op->check.kind != CHECK_INDEX)
+            text_add(text, op->check.kind == CHECK_DIVISOR ? " not 0" : " true");
         else
             text_printf(text, " in [%s%s, %s)", op->check.negative ? "-" : "",
                         op->check.negative ? dim_text(text->arena, op->check.extent) : "0",

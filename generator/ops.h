@@ -95,7 +95,8 @@ enum pool_kind { POOL_MAX, POOL_AVG };
 
 enum check_kind {
     CHECK_INDEX,  /* every element is in [lowest, extent), lowest being 0 or -extent */
-    CHECK_DIVISOR /* no element is 0 */
+    CHECK_DIVISOR, /* no element is 0 */
+    CHECK_TRUE     /* every element, a bool, is true */
 };
 
 struct op {

@@ -1073,7 +1073,7 @@ static void join_all(struct planner *planner)
     find_lives(planner);
 }
 
-/* The last step that checks indices or divisors, or -1. */
+/* The last step that checks elements, or -1. */
 static int last_check(const struct variant *variant)
 {
     int last = -1;

@@ -476,7 +476,7 @@ struct modc_context {
     const struct modc_hook_set *hook_set;
     struct modc_call *calls;          /* the modules being called, innermost first; fenced variant only */
     int fault_module;                 /* after an error status of a call: the module it happened in, or -1 */
-    int64_t fault_index, fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value */
+    int64_t fault_index, fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value; MODC_ARGUMENT: position */
     struct modc_training *trainer;    /* NULL: no call keeps what backward needs */
     bool no_grad;                     /* modc_set_grad_enabled */
     int saved; /* what the workspace holds for backward: 1 + 2 * the entry, + 1 where it trained; 0: nothing */
@@ -552,12 +552,14 @@ bool modc_has_x86_64_v4(void);
  * MODC_POINTER, MODC_WORKSPACE, MODC_STALE. */
 enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers);
 
-/* What emitted code asks before it reads at indices or divides: whether count integers lie in [lowest, end), or are not 0.
- * If not, the first that does not is the fault of net. MODC_INDEX, MODC_DIVISION. */
+/* What emitted code asks before it reads at indices or divides: whether count integers lie in [lowest, end), or are not 0;
+ * and of values that a function does not take: whether count bools are true. If not, the first that does not is the fault of
+ * net. MODC_INDEX, MODC_DIVISION, MODC_ARGUMENT. */
 enum modc_status modc_check_index(struct modc_context *net, int module, const void *index, enum modc_dtype dtype,
                                   int64_t count, int64_t lowest, int64_t end);
 enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor, enum modc_dtype dtype,
                                     int64_t count);
+enum modc_status modc_check_true(struct modc_context *net, int module, const void *mask, enum modc_dtype dtype, int64_t count);
 
 /* ---- hooks ------------------------------------------------------------------------------------------- */
 

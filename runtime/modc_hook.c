@@ -237,13 +237,24 @@ enum modc_status modc_check_index(struct modc_context *net, int module, const vo
     return MODC_OK;
 }
 
+static enum modc_status check_zeros(struct modc_context *net, int module, const void *data, enum modc_dtype dtype,
+                                    int64_t count, enum modc_status status)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (integer_at(data, dtype, i) == 0)
+            return fault_at(net, module, i, 0, status);
+    return MODC_OK;
+}
+
 enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor, enum modc_dtype dtype,
                                     int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (integer_at(divisor, dtype, i) == 0)
-            return fault_at(net, module, i, 0, MODC_DIVISION);
-    return MODC_OK;
+    return check_zeros(net, module, divisor, dtype, count, MODC_DIVISION);
+}
+
+enum modc_status modc_check_true(struct modc_context *net, int module, const void *mask, enum modc_dtype dtype, int64_t count)
+{
+    return check_zeros(net, module, mask, dtype, count, MODC_ARGUMENT);
 }
 
 /* ---- registration -------------------------------------------------------------------------------------- */

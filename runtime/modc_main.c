@@ -758,6 +758,8 @@ static int call_failed(const struct run *run, enum modc_status status)
     if (status == MODC_INDEX)
         return fail(EXIT_FILES, where, "%s%s%s (value %lld at position %lld)", path, colon, text,
                     (long long)net->fault_value, (long long)net->fault_index);
+    if (status == MODC_ARGUMENT)
+        return fail(EXIT_FILES, where, "%s%s%s (at position %lld)", path, colon, text, (long long)net->fault_index);
     if (status == MODC_UNSUPPORTED)
         return fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
     return fail(status == MODC_SIZE || status == MODC_DIVISION ? EXIT_FILES : EXIT_BUG, where, "%s%s%s", path,

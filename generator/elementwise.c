@@ -1192,6 +1192,38 @@ const struct elementwise_row elementwise_rows[] = {
     /* rrelu in training, with a slope for each element */
     {"_rrelu", "input, slope", 2, "where(x <= 0, slope * x, x)", "where(x <= 0, slope * g, g)", NULL, NULL,
      HIDDEN | ONLY_FLOAT},
+    /* losses; a target to which PyTorch gives no gradient has none */
+    {"_mse_loss", "input, target", 2, "(x - target) * (x - target)",
+     "g * (2 * (x - target)); d_target = g * (2 * (target - x))", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_smooth_l1_loss", "input, target, beta", 2,
+     "where(abs(x - target) < beta, 0.5 * (x - target) * (x - target) / beta, abs(x - target) - 0.5 * beta)",
+     "g * hardtanh(x - target, -beta, beta) / beta; d_target = g * hardtanh(target - x, -beta, beta) / beta", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_huber_loss", "input, target, delta", 2,
+     "where(abs(x - target) <= delta, 0.5 * (x - target) * (x - target), delta * (abs(x - target) - 0.5 * delta))",
+     "g * hardtanh(x - target, -delta, delta); d_target = g * hardtanh(target - x, -delta, delta)", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_soft_margin_loss", "input, target", 2, "log1p(exp(-target * x))",
+     "-g * target * (exp(-target * x) / (1 + exp(-target * x)))", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* with float32's 1e-12, in float64 too */
+    {"_bce_loss", "input, target", 2, "(target - 1) * maximum(log1p(-x), -100) - target * maximum(log(x), -100)",
+     "g * ((x - target) / maximum((1 - x) * x, 9.999999960041972e-13)); d_target = g * (log1p(-x) - log(x))", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_logits_loss", "input, target", 2, "(1 - target) * x - logsigmoid(x)",
+     "g * (sigmoid(x) - target); d_target = -g * x", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_weighted_logits_loss", "input, target, pos_weight", 3,
+     "(1 - target) * x - (1 + (pos_weight - 1) * target) * logsigmoid(x)",
+     "g * ((pos_weight * target + 1 - target) * sigmoid(x) - pos_weight * target);"
+     " d_target = g * (logsigmoid(-x) - pos_weight * logsigmoid(x))",
+     NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* target / target: the slope at 0 is NaN */
+    {"_kl_div", "input, target", 2, "where(target == 0, 0, target * log(target)) - target * x",
+     "-g * target; d_target = g * (log(target) + target / target - x)", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* NaN is no violation */
+    {"_margin_loss", "input, p", 1, "where(x > 0, where(p == 1, x, x * x), 0)",
+     "where(x > 0, where(p == 1, g, g * (2 * x)), 0)", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* a bound that no gradient sees */
+    {"_no_less", "input, least", 1, "maximum(x, least)", "g", NULL, NULL, HIDDEN | ONLY_FLOAT},
     /* what dropout multiplies by, from a uniform number */
     {"_dropped", "input, p, kept", 1, "where(x < p, 0, kept)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
 

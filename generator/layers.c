@@ -5,25 +5,29 @@
 
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
     dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
-    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[];
+    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[],
+    loss_rows[];
 
 const struct layer_row *const layer_families[] = {
     container_rows,  linear_rows,   sparse_rows,     conv_rows,    padding_rows, fold_rows,
     pooling_rows,    norm_rows,     activation_rows, dropout_rows, flatten_rows, shuffle_rows,
-    upsampling_rows, rnn_rows,      distance_rows,   lazy_rows,    return_rows,  NULL,
+    upsampling_rows, rnn_rows,      distance_rows,   loss_rows,    lazy_rows,    return_rows,
+    NULL,
 };
 
 const char *const layer_family_names[] = {
     "containers", "linear",        "sparse",     "convolution", "padding", "folding",
     "pooling",    "normalisation", "activation", "dropout",     "shape",   "shuffling",
-    "upsampling", "recurrent",     "distances",  "lazy",        "returns", NULL,
+    "upsampling", "recurrent",     "distances",  "losses",      "lazy",    "returns",
+    NULL,
 };
 
 extern const struct function_row product_functions[], conv_functions[], pad_functions[], fold_functions[],
     pool_functions[], norm_functions[], activation_functions[], random_functions[], choose_functions[],
     index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
     arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
-    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[];
+    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
+    loss_functions[];
 
 const struct function_row *const function_families[] = {
     product_functions,  conv_functions,    pad_functions,        fold_functions,
@@ -32,7 +36,7 @@ const struct function_row *const function_families[] = {
     reduce_functions,   create_functions,  math_functions,       arithmetic_functions,
     join_functions,     arrange_functions, distance_functions,   shuffle_functions,
     resample_functions, einsum_functions,  attention_functions,  rnn_functions,
-    NULL,
+    loss_functions,     NULL,
 };
 
 const char *const function_family_names[] = {
@@ -40,7 +44,7 @@ const char *const function_family_names[] = {
     "activations", "random",      "choosing",    "indexing",     "shapes",    "conversions",
     "reductions",  "tensors",     "elementwise", "arithmetic",   "joining",   "arranging",
     "distances",   "shuffling",   "resampling",  "contractions", "attention", "recurrent",
-    NULL,
+    "losses",      NULL,
 };
 
 const struct layer_row *layer_find(const char *name)
@@ -61,7 +65,7 @@ const char *layer_signature(struct cx *cx, const struct layer_row *row)
     for (int i = 0; i < most && row->args[i].name; i++) {
         const struct layer_arg *arg = &row->args[i];
 
-        text_printf(&text, "%s%s%s%s%s", i ? ", " : "", arg->keyword && !arg[-1].keyword ? "*, " : "",
+        text_printf(&text, "%s%s%s%s%s", i ? ", " : "", arg->keyword && (i == 0 || !arg[-1].keyword) ? "*, " : "",
                     arg->name, arg->value ? "=" : "", arg->value ? arg->value : "");
     }
     text_add(&text, ")");

@@ -33,7 +33,7 @@ RIVALS = {"size": ["scale_factor", "recompute_scale_factor"], "scale_factor": ["
 # dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`, `C*G`;
 # kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
 # values: normal, small (+-1), unit (+-0.9), positive, grid (multiples of 1/4: comparisons and floor are safe),
-# distinct, whole, index of the dimension in `of`. `weight`: how often it is a parameter.
+# distinct, whole, sign (1 and -1), index of the dimension in `of`, labels (these and -1). `weight`: how often it is a parameter.
 T = namedtuple("T", "dims kind values of weight", defaults=("float", "normal", None, 0))
 # What broadcasts against an argument that was drawn before, or has the same shape.
 B = namedtuple("B", "like kind values", defaults=("float", "normal"))
@@ -305,6 +305,69 @@ RESAMPLE = dict(size=[(6, 4), (7, 10), 5], scale_factor=[2, 3, 1.5], check=one_o
 layer("UpsamplingNearest2d", T("n:1-4 c:1-3 3 5"), **RESAMPLE)
 layer("UpsamplingBilinear2d", T("n:1-4 c:1-3 3 5"), **RESAMPLE)
 function("upsample_nearest upsample_bilinear", input=T("n:1-4 c:1-3 3 5"), **RESAMPLE)
+
+# ---- losses
+
+def class_weight(d):
+    return [round(d.random.uniform(0.25, 2), 2) for _ in range(d.number("C"))]
+
+
+LEGACY = dict(size_average=[True, False], reduce=[True, False], reduction=["sum", "none"])
+WEIGHT = dict(weight=T("C", values="positive"))
+WEIGHTED = dict(weight=S("input", values="positive"), since={"weight": "2.15"})
+CLASSES = T("n C a? b?"), T("n a? b?", "int", "index", "C")
+IGNORED = dict(ignore_index=[0, 1, -1])
+SIGNS = S("0", "float", "sign")
+TRIPLET = dict(margin=[0.5, 2.0], p=[1.0, 3.0], eps=[0.1, 0.01], swap=True)
+layer("L1Loss", T("*"), S("0"), **LEGACY)
+layer("MSELoss", T("*"), S("0"), **LEGACY)
+layer("SmoothL1Loss", T("*"), S("0"), **LEGACY, beta=[0.5, 2.0, 0.0])
+layer("HuberLoss", T("*"), S("0"), reduction=["sum", "none"], delta=[0.5, 2.0])
+layer("SoftMarginLoss", T("*"), SIGNS, **LEGACY)
+for name in ("NLLLoss", "NLLLoss2d"):
+    layer(name, *CLASSES, weight=class_weight, **LEGACY, **IGNORED)
+layer("CrossEntropyLoss", T("n C a? b?"), S("0", values="inside"), weight=class_weight, **LEGACY, ignore_index=[-1, -5],
+      label_smoothing=[0.1, 0.5])
+layer("BCELoss", T("n C", values="inside"), S("0", values="inside"), weight=class_weight, **LEGACY)
+layer("BCEWithLogitsLoss", T("n C"), S("0", values="inside"), weight=class_weight, pos_weight=class_weight, **LEGACY)
+layer("KLDivLoss", T("n a?"), S("0", values="positive"), **{**LEGACY, "reduction": ["sum", "none", "batchmean"]}, log_target=True)
+layer("PoissonNLLLoss", T("*", values="positive"), S("0", values="positive"), log_input=False, full=True, eps=[0.1, 0.01], **LEGACY)
+layer("GaussianNLLLoss", T("n a? b"), S("0"), T("n a? 1", values="positive"), full=True, eps=[0.5, 0.1], reduction=["sum", "none"])
+layer("HingeEmbeddingLoss", T("*"), SIGNS, margin=[0.5, 2.0], **LEGACY)
+layer("MarginRankingLoss", T("*"), S("0"), SIGNS, margin=[0.5, 2.0], **LEGACY)
+layer("CosineEmbeddingLoss", T("n F"), S("0"), T("n", "float", "sign"), margin=[0.5, -0.5], **LEGACY)
+layer("MultiMarginLoss", T("N C"), T("N", "int", "index", "C"), p=2, margin=[0.5, 2.0], weight=class_weight, **LEGACY, check=no_empty)
+layer("MultiLabelMarginLoss", T("N C"), T("N C", "int", "labels", "C"), **LEGACY, check=no_empty)
+layer("MultiLabelSoftMarginLoss", T("n a? C"), S("0", values="inside"), weight=class_weight, **LEGACY)
+layer("TripletMarginLoss", T("n F"), S("0"), S("0"), **TRIPLET, **LEGACY)
+
+SIGNS = S("input", "float", "sign")
+function("l1_loss mse_loss", input=T("*"), target=S("input"), **LEGACY, **WEIGHTED)
+function("smooth_l1_loss", input=T("*"), target=S("input"), **LEGACY, beta=[0.5, 2.0, 0.0])
+function("huber_loss", input=T("*"), target=S("input"), reduction=["sum", "none"], delta=[0.5, 2.0], **WEIGHTED)
+function("soft_margin_loss", input=T("*"), target=SIGNS, **LEGACY)
+function("nll_loss", input=CLASSES[0], target=CLASSES[1], **WEIGHT, **LEGACY, **IGNORED)
+function("cross_entropy", input=CLASSES[0], target=CLASSES[1], **WEIGHT, **LEGACY, **IGNORED, label_smoothing=[0.1, 0.5])
+function("binary_cross_entropy", input=T("n C", values="inside"), target=S("input", values="inside"), **WEIGHT, **LEGACY)
+function("binary_cross_entropy_with_logits", input=T("n C"), target=S("input", values="inside"), **WEIGHT,
+         pos_weight=T("C", values="positive"), **LEGACY)
+function("kl_div", input=T("n a?"), target=S("input", values="positive"), **{**LEGACY, "reduction": ["sum", "none", "batchmean"]},
+         log_target=True)
+function("poisson_nll_loss", input=T("*", values="positive"), target=S("input", values="positive"), log_input=False, full=True,
+         eps=[0.1, 0.01], **LEGACY)
+function("gaussian_nll_loss", input=T("n a? b"), target=S("input"), var=T("n a?", values="positive"), full=True, eps=[0.5, 0.1],
+         reduction=["sum", "none"])
+function("hinge_embedding_loss", input=T("*"), target=SIGNS, margin=[0.5, 2.0], **LEGACY)
+function("margin_ranking_loss", input1=T("*"), input2=S("input1"), target=S("input1", "float", "sign"), margin=[0.5, 2.0], **LEGACY)
+function("cosine_embedding_loss", input1=T("n F"), input2=S("input1"), target=T("n", "float", "sign"), margin=[0.5, -0.5], **LEGACY)
+function("multi_margin_loss", input=T("N C"), target=T("N", "int", "index", "C"), p=2, margin=[0.5, 2.0], **WEIGHT, **LEGACY,
+         check=no_empty)
+function("multilabel_margin_loss", input=T("N C"), target=T("N C", "int", "labels", "C"), **LEGACY, check=no_empty)
+function("multilabel_soft_margin_loss", input=T("n a? C"), target=S("input", values="inside"), **WEIGHT, **LEGACY)
+function("triplet_margin_loss", anchor=T("n F"), positive=S("anchor"), negative=S("anchor"), **TRIPLET, **LEGACY)
+function("triplet_margin_with_distance_loss", anchor=T("n F"), positive=S("anchor"), negative=S("anchor"),
+         distance_function=[Text("F.pairwise_distance"), Text("torch.cosine_similarity")], margin=[0.5, 2.0], swap=True,
+         reduction=["sum", "none"])
 
 # ---- functions: products, norms, activations
 
@@ -671,6 +734,10 @@ def numbers(random, kind, values, shape, dtype, extent=None):
         if count and not extent:
             raise Refused("no place to index")
         found = [random.randrange(extent) for _ in range(count)]
+    elif values == "labels":
+        found = [random.randrange(-1, extent) for _ in range(count)]
+    elif values == "sign":
+        found = [random.choice((-1, 1)) for _ in range(count)]
     elif kind == "bool":
         found = [random.randrange(2) for _ in range(count)]
     elif values == "distinct":
@@ -855,7 +922,7 @@ class Call:
                         return found
             dims = self.pattern_dims(wanted.dims)
         extent = None
-        if values == "index":
+        if values in ("index", "labels"):
             extent = self.letters.get(wanted.of)
             if extent is None:
                 extent = self.letters[wanted.of] = self.dim(self.random.randint(1, 7))

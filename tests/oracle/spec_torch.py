@@ -372,7 +372,7 @@ def assign_names(target, value, found):
 def with_tensor_arguments(cls):
     """Where PyTorch's constructor takes a tensor, a spec writes a list: class weights of losses, samples."""
     def build(*args, **kwargs):
-        if cls.__name__.endswith("Loss") or cls.__name__.startswith("Fractional"):
+        if cls.__module__ == "torch.nn.modules.loss" or cls.__name__.startswith("Fractional"):
             args = [torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a for a in args]
             kwargs = {key: torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a
                       for key, a in kwargs.items()}

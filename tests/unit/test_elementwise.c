@@ -808,7 +808,7 @@ static void test_gradients(void **state)
 
             for (size_t k = 0; slope && k < sizeof xs / sizeof *xs; k++) {
                 double h = 1e-6, g = 1.5;
-                union scalar in[4] = {real(xs[k]), real(1.9), real(0), real(0)}, low[2], high[2];
+                union scalar in[5] = {real(xs[k]), real(1.9), real(0.7)}, low[3], high[3];
 
                 in[row->tensors] = dag_eval(value, in, NULL);
                 in[row->tensors + 1] = real(g);
@@ -824,6 +824,8 @@ static void test_gradients(void **state)
                 if (strcmp(row->name, "frac") == 0 && fabs(xs[k] - trunc(xs[k])) < 1e-5)
                     continue;
                 if (strcmp(row->name, "pow") == 0 && xs[k] < 0)
+                    continue;
+                if (strcmp(row->name, "_no_less") == 0 && xs[k] < numbers[0])
                     continue;
                 if (!near(found, expected, 1e-4) && !isnan(expected))
                     print_error("gradient %d of %s at %g is %g, not %g\n", t, row->name, xs[k], found,
@@ -849,6 +851,36 @@ static void test_two_tensors(void **state)
     CHECK_SAME(dag_eval(elementwise_gradient(&cx, power, DTYPE_FLOAT64, NULL, 0), zero, NULL).f, 0);
     CHECK_SAME(dag_eval(elementwise_gradient(&cx, power, DTYPE_FLOAT64, NULL, 1), zero, NULL).f, 0);
     assert_null(elementwise_gradient(&cx, elementwise_find("sign"), DTYPE_FLOAT64, NULL, 0));
+}
+
+/* PyTorch's slopes of losses at kinks and bounds. */
+static void test_losses(void **state)
+{
+    static const struct {
+        const char *name;
+        double numbers[1], x, target, y, dx, dtarget;
+    } cases[] = {
+        {"_smooth_l1_loss", {0.5}, 2.5, 2, 0.25, 3, -3},
+        {"_smooth_l1_loss", {0.5}, 2, 2.25, 0.0625, -1.5, 1.5},
+        {"_huber_loss", {0.5}, 1.5, 2, 0.125, -1.5, 1.5},
+        {"_bce_loss", {0}, 1, 0, 100, 3 * (1 / 9.999999960041972e-13), -(double)INFINITY},
+        {"_bce_loss", {0}, 0, 0, 0, 0, (double)INFINITY},
+        {"_kl_div", {0}, -1, 0, 0, -0.0, (double)NAN},
+        {"_logits_loss", {0}, 0, 1, 0.69314718055994531, -1.5, -0.0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct elementwise_row *row = elementwise_find(cases[i].name);
+        union scalar in[4] = {real(cases[i].x), real(cases[i].target), real(0), real(3)};
+
+        CHECK_SAME(dag_eval(elementwise_dag(&cx, row, DTYPE_FLOAT64, cases[i].numbers), in, NULL).f, cases[i].y);
+        CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, cases[i].numbers, 0), in, NULL).f, cases[i].dx);
+        CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, cases[i].numbers, 1), in, NULL).f, cases[i].dtarget);
+    }
+    CHECK_SAME(gradient_at("_margin_loss", (double[]){2}, 0, 3), 0);
+    CHECK_SAME(gradient_at("_no_less", (double[]){2}, 0, 3), 3);
+    assert_null(elementwise_gradient(&cx, elementwise_find("_soft_margin_loss"), DTYPE_FLOAT64, NULL, 1));
 }
 
 /* ---- the table itself ---------------------------------------------------------------------------------------- */
@@ -947,6 +979,7 @@ int main(void)
         cmocka_unit_test_teardown(test_math, tear_down),
         cmocka_unit_test_teardown(test_gradients, tear_down),
         cmocka_unit_test_teardown(test_two_tensors, tear_down),
+        cmocka_unit_test_teardown(test_losses, tear_down),
         cmocka_unit_test_teardown(test_every_line_builds, tear_down),
         cmocka_unit_test_teardown(test_texts, tear_down),
     };

@@ -1,0 +1,210 @@
+/* loss.c - rows of torch/nn/modules/loss.py. Each is its function of torch.nn.functional; `weight` and `pos_weight`, which
+ * are tensors in PyTorch, are lists of numbers here and buffers of the module. */
+#include "layers.h"
+
+extern const struct layer_row loss_rows[];
+
+#define LEGACY_ARGS                                                                                          \
+    {"size_average", ARG_OPTION, "None"},                                                                    \
+    {                                                                                                        \
+        "reduce", ARG_OPTION, "None"                                                                         \
+    }
+#define REDUCTION_ARG                                                                                        \
+    {                                                                                                        \
+        "reduction", ARG_STRING, "'mean'"                                                                    \
+    }
+#define WEIGHT_ARG                                                                                           \
+    {                                                                                                        \
+        "weight", ARG_ANY, "None"                                                                            \
+    }
+#define WEIGHT_BUFFER(name)                                                                                  \
+    {                                                                                                        \
+        name, .value = "_as_float(torch.tensor(" name "))", .when = name " is not None"                      \
+    }
+
+const struct layer_row loss_rows[] = {
+    {
+        .name = "L1Loss",
+        .args = {LEGACY_ARGS, REDUCTION_ARG},
+        .forward = "forward(input, target): return l1_loss(input, target, size_average, reduce, reduction)",
+        .doc = "absolute error",
+    },
+    {
+        .name = "MSELoss",
+        .args = {LEGACY_ARGS, REDUCTION_ARG},
+        .forward = "forward(input, target): return mse_loss(input, target, size_average, reduce, reduction)",
+        .doc = "squared error",
+    },
+    {
+        .name = "SmoothL1Loss",
+        .args = {LEGACY_ARGS, REDUCTION_ARG, {"beta", ARG_FLOAT, "1.0"}},
+        .forward =
+            "forward(input, target): return smooth_l1_loss(input, target, size_average, reduce, reduction, beta)",
+        .doc = "squared error below beta, absolute error above",
+    },
+    {
+        .name = "HuberLoss",
+        .args = {REDUCTION_ARG, {"delta", ARG_FLOAT, "1.0"}},
+        .forward = "forward(input, target): return huber_loss(input, target, reduction, delta)",
+        .doc = "squared error below delta, delta times the absolute error above",
+    },
+    {
+        .name = "SoftMarginLoss",
+        .args = {LEGACY_ARGS, REDUCTION_ARG},
+        .forward =
+            "forward(input, target): return soft_margin_loss(input, target, size_average, reduce, reduction)",
+        .doc = "log(1 + exp(-y x)), of targets 1 and -1",
+    },
+    {
+        .name = "NLLLoss",
+        .args = {WEIGHT_ARG,
+                 {"size_average", ARG_OPTION, "None"},
+                 {"ignore_index", ARG_INT, "-100"},
+                 {"reduce", ARG_OPTION, "None"},
+                 REDUCTION_ARG},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .forward =
+            "forward(input, target): return nll_loss(input, target, weight, size_average, ignore_index, reduce, "
+            "reduction)",
+        .doc = "minus the log-probability of the target class, of (N, C, ...)",
+    },
+    {
+        .name = "NLLLoss2d",
+        .args = {WEIGHT_ARG,
+                 {"size_average", ARG_OPTION, "None"},
+                 {"ignore_index", ARG_INT, "-100"},
+                 {"reduce", ARG_OPTION, "None"},
+                 REDUCTION_ARG},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .forward =
+            "forward(input, target): return nll_loss(input, target, weight, size_average, ignore_index, reduce, "
+            "reduction)",
+        .doc = "NLLLoss, by its name of before",
+    },
+    {
+        .name = "CrossEntropyLoss",
+        .args = {WEIGHT_ARG,
+                 {"size_average", ARG_OPTION, "None"},
+                 {"ignore_index", ARG_INT, "-100"},
+                 {"reduce", ARG_OPTION, "None"},
+                 REDUCTION_ARG,
+                 {"label_smoothing", ARG_FLOAT, "0.0"}},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .forward =
+            "forward(input, target): return cross_entropy(input, target, weight, size_average, ignore_index, reduce, "
+            "reduction, label_smoothing)",
+        .doc = "cross entropy of the softmax of (N, C, ...) with class indices or probabilities",
+    },
+    {
+        .name = "BCELoss",
+        .args = {WEIGHT_ARG, LEGACY_ARGS, REDUCTION_ARG},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .forward =
+            "forward(input, target): return binary_cross_entropy(input, target, weight, size_average, reduce, "
+            "reduction)",
+        .doc = "cross entropy of probabilities",
+    },
+    {
+        .name = "BCEWithLogitsLoss",
+        .args = {WEIGHT_ARG, LEGACY_ARGS, REDUCTION_ARG, {"pos_weight", ARG_ANY, "None"}},
+        .buffers = {WEIGHT_BUFFER("weight"), WEIGHT_BUFFER("pos_weight")},
+        .forward =
+            "forward(input, target): return binary_cross_entropy_with_logits(input, target, weight, size_average, "
+            "reduce, reduction, pos_weight)",
+        .doc = "cross entropy of the sigmoid of the input",
+    },
+    {
+        .name = "KLDivLoss",
+        .args = {LEGACY_ARGS, REDUCTION_ARG, {"log_target", ARG_BOOL, "False"}},
+        .forward = "forward(input, target): how = _reduction(reduction, size_average, reduce, True)\n"
+                   "return kl_div(input, target, reduction=how, log_target=log_target)",
+        .doc = "Kullback-Leibler divergence of probabilities from log-probabilities",
+    },
+    {
+        .name = "PoissonNLLLoss",
+        .args = {{"log_input", ARG_BOOL, "True"},
+                 {"full", ARG_BOOL, "False"},
+                 {"size_average", ARG_OPTION, "None"},
+                 {"eps", ARG_FLOAT, "1e-8"},
+                 {"reduce", ARG_OPTION, "None"},
+                 REDUCTION_ARG},
+        .forward =
+            "forward(log_input, target): return poisson_nll_loss(log_input, target, self.log_input, full, size_average, "
+            "eps, reduce, reduction)",
+        .doc = "negative log-likelihood of counts",
+    },
+    {
+        .name = "GaussianNLLLoss",
+        .args = {{"full", ARG_BOOL, "False", .keyword = true},
+                 {"eps", ARG_FLOAT, "1e-6", .keyword = true},
+                 {"reduction", ARG_STRING, "'mean'", .keyword = true}},
+        .forward =
+            "forward(input, target, var): return gaussian_nll_loss(input, target, var, full, eps, reduction)",
+        .doc = "negative log-likelihood under a normal distribution",
+    },
+    {
+        .name = "HingeEmbeddingLoss",
+        .args = {{"margin", ARG_FLOAT, "1.0"}, LEGACY_ARGS, REDUCTION_ARG},
+        .forward =
+            "forward(input, target): return hinge_embedding_loss(input, target, margin, size_average, reduce, "
+            "reduction)",
+        .doc = "x where y is 1, max(0, margin - x) where it is -1",
+    },
+    {
+        .name = "MarginRankingLoss",
+        .args = {{"margin", ARG_FLOAT, "0.0"}, LEGACY_ARGS, REDUCTION_ARG},
+        .forward =
+            "forward(input1, input2, target): return margin_ranking_loss(input1, input2, target, margin, size_average, "
+            "reduce, reduction)",
+        .doc = "max(0, -y (x1 - x2) + margin)",
+    },
+    {
+        .name = "CosineEmbeddingLoss",
+        .args = {{"margin", ARG_FLOAT, "0.0"}, LEGACY_ARGS, REDUCTION_ARG},
+        .forward =
+            "forward(input1, input2, target): return cosine_embedding_loss(input1, input2, target, margin, "
+            "size_average, reduce, reduction)",
+        .doc = "1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1",
+    },
+    {
+        .name = "MultiMarginLoss",
+        .args = {{"p", ARG_INT, "1"}, {"margin", ARG_FLOAT, "1.0"}, WEIGHT_ARG, LEGACY_ARGS, REDUCTION_ARG},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .checks = {{"p == 1 or p == 2", "only p == 1 and p == 2 supported, found {p}"}},
+        .forward =
+            "forward(input, target): return multi_margin_loss(input, target, p, margin, weight, size_average, reduce, "
+            "reduction)",
+        .doc = "margins between the target class and the others",
+    },
+    {
+        .name = "MultiLabelMarginLoss",
+        .args = {LEGACY_ARGS, REDUCTION_ARG},
+        .forward =
+            "forward(input, target): return multilabel_margin_loss(input, target, size_average, reduce, reduction)",
+        .doc = "margins between the target classes, up to the first -1, and the others",
+    },
+    {
+        .name = "MultiLabelSoftMarginLoss",
+        .args = {WEIGHT_ARG, LEGACY_ARGS, REDUCTION_ARG},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .forward =
+            "forward(input, target): return multilabel_soft_margin_loss(input, target, weight, size_average, reduce, "
+            "reduction)",
+        .doc = "cross entropy of the sigmoids of the classes, their mean",
+    },
+    {
+        .name = "TripletMarginLoss",
+        .args = {{"margin", ARG_FLOAT, "1.0"},
+                 {"p", ARG_FLOAT, "2.0"},
+                 {"eps", ARG_FLOAT, "1e-6"},
+                 {"swap", ARG_BOOL, "False"},
+                 LEGACY_ARGS,
+                 REDUCTION_ARG},
+        .checks = {{"margin > 0", "expected margin to be greater than 0, got {margin}"}},
+        .forward =
+            "forward(anchor, positive, negative): return triplet_margin_loss(anchor, positive, negative, margin, p, "
+            "eps, swap, size_average, reduce, reduction)",
+        .doc = "max(0, margin + |anchor - positive| - |anchor - negative|)",
+    },
+    {.name = NULL},
+};

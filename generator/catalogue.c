@@ -279,8 +279,13 @@ static void print_layer(struct cx *cx, struct text *text, const struct layer_row
     text_printf(text, "%s\n", row->doc ? row->doc : "");
     print_tensors(text, "parameters", row->params, COUNT(row->params));
     print_tensors(text, "buffers", row->buffers, COUNT(row->buffers));
+    for (int i = 0; i < COUNT(row->children) && row->children[i].name; i++)
+        text_printf(text, "%s  %s: %s%s%s\n", i == 0 ? "\nmodules\n" : "", row->children[i].name, row->children[i].call,
+                    row->children[i].when ? "  if " : "", row->children[i].when ? row->children[i].when : "");
     if (row->forward)
         print_body(text, row->forward, 4);
+    for (int i = 0; i < COUNT(row->methods) && row->methods[i]; i++)
+        print_body(text, row->methods[i], 4);
 }
 
 static void print_module_line(struct cx *cx, struct text *text, const struct elementwise_row *line)

@@ -60,10 +60,31 @@ static void print_tensors(struct text *text, const char *what, const struct laye
     }
 }
 
+static void print_children(struct text *text, const struct layer_row *row)
+{
+    for (int i = 0; i < COUNT(row->children) && row->children[i].name; i++) {
+        const struct layer_child *child = &row->children[i];
+
+        text_printf(text, "%s| `%s` | `%s` | ", i == 0 ? "\n| module | is | where |\n|---|---|---|\n" : "", child->name,
+                    child->call);
+        text_printf(text, child->when ? "`%s` |\n" : "|\n", child->when);
+    }
+}
+
 static void print_checks(struct text *text, const struct layer_row *row)
 {
     for (int i = 0; i < COUNT(row->checks) && row->checks[i].condition; i++)
         text_printf(text, "%s- `%s`\n", i == 0 ? "\nRefused unless\n\n" : "", row->checks[i].condition);
+}
+
+static void print_body(struct text *text, const char *what, const char *body)
+{
+    if (what)
+        text_printf(text, "\n%s\n", what);
+    text_add(text, "\n    ");
+    for (const char *c = body; *c; c++)
+        text_printf(text, *c == '\n' ? "\n        " : "%c", *c);
+    text_add(text, "\n");
 }
 
 static void print_row(struct cx *cx, struct text *text, const struct layer_row *row)
@@ -72,13 +93,12 @@ static void print_row(struct cx *cx, struct text *text, const struct layer_row *
     print_args(text, row);
     print_tensors(text, "parameter", row->params, COUNT(row->params));
     print_tensors(text, "buffer", row->buffers, COUNT(row->buffers));
+    print_children(text, row);
     print_checks(text, row);
-    if (row->forward) {
-        text_add(text, "\nIt computes\n\n    ");
-        for (const char *c = row->forward; *c; c++)
-            text_printf(text, *c == '\n' ? "\n        " : "%c", *c);
-        text_add(text, "\n");
-    }
+    if (row->forward)
+        print_body(text, "It computes", row->forward);
+    for (int i = 0; i < COUNT(row->methods) && row->methods[i]; i++)
+        print_body(text, i == 0 ? "Its methods compute" : NULL, row->methods[i]);
 }
 
 static void print_line(struct text *text, const struct elementwise_row *row)

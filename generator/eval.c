@@ -865,6 +865,19 @@ static struct ev tensor_transposed(struct eval *eval, struct loc loc, struct val
     return ev_tensor(loc, build_permute(eval, loc, value, perm));
 }
 
+static const char *method_name(struct eval *eval, const char *text)
+{
+    return arena_copy(&eval->cx->arena, text, strcspn(text, "("));
+}
+
+static struct ev module_method(struct eval *eval, struct module *module, const char *text, struct loc loc)
+{
+    struct ev *self = ARENA_NEW(&eval->cx->arena, struct ev);
+
+    *self = ev_module(loc, module);
+    return (struct ev){.kind = EV_METHOD, .loc = loc, .text = text, .items = self};
+}
+
 /* `name_loc` is the place of the name alone. */
 static struct ev module_attribute(struct eval *eval, struct module *module, struct loc loc,
                                   const char *name, struct loc name_loc)
@@ -881,6 +894,9 @@ static struct ev module_attribute(struct eval *eval, struct module *module, stru
             return module->args[i].value;
     if (strcmp(name, "training") == 0)
         return ev_bool(loc, eval->training);
+    for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
+        if (strcmp(method_name(eval, module->layer->methods[i]), name) == 0)
+            return module_method(eval, module, module->layer->methods[i], loc);
 
     const char **known = NULL;
     int count = 0;
@@ -891,6 +907,8 @@ static struct ev module_attribute(struct eval *eval, struct module *module, stru
         ARENA_PUSH(&eval->cx->arena, known, count, module->tensors[i]->name);
     for (int i = 0; i < module->arg_count; i++)
         ARENA_PUSH(&eval->cx->arena, known, count, module->args[i].name);
+    for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, method_name(eval, module->layer->methods[i]));
     if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
         return ev_bad(loc);
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
@@ -1667,8 +1685,10 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope, cons
         if (eval->faults[i].function == function && eval->faults[i].count >= EVAL_MAX_FAULTS)
             return ev_bad(call->loc);
     eval->calls++;
-    while (outer->outer) /* functions see constants, sizes and functions alone */
+    while (outer->outer)
         outer = outer->outer;
+    if (eval->globals) /* functions see these alone, also where a body of the tables calls them */
+        outer = eval->globals;
     own.outer = outer;
     if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
@@ -2051,6 +2071,11 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
     case EV_METHOD: {
         struct call with_self = {.loc = call->loc, .count = call->count + 1};
 
+        if (callee->items[0].kind == EV_MODULE) {
+            out = eval->call_method(eval, callee->items[0].module, callee->text, call);
+            break;
+        }
+
         with_self.args = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct ev);
         with_self.names = ARENA_ARRAY(&eval->cx->arena, with_self.count, const char *);
         with_self.locs = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct loc);
@@ -2377,16 +2402,16 @@ struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *c
 /* note [places in tables]
  * What goes wrong inside a body of the tables went wrong in the user's call, so every node of a parsed table text gets
  * the place of that call (eval->at). */
-static void relocate(struct expr *expr, struct loc loc)
+void eval_place(struct expr *expr, struct loc loc)
 {
     if (!expr)
         return;
     expr->loc = expr->name_loc = loc;
-    relocate(expr->a, loc);
-    relocate(expr->b, loc);
-    relocate(expr->c, loc);
+    eval_place(expr->a, loc);
+    eval_place(expr->b, loc);
+    eval_place(expr->c, loc);
     for (int i = 0; i < expr->count; i++) {
-        relocate(expr->items[i], loc);
+        eval_place(expr->items[i], loc);
         if (expr->name_locs)
             expr->name_locs[i] = loc;
     }
@@ -2409,7 +2434,7 @@ struct ev eval_text(struct eval *eval, struct scope *scope, const char *text)
         if (diag_errors(eval->cx) > errors && eval->at.source) /* a text of the spec's: extra_repr */
             diag_note(eval->cx, eval->at, "it stands here");
     }
-    relocate(parsed->expr, place_of_text(eval, parsed->source));
+    eval_place(parsed->expr, place_of_text(eval, parsed->source));
     return eval_expr(eval, scope, parsed->expr);
 }
 
@@ -2425,8 +2450,8 @@ struct ev eval_body(struct eval *eval, struct scope *scope, const char *text)
     at = place_of_text(eval, parsed->source);
     for (int i = 0; i < parsed->count; i++) {
         parsed->statements[i]->loc = at;
-        relocate(parsed->statements[i]->target, at);
-        relocate(parsed->statements[i]->value, at);
+        eval_place(parsed->statements[i]->target, at);
+        eval_place(parsed->statements[i]->value, at);
     }
     return run_statements(eval, scope, parsed->statements, parsed->count, true);
 }

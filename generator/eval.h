@@ -27,7 +27,7 @@ enum ev_kind {
     EV_MODULE,   /* module */
     EV_TENSOR,   /* tensor: a graph value, constant or not */
     EV_FUNCTION, /* function */
-    EV_METHOD,   /* text of items[0], a tensor */
+    EV_METHOD,   /* text of items[0], a tensor; of a module its row's text */
     EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
 };
 
@@ -106,10 +106,13 @@ struct eval {
     const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
     bool partial;             /* as spec.h's */
     struct loc at;            /* the user's call, for faults inside bodies of the tables */
-    /* Supplied by graph.c: what a module does when it is called, and a write to self.NAME or a part of it. */
+    struct scope *globals;    /* constants, sizes and functions of the spec; NULL while the module tree is built */
+    /* Supplied by graph.c: what a module does when it is called, or a method of its row's, and a write to self.NAME or a part
+     * of it. */
     struct ev (*call_module)(struct eval *eval, struct module *module, const struct call *call);
     bool (*write)(struct eval *eval, struct module *self, const char *name, struct loc loc, struct value *target,
                   struct value *value);
+    struct ev (*call_method)(struct eval *eval, struct module *module, const char *method, const struct call *call);
     struct ev (*read)(struct eval *eval, struct module_tensor *tensor, struct loc loc); /* a tensor of the tree */
     struct value *(*refresh)(struct eval *eval, struct value *value); /* newest version of a slot's view */
 };
@@ -118,6 +121,9 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
 
 /* Runs statements; the value of `return`, or EV_NONE. */
 struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
+
+/* What goes wrong in the expression is said to be at `loc`. */
+void eval_place(struct expr *expr, struct loc loc);
 
 /* Runs text of the tables (a body, a shape, a default): names are those of the scope. */
 struct ev eval_text(struct eval *eval, struct scope *scope, const char *text);

@@ -613,14 +613,35 @@ static struct ev run_class(struct eval *eval, struct module *module, const struc
     return result;
 }
 
+/* A function of the module's row: "forward(input): return ...". */
+static struct ev run_row(struct eval *eval, struct module *module, const char *text, const struct call *call)
+{
+    struct lower *lower = (struct lower *)eval;
+    struct arena *arena = &eval->cx->arena;
+    const char *colon = strchr(text, ':');
+    const struct signature *signature = eval_signature(eval, arena_copy(arena, text, (size_t)(colon - text)));
+    struct scope *own = ARENA_NEW(arena, struct scope);
+    struct ev out;
+
+    own->outer = module_scope(eval, lower->program->tree, module);
+    if (!eval_bind(eval, own, arena_format(arena, "%s.%s", module->layer->name, arena_copy(arena, text, strcspn(text, "("))),
+                   signature->args, signature->count, 0, call))
+        return ev_bad(call->loc);
+    eval->at = call->loc;
+    out = eval_body(eval, own, colon + 1 + strspn(colon + 1, " "));
+    if (out.kind == EV_BAD && module->loc.line != call->loc.line)
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+    return out;
+}
+
+static struct ev call_method(struct eval *eval, struct module *module, const char *method, const struct call *call)
+{
+    return module->faulty ? ev_bad(call->loc) : run_row(eval, module, method, call);
+}
+
 static struct ev run_layer(struct eval *eval, struct module *module, const struct call *call)
 {
     const struct layer_row *row = module->layer;
-    struct lower *lower = (struct lower *)eval;
-    const char *colon;
-    const struct signature *signature;
-    struct scope *own;
-    struct ev out;
 
     if (row->container == LAYER_SEQUENTIAL)
         return call_children(eval, module, call);
@@ -638,18 +659,7 @@ static struct ev run_layer(struct eval *eval, struct module *module, const struc
                       module->path);
         return ev_bad(call->loc);
     }
-    colon = strchr(row->forward, ':');
-    signature = eval_signature(eval, arena_copy(&eval->cx->arena, row->forward, (size_t)(colon - row->forward)));
-    own = ARENA_NEW(&eval->cx->arena, struct scope);
-    own->outer = module_scope(eval, lower->program->tree, module);
-    if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", row->name), signature->args,
-                   signature->count, 0, call))
-        return ev_bad(call->loc);
-    eval->at = call->loc;
-    out = eval_body(eval, own, colon + 1 + strspn(colon + 1, " "));
-    if (out.kind == EV_BAD && module->loc.line != call->loc.line)
-        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
-    return out;
+    return run_row(eval, module, row->forward, call);
 }
 
 static struct ev run_activation(struct eval *eval, struct module *module, const struct call *call)
@@ -1026,7 +1036,9 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     eval->graph = graph;
     eval->default_dtype = tree->dtype;
     eval->training = training && !tree->root->always_eval;
+    eval->globals = module_global_scope(eval, tree, true);
     eval->call_module = call_module;
+    eval->call_method = call_method;
     eval->write = write_tensor;
     eval->read = read_tensor;
     eval->refresh = refresh;
@@ -1156,9 +1168,11 @@ static bool any_called(const struct module *module)
     return false;
 }
 
-/* Nothing calls the settings of a section (MultiStep), and an empty list does no work. */
+/* Nothing calls the settings of a section (MultiStep), an empty list does no work, and a layer uses its parts as it likes. */
 static bool may_be_unused(const struct module *module)
 {
+    if (module->parent && module->parent->layer && module->parent->layer->container == LAYER_PLAIN)
+        return true;
     if (!module->layer)
         return false;
     return module->layer->container == LAYER_PLAIN ? !module->layer->forward : module->child_count == 0;

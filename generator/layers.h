@@ -43,6 +43,13 @@ struct layer_tensor {
     bool optional;     /* may be missing in a file (num_batches_tracked) */
 };
 
+/* A module that belongs to every module of the row. */
+struct layer_child {
+    const char *name;
+    const char *call; /* a constructor over the arguments: "Linear(in_features, 4)" */
+    const char *when; /* condition; otherwise there is none */
+};
+
 struct layer_check {
     const char *condition, *message; /* message with {arg} holes */
 };
@@ -52,13 +59,16 @@ enum layer_container {
 };
 
 #define LAYER_MAX_CHECKS 12
+#define LAYER_MAX_METHODS 2
 
 struct layer_row {
     const char *name;
     struct layer_arg args[16];
     struct layer_tensor params[8], buffers[6];
+    struct layer_child children[2];
     struct layer_check checks[LAYER_MAX_CHECKS];
     const char *forward;    /* "forward(input): return ..."; statements separated by newlines */
+    const char *methods[LAYER_MAX_METHODS]; /* "log_prob(input): return ...", called as criterion.log_prob(x), around the module's hooks */
     const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see layer_repr */
     enum layer_container container;
     /* Lazy forms: the class that the first call makes of it, whose arguments are one that stands before those of this row;

@@ -1078,7 +1078,40 @@ static struct loc check_loc(const struct module *module, const char *condition)
     return loc;
 }
 
-/* Checks, tensors and printed form of a row whose arguments are there. False after a fault, as all of these. */
+/* What a module that no user wrote is called in comments: as it prints. */
+static void set_texts(struct build *build, struct module *module)
+{
+    module->text = arena_format(&build->cx->arena, "%s(%s)", module->class_name, module_extra_repr(module));
+    for (int i = 0; i < module->child_count; i++)
+        set_texts(build, module->children[i]);
+}
+
+/* False after a fault. */
+static bool add_row_child(struct build *build, struct module *module, const struct layer_child *row)
+{
+    struct source *source = ARENA_NEW(&build->cx->arena, struct source);
+    struct spec_module child = {.kind = SPEC_MODULE_CALL, .name = row->name, .loc = module->loc};
+    struct scope *scope = row_scope(build, module);
+    int before = module->child_count;
+
+    if (row->when) {
+        struct ev when = eval_text(&build->eval, scope, row->when);
+        bool present;
+
+        if (!ev_get_bool(&when, &present) || !present)
+            return when.kind != EV_BAD;
+    }
+    *source = (struct source){.name = "<child>", .text = row->call, .length = strlen(row->call)};
+    child.call = expr_parse_module(build->cx, source, 0, source->length);
+    eval_place(child.call, module->loc);
+    build_module(build, module, row->name, scope, &child);
+    if (module->child_count == before)
+        return false;
+    set_texts(build, module->children[before]);
+    return !module->children[before]->faulty;
+}
+
+/* Checks, tensors, children and printed form of a row whose arguments are there. False after a fault, as all of these. */
 static bool complete_layer(struct build *build, struct module *module, const struct layer_row *row)
 {
     build->eval.at = module->loc;
@@ -1098,6 +1131,9 @@ static bool complete_layer(struct build *build, struct module *module, const str
             return false;
     for (int i = 0; i < 6 && row->buffers[i].name; i++)
         if (!add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER))
+            return false;
+    for (int i = 0; i < 2 && row->children[i].name; i++)
+        if (!add_row_child(build, module, &row->children[i]))
             return false;
     module->extra_repr = layer_repr(&build->eval, row_scope(build, module), row->extra_repr);
     return true;

@@ -1,4 +1,5 @@
 /* loss.c - losses: a value for each element or sample, and how they become one. */
+#include <math.h>
 #include <string.h>
 
 #include "../graph.h"
@@ -338,6 +339,105 @@ static struct ev fn_check_labels(struct eval *eval, struct ev *args, int count, 
     return BAD;
 }
 
+/* linear_cross_entropy: input (N, F) or (F), weight (C, ..., F), bias (C, ...). */
+static struct ev fn_check_linear(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct value *x, *weight;
+    (void)count;
+
+    if (!need_tensor(eval, "input", &args[0]) || !need_tensor(eval, "linear_weight", &args[1]) ||
+        (args[2].kind != EV_NONE && !need_tensor(eval, "linear_bias", &args[2])))
+        return BAD;
+    x = args[0].tensor;
+    weight = args[1].tensor;
+    if (x->ndim < 1 || x->ndim > 2 || weight->ndim < 2 || (weight->ndim > 2 && x->ndim == 1) ||
+        !dim_equal(x->dims[x->ndim - 1], weight->dims[weight->ndim - 1])) {
+        diag_error(eval->cx, loc,
+                   "%s takes (N, F) and a linear_weight (C, ..., F), or (F) and (C, F), found %s and %s",
+                   outer(eval, "this"), shape_of(eval, x), shape_of(eval, weight));
+        return BAD;
+    }
+    if (args[2].kind != EV_NONE && !same_dims(args[2].tensor, weight->dims, weight->ndim - 1)) {
+        diag_error(eval->cx, loc, "%s: linear_bias must have shape %s, found %s", outer(eval, "this"),
+                   shape_text(&eval->cx->arena, weight->ndim - 1, weight->dims),
+                   shape_of(eval, args[2].tensor));
+        return BAD;
+    }
+    if (args[3].kind == EV_NONE)
+        return ev_none(loc);
+    diag_error(eval->cx, args[3].loc, "%s: options choose how PyTorch evaluates it, found %s",
+               outer(eval, "this"), ev_text(eval, &args[3]));
+    return BAD;
+}
+
+static struct ev fn_check_unignored(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "target", &args[1]))
+        return BAD;
+    if (args[2].kind == EV_NONE || !dims_equal(args[0].tensor, args[1].tensor))
+        return ev_none(loc);
+    diag_error(eval->cx, args[2].loc,
+               "%s: ignore_index cannot be specified when target contains probabilities",
+               outer(eval, "this"));
+    return BAD;
+}
+
+/* AdaptiveLogSoftmaxWithLoss: (N, F) and (N), or (F) and (), of classes below n_classes. */
+static struct ev fn_check_adaptive(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const char *what = "AdaptiveLogSoftmaxWithLoss";
+    const struct value *x, *target;
+    (void)count;
+
+    if (!need_tensor(eval, what, &args[0]) || !need_index(eval, what, &args[1], false))
+        return BAD;
+    x = args[0].tensor;
+    target = args[1].tensor;
+    if (target->ndim <= 1 && x->ndim == target->ndim + 1 && same_dims(target, x->dims, target->ndim))
+        return build_in_range(eval, loc, what, args[1].tensor, args[2].dim, false) ? ev_none(loc) : BAD;
+    diag_error(eval->cx, loc, "%s takes (N, F) and a target (N), or (F) and (), found %s and %s", what,
+               shape_of(eval, x), shape_of(eval, target));
+    return BAD;
+}
+
+/* Width and size of each cluster behind the head. */
+static struct ev fn_clusters(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct ev *cutoffs = &args[2];
+    struct ev *items = ARENA_ARRAY(&eval->cx->arena, cutoffs->count + 1, struct ev);
+    double width = 0, div_value = 1;
+    (void)count;
+
+    ev_get_number(&args[0], &width);
+    ev_get_number(&args[3], &div_value);
+    for (int i = 0; i < cutoffs->count; i++) {
+        struct ev pair[2];
+        int64_t low = 0, high = 0;
+
+        ev_get_int(&cutoffs->items[i], &low);
+        ev_get_int(i + 1 < cutoffs->count ? &cutoffs->items[i + 1] : &args[1], &high);
+        pair[0] = ev_int(eval, loc, (int64_t)fmin(floor(width / pow(div_value, i + 1)), 1e9));
+        pair[1] = ev_int(eval, loc, high - low);
+        items[i] = ev_tuple(eval, loc, pair, 2);
+    }
+    return ev_tuple(eval, loc, items, cutoffs->count);
+}
+
+static struct ev fn_is_rising(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int64_t last = 0, end = 0, next = 0;
+    bool rises = args[0].count > 0;
+    (void)eval, (void)count;
+
+    ev_get_int(&args[1], &end);
+    for (int i = 0; i < args[0].count; i++) {
+        rises &= ev_get_int(&args[0].items[i], &next) && next > last && next < end;
+        last = next;
+    }
+    return ev_bool(loc, rises);
+}
+
 extern const struct function_row loss_functions[];
 
 const struct function_row loss_functions[] = {
@@ -517,6 +617,41 @@ const struct function_row loss_functions[] = {
              "return _reduce(-_by_class(x * smooth, weight, axis).sum(axis), how)"},
     {"_by_class(x, weight, axis)", H,
      .body = "return x if weight is None else x * weight.reshape((-1,) + (1,) * (x.ndim - axis - 1))"},
+    {"linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', "
+     "ignore_index=None, label_smoothing=0.0, options=None)",
+     F,
+     .body =
+         "_check_linear(input, linear_weight, linear_bias, options)\n"
+         "shape = input.shape[:-1] + linear_weight.shape[:-1]\n"
+         "rows = linear_weight.reshape((_product(linear_weight.shape[:-1]), input.shape[-1]))\n"
+         "bias = None if linear_bias is None else linear_bias.flatten()\n"
+         "logits = linear(input, rows, bias).reshape(shape)\n"
+         "_check_unignored(logits, target, ignore_index)\n"
+         "return cross_entropy(logits, target, weight, label_smoothing=label_smoothing, reduction=reduction,"
+         " ignore_index=-100 if ignore_index is None else ignore_index)"},
+    /* The log-probability of each target: bounds of clusters, of which the first is the head's own, and how many others. */
+    {"_adaptive_output(x, y, first, tail, bounds, count)", H,
+     .body = "return (first.gather(1, where(y < bounds[1], y, 0)[:, None])[:, 0] if count == 0 else"
+             " _cluster_output(x, y, first, tail, bounds, count))"},
+    {"_cluster_output(x, y, first, tail, bounds, count)", H,
+     .body =
+         "low, high = bounds[count], bounds[count + 1]\n"
+         "inside = (y >= low) & (y < high)\n"
+         "at = where(inside, y - low, 0)\n"
+         "own = log_softmax(tail[count - 1](x), 1).gather(1, at[:, None])[:, 0] + first[:, bounds[1] + count - 1]\n"
+         "return where(inside, own, _adaptive_output(x, y, first, tail, bounds, count - 1))"},
+    {"_adaptive_log_prob(x, scores, tail, cut)", H,
+     .body = "first = log_softmax(scores, 1)\n"
+             "return cat((first[:, :cut],) + _cluster_log_probs(x, first[:, cut:], tail, len(tail)), dim=1)"},
+    {"_cluster_log_probs(x, first, tail, count)", H,
+     .body = "return (() if count == 0 else _cluster_log_probs(x, first, tail, count - 1) +"
+             " (log_softmax(tail[count - 1](x), 1) + first[:, count - 1, None],))"},
+    {"_product(numbers)", H, .body = "return 1 if len(numbers) == 0 else numbers[0] * _product(numbers[1:])"},
+    {"_check_linear(input, weight, bias, options)", H, .build = fn_check_linear},
+    {"_check_unignored(logits, target, ignore_index)", H, .build = fn_check_unignored},
+    {"_check_adaptive(input, target, n_classes)", H, .build = fn_check_adaptive},
+    {"_clusters(in_features, n_classes, cutoffs, div_value)", H, .build = fn_clusters},
+    {"_is_rising(cutoffs, n_classes)", H, .build = fn_is_rising},
     {"_reduction(reduction, size_average=None, reduce=None, batchmean=False)", H, .build = fn_reduction},
     {"_reduce(loss, how)", H,
      .body = "return loss if how == 'none' else loss.sum() if how == 'sum' else loss.mean()"},

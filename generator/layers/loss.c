@@ -206,5 +206,79 @@ const struct layer_row loss_rows[] = {
             "eps, swap, size_average, reduce, reduction)",
         .doc = "max(0, margin + |anchor - positive| - |anchor - negative|)",
     },
+    {
+        .name = "TripletMarginWithDistanceLoss",
+        .args = {{"distance_function", ARG_ANY, "None", .keyword = true},
+                 {"margin", ARG_FLOAT, "1.0", .keyword = true},
+                 {"swap", ARG_BOOL, "False", .keyword = true},
+                 {"reduction", ARG_STRING, "'mean'", .keyword = true}},
+        .children = {{"distance_function", "PairwiseDistance()", .when = "distance_function is None"}},
+        .checks = {{"margin > 0", "expected margin to be greater than 0, got {margin}"}},
+        .forward =
+            "forward(anchor, positive, negative): return triplet_margin_with_distance_loss(anchor, positive, negative, "
+            "distance_function=distance_function, margin=margin, swap=swap, reduction=reduction)",
+        .doc = "TripletMarginLoss by any function of two tensors",
+    },
+    {
+        .name = "LinearCrossEntropyLoss",
+        .args = {{"in_features", ARG_INT, NULL},
+                 {"num_classes", ARG_INT, NULL},
+                 {"out_features", ARG_TUPLE, "()", .keyword = true},
+                 {"bias", ARG_BOOL, "False", .keyword = true},
+                 {"reduction", ARG_STRING, "'mean'", .keyword = true},
+                 {"weight", ARG_ANY, "None", .keyword = true},
+                 {"ignore_index", ARG_OPTION, "None", .keyword = true},
+                 {"label_smoothing", ARG_FLOAT, "0.0", .keyword = true},
+                 {"options", ARG_OPTION, "None", .keyword = true}},
+        .buffers = {WEIGHT_BUFFER("weight")},
+        .children = {{"linear", "Linear(in_features, num_classes * _product(out_features), bias)"}},
+        .checks = {{"weight is None or len(weight) == num_classes",
+                    "expected weight shape to be ({num_classes},), got {weight}"},
+                   {"label_smoothing >= 0 and label_smoothing <= 1",
+                    "label_smoothing must be between 0 and 1, found {label_smoothing}"},
+                   {"options is None", "options choose how PyTorch evaluates it; leave them out"}},
+        .forward =
+            "forward(input, target): shape = (num_classes,) + tuple(out_features)\n"
+            "return linear_cross_entropy(input, linear.weight.reshape(shape + (in_features,)), target, linear_bias="
+            "linear.bias.reshape(shape) if bias else None, weight=weight, reduction=reduction, "
+            "ignore_index=ignore_index, label_smoothing=label_smoothing)",
+        .extra_repr =
+            "in_features={in_features}, num_classes={num_classes}, out_features={out_features}, bias={bias}, "
+            "reduction={reduction}, ignore_index={ignore_index}, label_smoothing={label_smoothing}, options={options}",
+        .doc = "CrossEntropyLoss of a Linear of its own",
+    },
+    {
+        .name = "AdaptiveLogSoftmaxWithLoss",
+        .args = {{"in_features", ARG_INT, NULL},
+                 {"n_classes", ARG_INT, NULL},
+                 {"cutoffs", ARG_TUPLE, NULL},
+                 {"div_value", ARG_FLOAT, "4.0"},
+                 {"head_bias", ARG_BOOL, "False"}},
+        .children =
+            {{"head", "Linear(in_features, cutoffs[0] + len(cutoffs), head_bias)"},
+             {"tail",
+              "ModuleList(Sequential(Linear(in_features, width, bias=False), Linear(width, size, bias=False)) "
+              "for width, size in _clusters(in_features, n_classes, cutoffs, div_value))"}},
+        .checks =
+            {{"div_value > 0", "div_value must be positive, found {div_value}"},
+             {"_is_rising(cutoffs, n_classes)",
+              "cutoffs must be unique, positive integers in increasing order, each between 1 and n_classes-1, found "
+              "{cutoffs}"}},
+        .forward =
+            "forward(input, target): _check_adaptive(input, target, n_classes)\n"
+            "x = input if target.ndim == 1 else input[None]\n"
+            "y = target if target.ndim == 1 else target[None]\n"
+            "first = log_softmax(head(x), 1)\n"
+            "found = _adaptive_output(x, y, first, tail, (0,) + tuple(cutoffs) + (n_classes,), len(cutoffs))\n"
+            "return _named(found if target.ndim == 1 else found[0], 'output', (-found).mean(), 'loss')",
+        .methods = {"log_prob(input): _check_ndim(input, 2, 2)\n"
+                    "return _adaptive_log_prob(input, head(input), tail, cutoffs[0])",
+                    "predict(input): _check_ndim(input, 2, 2)\n"
+                    "scores = head(input)\n"
+                    "best = scores.argmax(1)\n"
+                    "all = _adaptive_log_prob(input, scores, tail, cutoffs[0]).argmax(1)\n"
+                    "return where(best < cutoffs[0], best, all)"},
+        .doc = "log-probabilities of many classes, of which rare ones lie in clusters",
+    },
     {.name = NULL},
 };

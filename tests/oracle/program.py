@@ -138,8 +138,8 @@ def check_initial(folder, run, program, timeout):
     """Without weights the parameters are drawn: they have PyTorch's bits, but for the last bit of float64's logarithms,
     sines and cosines, which versions of torch have from other libraries."""
     state = folder / "state.safetensors"
-    inputs = [word for word in words_of_run(run["options"]) if word.startswith("--inputs=")]  # losses take not every number
-    execute([str(program), f"--seed={SEED}", f"--state={state}", *inputs], "the program", timeout, cwd=folder)
+    words = [word for word in words_of_run(run["options"]) if word.startswith(("--inputs=", "--sequence"))]
+    execute([str(program), f"--seed={SEED}", f"--state={state}", *words], "the program", timeout, cwd=folder)
     expected, found = safetensors_io.read(folder / run["initial"])[0], safetensors_io.read(state)[0]
     limits = {name: 2e-16 if expected[name].dtype == "F64" else 0.0 for name in expected}
     names = [name for name in expected if expected[name] != found.get(name) and

@@ -312,6 +312,11 @@ def class_weight(d):
     return [round(d.random.uniform(0.25, 2), 2) for _ in range(d.number("C"))]
 
 
+def cutoffs(d):
+    d.refuse(d.number("V") < 2)
+    return sorted(d.random.sample(range(1, d.number("V")), d.random.randint(1, min(3, d.number("V") - 1))))
+
+
 LEGACY = dict(size_average=[True, False], reduce=[True, False], reduction=["sum", "none"])
 WEIGHT = dict(weight=T("C", values="positive"))
 WEIGHTED = dict(weight=S("input", values="positive"), since={"weight": "2.15"})
@@ -341,6 +346,16 @@ layer("MultiLabelMarginLoss", T("N C"), T("N C", "int", "labels", "C"), **LEGACY
 layer("MultiLabelSoftMarginLoss", T("n a? C"), S("0", values="inside"), weight=class_weight, **LEGACY)
 layer("TripletMarginLoss", T("n F"), S("0"), S("0"), **TRIPLET, **LEGACY)
 
+DISTANCES = [Text("F.pairwise_distance"), Text("torch.cosine_similarity")]
+layer("TripletMarginWithDistanceLoss", T("n F"), S("0"), S("0"), distance_function=DISTANCES, margin=[0.5, 2.0], swap=True,
+      reduction=["sum", "none"])
+LINEAR = dict(weight=class_weight, ignore_index=[0, 1, -1], label_smoothing=[0.1, 0.5], reduction=["sum", "none"])
+layer("LinearCrossEntropyLoss", T("n F"), T("n", "int", "index", "C"), in_features=F, num_classes=C, bias=True, **LINEAR,
+      since="2.15")
+layer("AdaptiveLogSoftmaxWithLoss", T("n F"), T("n", "int", "index", "V"), in_features=F, n_classes=size_of("V"),
+      cutoffs=cutoffs,
+      div_value=[2.0, 1.5], head_bias=True, check=no_empty)
+
 SIGNS = S("input", "float", "sign")
 function("l1_loss mse_loss", input=T("*"), target=S("input"), **LEGACY, **WEIGHTED)
 function("smooth_l1_loss", input=T("*"), target=S("input"), **LEGACY, beta=[0.5, 2.0, 0.0])
@@ -366,8 +381,9 @@ function("multilabel_margin_loss", input=T("N C"), target=T("N C", "int", "label
 function("multilabel_soft_margin_loss", input=T("n a? C"), target=S("input", values="inside"), **WEIGHT, **LEGACY)
 function("triplet_margin_loss", anchor=T("n F"), positive=S("anchor"), negative=S("anchor"), **TRIPLET, **LEGACY)
 function("triplet_margin_with_distance_loss", anchor=T("n F"), positive=S("anchor"), negative=S("anchor"),
-         distance_function=[Text("F.pairwise_distance"), Text("torch.cosine_similarity")], margin=[0.5, 2.0], swap=True,
-         reduction=["sum", "none"])
+         distance_function=DISTANCES, margin=[0.5, 2.0], swap=True, reduction=["sum", "none"])
+function("linear_cross_entropy", input=T("n F"), linear_weight=W("C F", 1), target=T("n", "int", "index", "C"),
+         linear_bias=W("C", 1), **{**LINEAR, **WEIGHT}, since="2.15")
 
 # ---- functions: products, norms, activations
 
@@ -647,6 +663,9 @@ NOT_DRAWN = {
     "iinfo": "of a type, known while generating",
     "result_type": "a type, known while generating",
     "promote_types": "a type, known while generating",
+    "LinearCrossEntropyLoss.out_features": "of other targets; tests/layers has it",
+    "LinearCrossEntropyLoss.options": "None is all there is",
+    "linear_cross_entropy.options": "None is all there is",
     "embedding.max_norm": "writes the weight; the layers have it",
 }
 

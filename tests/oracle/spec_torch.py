@@ -284,6 +284,8 @@ class ConstructorNames:
         for table in (self.args, self.spec.constants, self.sizes):
             if name in table:
                 return table[name]
+        if name in getattr(self.spec, "functions", ()):  # constants are read before them
+            return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
         return torch_name(name)
 
     def class_of(self, name):

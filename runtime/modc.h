@@ -74,6 +74,7 @@ enum modc_status {
     MODC_MEMORY,     /* hosted builds: no memory */
     MODC_ARGUMENT,   /* an argument has a value that is not allowed */
     MODC_CONSUMED,   /* backward: there was no forward that keeps for it, or another call or backward came after */
+    MODC_NONFINITE,  /* the norm of the gradients is not finite */
     MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
 };
 
@@ -521,6 +522,9 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled);
 
 /* Gradients that are there: with set_to_none they are there no more, else they become 0. */
 void modc_zero_grad(struct modc_training *training, bool set_to_none);
+
+/* That of model->gradients[index]; NULL where there is none. */
+void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:
  * no parameter that is trained. */

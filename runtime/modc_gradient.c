@@ -95,6 +95,11 @@ void modc_zero_grad(struct modc_training *training, bool set_to_none)
     }
 }
 
+void *modc_gradient_at(const struct modc_training *training, int index)
+{
+    return is_present(training, index) ? block_of(training, &training->model->gradients[index]) : NULL;
+}
+
 enum modc_status modc_get_gradient(const struct modc_training *training, const char *key, const void **gradient)
 {
     const struct modc_model *model = training->model;
@@ -106,8 +111,7 @@ enum modc_status modc_get_gradient(const struct modc_training *training, const c
     for (int i = 0; i < model->gradient_count; i++) {
         if (model->gradients[i].key != model->keys[index].same_as)
             continue;
-        if (is_present(training, i))
-            *gradient = block_of(training, &model->gradients[i]);
+        *gradient = modc_gradient_at(training, i);
         return MODC_OK;
     }
     return MODC_NAME;

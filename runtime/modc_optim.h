@@ -1,5 +1,16 @@
-/* modc_optim.h - what trains a model beside its backward: the steps of an optimiser and schedules of its learning rate.
- * Models without `training:` do without it. Nothing here allocates or prints. */
+/* modc_optim.h - what trains a model beside its backward: the steps of an optimiser, schedules of its learning rate,
+ * clipping, averages, and files of all that. Models without `training:` do without it. Nothing here allocates or prints.
+ *
+ * Emitted code has a struct modc_optimizer_table and
+ *     struct MODEL_optimizer {
+ *         struct modc_optimizer base;
+ *         struct modc_group groups[];
+ *         struct modc_schedule schedules[]; where there is a scheduler
+ *         double steps[];
+ *     };
+ * over the gradients of struct MODEL_training. A step of training is forward, loss and backward, which the model has, then
+ * modc_optimizer_clip, modc_optimizer_step, modc_average_update; modc_schedule_step(&optimizer.scheduling, metric) comes
+ * when the program wants it. */
 #ifndef MODC_RUNTIME_OPTIM_H
 #define MODC_RUNTIME_OPTIM_H
 
@@ -9,9 +20,9 @@
 extern "C" {
 #endif
 
-/* ---- optimisers ---------------------------------------------------------------------------------------- */
+/* ---- optimisers: modc_optim.c -------------------------------------------------------------------------- */
 
-enum { MODC_MAX_HYPERS = 8, MODC_LR = 0 };
+enum { MODC_MAX_HYPERS = 8, MODC_MAX_STATES = 3, MODC_LR = 0 };
 
 /* One step of one parameter of `count` elements: changes it and its state, whose tensors stand in the optimiser's order.
  * hyper: the numbers of its group; step: 1 at the first. */
@@ -20,7 +31,7 @@ typedef void modc_update(void *param, const void *grad, void *const *state, size
 /* A parameter group, as PyTorch's param_groups have it: what a schedule changes, and a user may. */
 struct modc_group {
     double hyper[MODC_MAX_HYPERS]; /* in the order of the optimiser's arguments; lr is the first */
-    double initial_lr;             /* where schedules start from */
+    double initial_lr;             /* where schedules start from; NaN: there is none */
 };
 
 /* ---- schedules: modc_schedule.c ------------------------------------------------------------------------ */
@@ -92,6 +103,130 @@ void modc_schedule_start(struct modc_scheduling *scheduling);
 
 /* scheduler.step(); metric is for ReduceLROnPlateau alone. MODC_SIZE: OneCycleLR has no further steps. */
 enum modc_status modc_schedule_step(struct modc_scheduling *scheduling, double metric);
+
+/* ---- the objects --------------------------------------------------------------------------------------- */
+
+struct modc_optimizer_state {
+    const char *name; /* the state_dict's: "exp_avg" */
+    bool scalar;      /* of no dimensions, float32, or float64 where the parameter is */
+    double initial;
+};
+
+struct modc_optimizer_group {
+    const double *hyper; /* what they begin with */
+    unsigned fixed;      /* bit i: hyper i is 0 and stays so, since the step was written without it */
+    int state_count;
+    const struct modc_optimizer_state *states;
+};
+
+/* How the parameter of one of the model's gradients is updated. */
+struct modc_optimizer_param {
+    modc_update *update;
+    int group;
+    size_t count;                  /* elements; complex ones are two */
+    size_t states[MODC_MAX_STATES]; /* offsets in the block */
+    size_t average;                /* the same, with `ema` */
+};
+
+/* What a state file holds, in no particular order, but that the state of a parameter stands together; note [state files] in modc_optim_state.c. */
+enum modc_saved_kind {
+    MODC_SAVED_CONSTANT,   /* value: what names the optimiser, its groups and flags, and has to be the same */
+    MODC_SAVED_HYPER,      /* group, item: count numbers of modc_group.hyper */
+    MODC_SAVED_INITIAL_LR, /* group */
+    MODC_SAVED_STEP,       /* gradient */
+    MODC_SAVED_STATE,      /* gradient, item */
+    MODC_SAVED_SCHEDULE,   /* scheduler, item: modc_schedule_field */
+    MODC_SAVED_AVERAGE,    /* gradient */
+    MODC_SAVED_AVERAGED    /* how often averages were taken */
+};
+enum modc_schedule_field {
+    MODC_LAST_EPOCH, MODC_T_CUR, MODC_T_I, MODC_BEST, MODC_NUM_BAD_EPOCHS, MODC_COOLDOWN_COUNTER
+};
+
+struct modc_saved {
+    const char *name;
+    enum modc_saved_kind kind;
+    int index, item, count;
+    enum modc_dtype dtype; /* CONSTANT; of `count` elements, 0: of none dimensions */
+    const void *value;
+};
+
+enum modc_clip { MODC_CLIP_NONE, MODC_CLIP_NORM, MODC_CLIP_VALUE };
+
+/* What `training:` says, constant. */
+struct modc_optimizer_table {
+    const char *name;          /* "AdamW" */
+    int hyper_count, momentum; /* which one schedules cycle, -1: none */
+    const char *const *hypers; /* "lr", "beta1", ... */
+    bool counted;              /* the state has a `step` */
+    bool eager;                /* state is there before the first step */
+    int group_count, param_count, saved_count;
+    const struct modc_optimizer_group *groups;
+    const struct modc_optimizer_param *params; /* one for each of the model's gradients, in their order */
+    const struct modc_scheduler *scheduler;    /* NULL: none */
+    const struct modc_saved *saved;
+    enum modc_clip clip;
+    double max_norm, norm_type; /* CLIP_VALUE: max_norm is the value */
+    bool error_if_nonfinite;
+    bool averages;
+    double decay;
+    size_t block;                             /* bytes that modc_optimizer_init takes */
+    size_t groups_at, schedules_at, steps_at; /* offsets in struct MODEL_optimizer */
+};
+
+/* At the head of struct MODEL_optimizer, in front of its groups, schedules and steps. Belongs to one struct modc_training. */
+struct modc_optimizer {
+    const struct modc_optimizer_table *table;
+    struct modc_training *training;
+    struct modc_scheduling scheduling; /* groups, where the schedule is, the caller's lambda */
+    double *steps;                     /* by gradient: how many it has had */
+    char *block;
+    int64_t averaged;
+};
+
+/* Makes an optimiser, whatever the memory held: no step was taken, the schedule is at its start. block: table->block bytes,
+ * for states and averages. A schedule with LambdaLR or MultiplicativeLR calls `lambda` from here on (NULL: 1). MODC_POINTER,
+ * MODC_ALIGNMENT, MODC_SIZE. */
+enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer, const struct modc_optimizer_table *table,
+                                     struct modc_training *training, void *block, size_t bytes, modc_lr_lambda *lambda,
+                                     void *user);
+
+/* optimizer.step(): parameters without gradient are left alone, decay, state and step count included. Weights are packed
+ * again. MODC_READ_ONLY, MODC_POINTER (a parameter lies nowhere). */
+enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer);
+
+/* The state of a parameter as before its first step; for modc_optim_state.c. */
+void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);
+
+/* param_groups[group][name] ("lr", "beta1"). MODC_NAME, MODC_UNSUPPORTED: it was 0 when the step was written. */
+enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name, double *value);
+enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group, const char *name, double value);
+
+/* torch.nn.utils.clip_grad_norm_ and clip_grad_value_ of the gradients that are there. *total (may be NULL) is the norm
+ * before; it is summed in double, in the order of the parameters. MODC_NONFINITE: it is not finite, with
+ * error_if_nonfinite; nothing has changed. MODC_UNSUPPORTED: values of complex gradients. */
+enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_norm, double norm_type,
+                                     bool error_if_nonfinite, double *total);
+enum modc_status modc_clip_grad_value(struct modc_training *training, double value);
+
+/* The clipping of `training:`, if it has one. */
+enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *total);
+
+/* With `ema`: takes the parameters into their averages, the first time as they are; exchanges parameters and averages, to
+ * evaluate with these, and again to go on (before the first update both are the same). MODC_UNSUPPORTED: the spec has none. MODC_POINTER, MODC_READ_ONLY. */
+enum modc_status modc_average_update(struct modc_optimizer *optimizer);
+enum modc_status modc_average_swap(struct modc_optimizer *optimizer);
+
+/* ---- state files: modc_optim_state.c ------------------------------------------------------------------- */
+
+/* A safetensors file of the optimiser, its schedule and averages; as modc_save_bytes. */
+enum modc_status modc_optimizer_save_bytes(const struct modc_optimizer *optimizer, void *out, size_t capacity,
+                                           size_t *length);
+
+/* Takes one back. MODC_FORMAT; MODC_KEYS: it is another optimiser's, or one of other groups, parameters or shapes: *fault
+ * (may be NULL) names the first tensor that does not fit, "" where the file has one more. Nothing has changed then. */
+enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, const void *bytes, size_t length,
+                                           const char **fault);
 
 #ifdef __cplusplus
 }

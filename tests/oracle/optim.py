@@ -8,6 +8,8 @@ the parameter after each step, `i.float64.NAME` the state NAME after the last. B
 
 Case number i of schedules.safetensors is line i of tests/optim/schedules.txt. `i` has lr and momentum (or beta1, or 0) of
 both groups, from before the first step on; `metrics` is what ReduceLROnPlateau sees.
+
+net_*.safetensors: tests/optim/model.yaml through twelve steps, and a state file as modc writes it, of PyTorch's optimizer.
 """
 import math
 import os
@@ -18,6 +20,7 @@ import sys
 import torch
 from torch.optim import lr_scheduler
 
+import optim_state
 import safetensors_io
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -94,6 +97,69 @@ def write_schedules():
     print(f"{len(cases)} schedules, {(FOLDER / 'schedules.safetensors').stat().st_size} bytes")
 
 
+class Net(torch.nn.Module):
+    """tests/optim/model.yaml, with what its `training:` says."""
+
+    def __init__(self):
+        super().__init__()
+        self.trunk = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 8))
+        self.head = torch.nn.Linear(8, 2)
+        self.trunk[0].bias.requires_grad_(False)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.trunk(x)))
+
+    def optimizer(self):
+        biases, others = [self.trunk[2].bias, self.head.bias], [self.trunk[0].weight, self.trunk[2].weight]
+        groups = [{"params": biases, "weight_decay": 0.0}, {"params": [self.head.weight], "lr": 0.05}, {"params": others}]
+        return torch.optim.NAdam(groups, lr=0.02, betas=(0.8, 0.95), weight_decay=0.1, decoupled_weight_decay=True,
+                                 foreach=False)
+
+
+def schedule_of_net(optimizer):
+    return lr_scheduler.SequentialLR(optimizer, [lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=3),
+                                                 lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=4)], milestones=[3])
+
+
+def run_net(net, optimizer, scheduler, average, x, weight, steps):
+    for step in steps:
+        optimizer.zero_grad()
+        (net(x) * weight).sum().backward()
+        if step == 4:
+            net.head.bias.grad = None
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.5, foreach=False)
+        optimizer.step()
+        average.update_parameters(net)
+        scheduler.step()
+
+
+def write_net():
+    """The model before, in the middle and behind twelve steps, with the state file of the middle."""
+    torch.manual_seed(3)
+    net = Net()
+    x, weight = torch.randn(5, 4), torch.randn(5, 2)
+    optimizer = net.optimizer()
+    scheduler = schedule_of_net(optimizer)
+    average = torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+
+    def save(name, tensors):
+        safetensors_io.save(FOLDER / f"net_{name}.safetensors", {key: value.clone() for key, value in tensors.items()})
+
+    save("data", {"x": x, "weight": weight})
+    save("before", net.state_dict())
+    run_net(net, optimizer, scheduler, average, x, weight, range(6))
+    save("middle", net.state_dict())
+    state = optim_state.from_state_dict(optimizer, net.named_parameters())
+    optim_state.scheduler_state(scheduler, state)
+    trained = [name for name, parameter in net.named_parameters() if parameter.requires_grad]
+    state["ema.n_averaged"] = average.n_averaged
+    state.update({f"ema.module.{name}": average.module.get_parameter(name) for name in trained})
+    save("middle_state", {name: tensor.detach() for name, tensor in state.items()})
+    run_net(net, optimizer, scheduler, average, x, weight, range(6, 12))
+    save("behind", net.state_dict())
+    save("behind_average", {name: average.module.get_parameter(name).detach() for name in trained})
+
+
 def main():
     os.chdir(ROOT)
     print(f"torch {torch.__version__}")
@@ -116,6 +182,7 @@ def main():
     print(f"{len(cases)} cases, {(FOLDER / 'steps.safetensors').stat().st_size} bytes")
     torch.set_default_dtype(torch.float32)
     write_schedules()
+    write_net()
     return 0
 
 

@@ -1,0 +1,401 @@
+/* modc_optim.c - steps of an optimiser over all parameters, clipping of their gradients, averages of the parameters. The
+ * kernels of a step belong to the model; what is here walks over tensors. */
+#include "modc_optim.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct modc_key *key_of(const struct modc_training *training, int index)
+{
+    return &training->model->keys[training->model->gradients[index].key];
+}
+
+static size_t count_of(const struct modc_key *key)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < key->ndim; i++)
+        count *= (size_t)key->dims[i];
+    return count;
+}
+
+/* The parameter of a gradient; NULL: it lies nowhere. */
+static void *param_of(const struct modc_training *training, int index)
+{
+    void *pointer;
+
+    memcpy(&pointer, (const char *)training->net->params + key_of(training, index)->pointer, sizeof pointer);
+    return pointer;
+}
+
+/* Whether all parameters can be written. */
+static enum modc_status check_params(const struct modc_training *training)
+{
+    if (training->net->params->read_only)
+        return MODC_READ_ONLY;
+    for (int i = 0; i < training->model->gradient_count; i++)
+        if (param_of(training, i) == NULL)
+            return MODC_POINTER;
+    return MODC_OK;
+}
+
+/* Parameters were written. */
+static enum modc_status changed(const struct modc_training *training)
+{
+    struct modc_params *params = training->net->params;
+
+    params->version++;
+    return params->packed != NULL ? modc_pack(params, params->packed, params->model->packed_block) : MODC_OK;
+}
+
+/* ---- optimiser ----------------------------------------------------------------------------------------- */
+
+static void fill(void *to, enum modc_dtype dtype, size_t count, double value)
+{
+    for (size_t i = 0; i < count; i++)
+        modc_store((char *)to + i * modc_dtype_bytes(dtype), dtype, value);
+}
+
+/* Complex states begin with the number in both parts, as in PyTorch. */
+void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
+{
+    const struct modc_optimizer_param *param = &optimizer->table->params[index];
+    const struct modc_optimizer_group *group = &optimizer->table->groups[param->group];
+    const struct modc_key *key = key_of(optimizer->training, index);
+
+    for (int i = 0; i < group->state_count; i++) {
+        char *state = optimizer->block + param->states[i];
+
+        if (group->states[i].scalar)
+            fill(state, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1, group->states[i].initial);
+        else if (key->dtype == MODC_COMPLEX64)
+            fill(state, MODC_FLOAT32, 2 * count_of(key), group->states[i].initial);
+        else
+            fill(state, key->dtype, count_of(key), group->states[i].initial);
+    }
+}
+
+enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer, const struct modc_optimizer_table *table,
+                                     struct modc_training *training, void *block, size_t bytes, modc_lr_lambda *lambda,
+                                     void *user)
+{
+    struct modc_scheduling *scheduling = &optimizer->scheduling;
+
+    if (optimizer == NULL || training == NULL || training->net == NULL || (block == NULL && table->block > 0))
+        return MODC_POINTER;
+    if ((uintptr_t)block % training->model->align != 0)
+        return MODC_ALIGNMENT;
+    if (bytes < table->block)
+        return MODC_SIZE;
+    *optimizer = (struct modc_optimizer){.table = table, .training = training, .block = block};
+    optimizer->steps = (double *)(void *)((char *)optimizer + table->steps_at);
+    scheduling->scheduler = table->scheduler;
+    scheduling->groups = (struct modc_group *)(void *)((char *)optimizer + table->groups_at);
+    scheduling->state = (struct modc_schedule *)(void *)((char *)optimizer + table->schedules_at);
+    scheduling->group_count = table->group_count;
+    scheduling->momentum = table->momentum;
+    scheduling->lambda = lambda;
+    scheduling->user = user;
+    if (table->block > 0)
+        memset(block, 0, table->block);
+    for (int i = 0; i < table->group_count; i++) {
+        scheduling->groups[i].initial_lr = (double)NAN;
+        for (int j = 0; j < MODC_MAX_HYPERS; j++)
+            scheduling->groups[i].hyper[j] = j < table->hyper_count ? table->groups[i].hyper[j] : 0;
+    }
+    for (int i = 0; i < table->param_count; i++) {
+        optimizer->steps[i] = 0;
+        modc_optimizer_reset_state(optimizer, i);
+    }
+    modc_schedule_start(scheduling);
+    return MODC_OK;
+}
+
+enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    enum modc_status status = check_params(optimizer->training);
+    bool any = false;
+
+    for (int i = 0; i < table->param_count && status == MODC_OK; i++) {
+        const struct modc_optimizer_param *param = &table->params[i];
+        const void *gradient = modc_gradient_at(optimizer->training, i);
+        void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+
+        if (gradient == NULL)
+            continue;
+        for (int j = 0; j < table->groups[param->group].state_count; j++)
+            states[j] = optimizer->block + param->states[j];
+        optimizer->steps[i]++;
+        param->update(param_of(optimizer->training, i), gradient, states, param->count,
+                      optimizer->scheduling.groups[param->group].hyper, optimizer->steps[i]);
+        any = true;
+    }
+    return any ? changed(optimizer->training) : status;
+}
+
+/* The index of a hyper-parameter; -1: there is none. */
+static int find_hyper(const struct modc_optimizer *optimizer, int group, const char *name)
+{
+    for (int i = 0; i < optimizer->table->hyper_count && group >= 0 && group < optimizer->table->group_count; i++)
+        if (strcmp(optimizer->table->hypers[i], name) == 0)
+            return i;
+    return -1;
+}
+
+enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name, double *value)
+{
+    int index = find_hyper(optimizer, group, name);
+
+    if (index < 0)
+        return MODC_NAME;
+    *value = optimizer->scheduling.groups[group].hyper[index];
+    return MODC_OK;
+}
+
+enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group, const char *name, double value)
+{
+    int index = find_hyper(optimizer, group, name);
+
+    if (index < 0)
+        return MODC_NAME;
+    if ((optimizer->table->groups[group].fixed >> index & 1) != 0 && value != 0)
+        return MODC_UNSUPPORTED;
+    optimizer->scheduling.groups[group].hyper[index] = value;
+    return MODC_OK;
+}
+
+/* ---- clipping ------------------------------------------------------------------------------------------ */
+
+/* The magnitude of an element. */
+static double magnitude(const void *data, enum modc_dtype dtype, size_t i)
+{
+    const float *complex_data = data;
+
+    switch (dtype) {
+    case MODC_FLOAT32:
+        return fabs((double)complex_data[i]);
+    case MODC_FLOAT64:
+        return fabs(((const double *)data)[i]);
+    case MODC_COMPLEX64:
+        return hypot((double)complex_data[2 * i], (double)complex_data[2 * i + 1]);
+    default:
+        return fabs(modc_number((const char *)data + i * modc_dtype_bytes(dtype), dtype));
+    }
+}
+
+enum { STREAMS = 8 }; /* sums that an adder can work on at the same time */
+
+static double sum_of(const double *streams)
+{
+    double sum = 0;
+
+    for (int k = 0; k < STREAMS; k++)
+        sum += streams[k];
+    return sum;
+}
+
+static double squares(const void *data, enum modc_dtype dtype, size_t count)
+{
+    double streams[STREAMS] = {0};
+    size_t i = 0;
+
+    if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
+        const float *x = data;
+
+        count *= dtype == MODC_COMPLEX64 ? 2 : 1;
+        for (; i + STREAMS <= count; i += STREAMS)
+            for (int k = 0; k < STREAMS; k++)
+                streams[k] += (double)x[i + (size_t)k] * (double)x[i + (size_t)k];
+        for (; i < count; i++)
+            streams[0] += (double)x[i] * (double)x[i];
+        return sum_of(streams);
+    }
+    for (; i < count; i++) {
+        double x = magnitude(data, dtype, i);
+
+        streams[i % STREAMS] += x * x;
+    }
+    return sum_of(streams);
+}
+
+/* As torch's vector_norm over parts of a vector: `norm` is what they gave so far, x one of its magnitudes. 2 is sums of
+ * squares; inf and -inf are kept, 0 counts. */
+static double join(double norm, double x, double type)
+{
+    if (type == (double)INFINITY)
+        return x > norm || isnan(x) ? x : norm;
+    if (type == -(double)INFINITY)
+        return x < norm || isnan(x) ? x : norm;
+    if (type == 0)
+        return norm + (x != 0);
+    return norm + (type == 2 ? x * x : type == 1 ? x : pow(x, type));
+}
+
+static double neutral(double type)
+{
+    return type == -(double)INFINITY ? (double)INFINITY : 0;
+}
+
+static double whole_norm(double norm, double type)
+{
+    if (type == 0 || isinf(type) || type == 1)
+        return norm;
+    return type == 2 ? sqrt(norm) : pow(norm, 1 / type);
+}
+
+static double norm_of(const void *data, enum modc_dtype dtype, size_t count, double type)
+{
+    double norm = neutral(type);
+
+    if (type == 2)
+        return sqrt(squares(data, dtype, count));
+    for (size_t i = 0; i < count; i++)
+        norm = join(norm, magnitude(data, dtype, i), type);
+    return whole_norm(norm, type);
+}
+
+static void scale(void *data, enum modc_dtype dtype, size_t count, double by)
+{
+    if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
+        float *x = data;
+
+        for (size_t i = 0; i < count * (dtype == MODC_COMPLEX64 ? 2 : 1); i++)
+            x[i] *= (float)by;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char *at = (char *)data + i * modc_dtype_bytes(dtype);
+
+        modc_store(at, dtype, modc_number(at, dtype) * by);
+    }
+}
+
+enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_norm, double norm_type,
+                                     bool error_if_nonfinite, double *total)
+{
+    double norm = neutral(norm_type), factor;
+    bool any = false;
+
+    for (int i = 0; i < training->model->gradient_count; i++) {
+        const struct modc_key *key = key_of(training, i);
+        const void *gradient = modc_gradient_at(training, i);
+
+        if (gradient == NULL)
+            continue;
+        norm = join(norm, norm_of(gradient, key->dtype, count_of(key), norm_type), norm_type);
+        any = true;
+    }
+    norm = any ? whole_norm(norm, norm_type) : 0;
+    if (total != NULL)
+        *total = norm;
+    if (error_if_nonfinite && !isfinite(norm))
+        return MODC_NONFINITE;
+    factor = max_norm / (norm + 1e-6);
+    if (factor > 1)
+        factor = 1;
+    for (int i = 0; i < training->model->gradient_count; i++) {
+        const struct modc_key *key = key_of(training, i);
+        void *gradient = modc_gradient_at(training, i);
+
+        if (gradient != NULL)
+            scale(gradient, key->dtype, count_of(key), factor);
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_clip_grad_value(struct modc_training *training, double value)
+{
+    for (int i = 0; i < training->model->gradient_count; i++)
+        if (key_of(training, i)->dtype == MODC_COMPLEX64)
+            return MODC_UNSUPPORTED;
+    for (int i = 0; i < training->model->gradient_count; i++) {
+        enum modc_dtype dtype = key_of(training, i)->dtype;
+        size_t count = count_of(key_of(training, i)), size = modc_dtype_bytes(dtype);
+        char *gradient = modc_gradient_at(training, i);
+
+        for (size_t k = 0; gradient != NULL && k < count; k++) {
+            double x = modc_number(gradient + k * size, dtype);
+
+            if (x > value)
+                modc_store(gradient + k * size, dtype, value);
+            if (x < -value)
+                modc_store(gradient + k * size, dtype, -value);
+        }
+    }
+    return MODC_OK;
+}
+
+enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *total)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+
+    if (table->clip == MODC_CLIP_NORM)
+        return modc_clip_grad_norm(optimizer->training, table->max_norm, table->norm_type, table->error_if_nonfinite, total);
+    return table->clip == MODC_CLIP_VALUE ? modc_clip_grad_value(optimizer->training, table->max_norm) : MODC_OK;
+}
+
+/* ---- averages ------------------------------------------------------------------------------------------ */
+
+static void average(void *averages, const void *params, enum modc_dtype dtype, size_t count, double decay)
+{
+    size_t size = modc_dtype_bytes(dtype);
+
+    if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
+        float *to = averages;
+        const float *from = params;
+
+        for (size_t i = 0; i < count * (dtype == MODC_COMPLEX64 ? 2 : 1); i++)
+            to[i] = (float)decay * to[i] + (float)(1 - decay) * from[i];
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char *to = (char *)averages + i * size;
+
+        modc_store(to, dtype, decay * modc_number(to, dtype) + (1 - decay) * modc_number((const char *)params + i * size, dtype));
+    }
+}
+
+static enum modc_status check_averages(const struct modc_optimizer *optimizer)
+{
+    return optimizer->table->averages ? check_params(optimizer->training) : MODC_UNSUPPORTED;
+}
+
+enum modc_status modc_average_update(struct modc_optimizer *optimizer)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    enum modc_status status = check_averages(optimizer);
+
+    for (int i = 0; i < table->param_count && status == MODC_OK; i++) {
+        const struct modc_key *key = key_of(optimizer->training, i);
+        char *to = optimizer->block + table->params[i].average;
+        const void *from = param_of(optimizer->training, i);
+
+        if (optimizer->averaged == 0)
+            memcpy(to, from, count_of(key) * modc_dtype_bytes(key->dtype));
+        else
+            average(to, from, key->dtype, count_of(key), table->decay);
+    }
+    optimizer->averaged += status == MODC_OK;
+    return status;
+}
+
+enum modc_status modc_average_swap(struct modc_optimizer *optimizer)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    enum modc_status status = check_averages(optimizer);
+
+    for (int i = 0; i < table->param_count && status == MODC_OK && optimizer->averaged > 0; i++) {
+        const struct modc_key *key = key_of(optimizer->training, i);
+        unsigned char *a = (unsigned char *)optimizer->block + table->params[i].average;
+        unsigned char *b = param_of(optimizer->training, i);
+
+        for (size_t k = 0; k < count_of(key) * modc_dtype_bytes(key->dtype); k++) {
+            unsigned char byte = a[k];
+
+            a[k] = b[k];
+            b[k] = byte;
+        }
+    }
+    return status == MODC_OK ? changed(optimizer->training) : status;
+}

@@ -226,7 +226,8 @@ static enum modc_status tiny_call(struct modc_context *net, const int *given, co
 }
 
 static const struct modc_entry entries[] = {
-    {"forward", 1, 1, &input, &output, max_sizes, {128, 128}, {128, 128}, 8.0, tiny_shape, tiny_call},
+    {"forward", 1, 1, &input, &output, max_sizes, {128, 128}, {128, 128}, 8.0, tiny_shape, tiny_call,
+     {0, 0}, NULL},
 };
 
 static bool on_no_machine(void)

@@ -540,7 +540,7 @@ static void faults_of_keys(void **state)
         {HEAD "modules: {a: Tanh()}\n", 4, 1, "the spec has no 'forward'", "a list needs none"},
         {"modc: 1\nmodel: m\ninputs: {x: [4], y: [4]}\nmodules: [Tanh()]\n", 3, 1, "the spec has 2 inputs", NULL},
         {HEAD TAIL "modles: [Tanh()]\n", 5, 1, "a spec has no key 'modles'", "'modules'"},
-        {HEAD TAIL "training: {loss: x}\n", 5, 1, "'training' is not supported yet by this version of modc",
+        {HEAD TAIL "taps: [fc]\n", 5, 1, "'taps' is not supported yet by this version of modc",
          NULL},
         {HEAD TAIL "extends: no_such.yaml\n", 5, 10, "cannot read 'no_such.yaml': No such file", NULL},
         {HEAD TAIL "winograd: none\n", 5, 11, "'winograd' is off or on, found 'none'", "write off"},
@@ -678,7 +678,7 @@ static void every_fault_is_said(void **state)
                                "  - y = x[1: 2]\n" /* YAML misreads it */
                                "  - y = = x\n"     /* no expression */
                                "  - return y\n"
-                               "training: {}\n" /* not yet */
+                               "taps: []\n" /* not yet */
                                "entries:\n"
                                "  act(x):\n"
                                "    - return (\n"); /* never closed */

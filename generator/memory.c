@@ -10,7 +10,7 @@
 
 /* sizeof struct modc_params and modc_context where pointers have 4 bytes and 64-bit integers are aligned by 8;
  * tests/api/firmware.c holds them to it. */
-enum { PARAMS_32 = 56, CONTEXT_32 = 72 };
+enum { PARAMS_32 = 56, CONTEXT_32 = 96 };
 
 /* ---- adding up -------------------------------------------------------------------------------------------- */
 

@@ -138,7 +138,7 @@ enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer)
 static int find_hyper(const struct modc_optimizer *optimizer, int group, const char *name)
 {
     for (int i = 0; i < optimizer->table->hyper_count && group >= 0 && group < optimizer->table->group_count; i++)
-        if (strcmp(optimizer->table->hypers[i], name) == 0)
+        if (modc_same_text(optimizer->table->hypers[i], name))
             return i;
     return -1;
 }

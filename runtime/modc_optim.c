@@ -292,8 +292,8 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
     if (error_if_nonfinite && !isfinite(norm))
         return MODC_NONFINITE;
     factor = max_norm / (norm + 1e-6);
-    if (factor > 1)
-        factor = 1;
+    if (factor >= 1)
+        return MODC_OK;
     for (int i = 0; i < training->model->gradient_count; i++) {
         const struct modc_key *key = key_of(training, i);
         void *gradient = modc_gradient_at(training, i);

@@ -122,8 +122,6 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);
     tree->training = resolved ? training_read(cx, tree) : NULL;
-    if (diag_errors(cx) == 0 && spec->training)
-        diag_error(cx, spec->training->loc, "'training' is not supported yet by this version of modc");
 
     struct program *program = resolved ? graph_lower(cx, tree) : NULL;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emit_names.h"
+#include "emit_training.h"
 #include "bundle.h"
 #include "dispatch.h"
 #include "kernel.h"
@@ -15,6 +16,7 @@
 #include "pass.h"
 #include "target.h"
 #include "template.h"
+#include "training.h"
 #include "weights.h"
 
 struct emit {
@@ -277,6 +279,17 @@ static bool has_backward(const struct emit *e)
     return e->tree->spec->backward;
 }
 
+/* Whether it has all of `training:`. */
+static bool has_optimizer(const struct emit *e)
+{
+    return e->tree->training != NULL;
+}
+
+static const struct entry *loss_entry(const struct emit *e)
+{
+    return &e->plan->program->entries[e->plan->program->entry_count - 1];
+}
+
 /* ---- header ----------------------------------------------------------------------------------------------- */
 
 static void print_header_constants(struct emit *e, struct text *out)
@@ -349,15 +362,54 @@ static void print_hosted_wrappers(struct emit *e, struct text *out)
                 m, m, m, m, m, m, m);
 }
 
+/* Where the spec has `training:`; block: gradients, then the optimiser's. */
+static void print_optimizer_wrappers(struct emit *e, struct text *out)
+{
+    const char *m = e->m, *M = e->M;
+
+    text_printf(out, "/* Gradients, optimiser and schedule at their start, in training mode: see modc.h and modc_optim.h. block:\n"
+                     " * %s_TRAINING_BYTES. */\n"
+                     "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, void *block,\n"
+                     "%*ssize_t bytes)\n"
+                     "{\n    enum modc_status status = modc_training_init(&training->base, &net->base, block, bytes);\n\n"
+                     "    if (status != MODC_OK)\n        return status;\n    if (bytes < %s_TRAINING_BYTES)\n        return MODC_SIZE;\n"
+                     "    modc_train(&net->base, true);\n"
+                     "    return modc_optimizer_init(&training->optimizer.base, &%s_optimizer_table, &training->base,\n"
+                     "                               (char *)block + %s_GRADIENT_BYTES, bytes - %s_GRADIENT_BYTES, NULL, NULL);\n}\n\n",
+                M, m, m, m, (int)strlen(m) + 47, "", M, m, M, M);
+    text_printf(out, "/* Behind backward: clips, updates the parameters whose gradients are there and packs them. */\n"
+                     "static inline enum modc_status %s_step(struct %s_training *training)\n"
+                     "{\n    enum modc_status status = modc_optimizer_clip(&training->optimizer.base, NULL);\n\n"
+                     "    if (status == MODC_OK)\n        status = modc_optimizer_step(&training->optimizer.base);\n%s"
+                     "    return status;\n}\n\n", m, m,
+                e->tree->training->averages ? "    if (status == MODC_OK)\n        status = modc_average_update(&training->optimizer.base);\n" : "");
+    if (e->tree->training->schedule)
+        text_printf(out, "/* scheduler.step(); metric is for ReduceLROnPlateau. */\n"
+                         "static inline enum modc_status %s_schedule_step(struct %s_training *training, double metric)\n"
+                         "{\n    return modc_schedule_step(&training->optimizer.base.scheduling, metric);\n}\n\n", m, m);
+    text_printf(out, "/* The optimiser's state, as safetensors under PyTorch's names. */\n"
+                     "static inline enum modc_status %s_training_save_bytes(const struct %s_training *training, void *out,\n"
+                     "%*ssize_t capacity, size_t *length)\n"
+                     "{\n    return modc_optimizer_save_bytes(&training->optimizer.base, out, capacity, length);\n}\n\n", m, m,
+                (int)strlen(m) + 53, "");
+    text_printf(out, "static inline enum modc_status %s_training_load_bytes(struct %s_training *training, const void *bytes,\n"
+                     "%*ssize_t length, const char **fault)\n"
+                     "{\n    return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);\n}\n\n", m, m,
+                (int)strlen(m) + 53, "");
+}
+
 static void print_training_wrappers(struct emit *e, struct text *out)
 {
     const char *m = e->m;
 
-    text_printf(out, "/* Gradients: see modc.h. block: %s_GRADIENT_BYTES. */\n"
-                     "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, void *block,\n"
-                     "%*ssize_t bytes)\n"
-                     "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n", e->M, m, m, m,
-                (int)strlen(m) + 47, "");
+    if (has_optimizer(e))
+        print_optimizer_wrappers(e, out);
+    else
+        text_printf(out, "/* Gradients: see modc.h. block: %s_GRADIENT_BYTES. */\n"
+                         "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, void *block,\n"
+                         "%*ssize_t bytes)\n"
+                         "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n", e->M, m, m, m,
+                    (int)strlen(m) + 47, "");
     text_printf(out, "static inline void %s_set_grad_enabled(struct %s *net, bool enabled)\n"
                      "{\n    modc_set_grad_enabled(&net->base, enabled);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_zero_grad(struct %s_training *training, bool set_to_none)\n"
@@ -483,6 +535,15 @@ static void print_backward_declaration(struct emit *e, struct text *out, const s
     text_add(out, ");\n\n");
 }
 
+static void print_step_declaration(struct emit *e, struct text *out)
+{
+    text_printf(out, "/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as %s_loss,\n"
+                     " * %s_loss_backward and %s_step behind zeroed gradients. */\n", e->m, e->m, e->m);
+    text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", e->m, e->m);
+    print_arguments(e, out, entry_graph(loss_entry(e)));
+    text_add(out, ");\n\n");
+}
+
 static void print_header(struct emit *e, struct text *out)
 {
     const char *m = e->m, *M = e->M;
@@ -514,17 +575,24 @@ static void print_header(struct emit *e, struct text *out)
     text_printf(out, " */\n#ifndef MODC_MODEL_%s_H\n#define MODC_MODEL_%s_H\n\n", M, M);
     if (target_sets_align(e->target))
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
-    text_printf(out, "#include \"modc.h\"\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
-                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", m);
+    text_printf(out, "#include \"%s\"\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
+                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", has_optimizer(e) ? "modc_optim.h" : "modc.h", m);
     print_header_constants(e, out);
     print_header_modules(e, out);
     print_params(e, out);
     text_printf(out, "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
                      "    struct modc_context base;\n%s%s%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
                 e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "", saved_members(e));
+    if (has_optimizer(e))
+        emit_training_header(e->cx, out, e->plan);
     if (has_backward(e))
-        text_printf(out, "/* Gradients of a context's parameters, in the same struct as these; see %s_get_gradient. */\nstruct %s_training {\n"
-                         "    struct modc_training base;\n    struct %s_params gradients;\n};\n\n", m, m, m);
+        text_printf(out, "/* %s of a context's parameters, in the same struct as these; see %s_get_gradient. */\nstruct %s_training {\n"
+                         "    struct modc_training base;\n    struct %s_params gradients;\n", has_optimizer(e) ? "Gradients and optimiser" : "Gradients",
+                    m, m, m);
+    if (has_optimizer(e))
+        text_printf(out, "    struct %s_optimizer optimizer;\n", m);
+    if (has_backward(e))
+        text_add(out, "};\n\n");
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         const struct entry *entry = &e->plan->program->entries[i];
         const struct graph *graph = entry_graph(entry);
@@ -547,6 +615,8 @@ static void print_header(struct emit *e, struct text *out)
         if (has_backward(e))
             print_backward_declaration(e, out, entry);
     }
+    if (has_optimizer(e))
+        print_step_declaration(e, out);
     text_printf(out, "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n", m);
     if (e->weights)
         text_printf(out, "/* Binds the weights that are embedded in the program; nothing is copied. */\n"
@@ -1558,6 +1628,42 @@ static void print_backward_call(struct emit *e, struct text *out, const struct e
     text_add(out, ");\n}\n\n");
 }
 
+/* One step of training: the parts in turn, on gradients that start anew. */
+static void print_train_step(struct emit *e, struct text *out)
+{
+    const struct entry *entry = loss_entry(e);
+    const struct graph *graph = entry_graph(entry);
+    struct text call = text_new(&e->cx->arena);
+    const char *m = e->m;
+
+    text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", m, m);
+    print_arguments(e, out, graph);
+    text_printf(out, ")\n{\n    struct %s *net;\n    enum modc_status status;\n\n    if (!training || !training->base.net)\n"
+                     "        return MODC_POINTER;\n    net = (struct %s *)(void *)training->base.net;\n"
+                     "    modc_zero_grad(&training->base, true);\n", m, m);
+    pass_arguments(e, &call, graph);
+    text_printf(out, "    status = %s_loss(net%s);\n    if (status == MODC_OK)\n        status = %s_loss_backward(net", m, call.data, m);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", %s", e->tree->sizes[i].c_name);
+    text_printf(out, ");\n    return status == MODC_OK ? %s_step(training) : status;\n}\n\n", m);
+
+    text_printf(out, "static enum modc_status %s_start(struct modc_training *training, struct modc_context *net, void *block, size_t bytes)\n"
+                     "{\n    return %s_training_init((struct %s_training *)(void *)training, (struct %s *)(void *)net, block, bytes);\n}\n\n",
+                m, m, m, m);
+    text_printf(out, "static enum modc_status %s_train_step_call(struct modc_training *training, const int *sizes,\n"
+                     "%*sconst void *const *inputs, void *loss)\n{\n", m, (int)strlen(m) + 41, "");
+    if (e->tree->size_count == 0)
+        text_add(out, "    (void)sizes;\n");
+    if (graph->input_count == 0)
+        text_add(out, "    (void)inputs;\n");
+    text_printf(out, "    return %s_train_step((struct %s_training *)(void *)training", m, m);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", sizes[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", inputs[%d]", i);
+    text_add(out, ", loss);\n}\n\n");
+}
+
 static void print_gradient_table(struct emit *e, struct text *out)
 {
     text_add(out, "static const struct modc_gradient gradients_table[] = {\n");
@@ -1866,6 +1972,9 @@ static void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .gradient_count = %d,\n    .gradients = %s,\n    .gradient_block = %s_GRADIENT_BYTES,\n"
                          "    .training_bytes = sizeof(struct %s_training),\n    .gradients_offset = offsetof(struct %s_training, gradients),\n",
                     e->plan->gradient_count, e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m, e->m);
+    if (has_optimizer(e))
+        text_printf(out, "    .training_block = %s_TRAINING_BYTES,\n    .training_init = %s_start,\n    .train_step = %s_train_step_call,\n",
+                    e->M, e->m, e->m);
     text_add(out, "};\n");
 }
 
@@ -2058,14 +2167,25 @@ static const char *source_text(struct emit *e)
             print_variant(e, &parts.functions, variant);
     }
     parts.shared = e->kernels.count;
+    if (has_optimizer(e)) {
+        text_add(&parts.entries, "MODC_KERNELS_BEGIN\n\n");
+        emit_training_kernels(e->cx, &parts.entries, e->plan);
+        text_add(&parts.entries, "MODC_KERNELS_END\n\n");
+    }
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         print_entry(e, &parts.entries, &e->plan->program->entries[i]);
         if (has_backward(e))
             print_backward(e, &parts.entries, &e->plan->program->entries[i]);
     }
+    if (has_optimizer(e))
+        print_train_step(e, &parts.entries);
     print_pack_functions(e, &parts.packs);
     e->unpacks = print_unpack(e, &parts.packs);
     print_tables(e, &parts.tables);
+    if (has_optimizer(e)) {
+        text_add(&parts.tables, "\n");
+        emit_training_tables(e->cx, &parts.tables, e->plan);
+    }
 
     print_source_head(e, &out);
     if (e->cx->options->dispatch)

@@ -72,8 +72,10 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
     struct layout *layouts = ARENA_ARRAY(&cx->arena, plan->gradient_count + 1, struct layout);
     const char *m = plan->model;
 
-    text_printf(out, "#define %s_OPTIMIZER_BYTES %lld /* states of %s%s */\n\n", spec_upper_c_name(cx, m),
+    text_printf(out, "#define %s_OPTIMIZER_BYTES %lld /* states of %s%s */\n", spec_upper_c_name(cx, m),
                 (long long)lay_out(&e, layouts), e.training->groups[0].optim->name, e.training->averages ? ", averages" : "");
+    text_printf(out, "#define %s_TRAINING_BYTES (%s_GRADIENT_BYTES + %s_OPTIMIZER_BYTES)\n\n", spec_upper_c_name(cx, m),
+                spec_upper_c_name(cx, m), spec_upper_c_name(cx, m));
     text_printf(out,
                 "/* The optimiser of a struct %s_training; see modc_optim.h. */\nstruct %s_optimizer {\n"
                 "    struct modc_optimizer base;\n    struct modc_group groups[%d];\n",

@@ -92,6 +92,7 @@ const struct option_row option_rows[] = {
     {"--atol", "X", RUN, OPTION_RUN_REAL, 0, "absolute tolerance"},
     {"--entry", "NAME", RUN, OPTION_RUN_TEXT, 0, "which entry to call; else forward"},
     {"--train", NULL, RUN, OPTION_RUN_FLAG, 0, "training mode"},
+    {"--steps", "N", RUN, OPTION_RUN_WHOLE, 0, "N steps of `training:` on the same batch; the output is the last loss"},
     {"--seed", "N", RUN, OPTION_RUN_WHOLE, 0, "of initial weights, dropout and random inputs; else 0"},
     {"--time", NULL, RUN, OPTION_RUN_FLAG, 0, "print how long a call takes"},
     {"--threads", "N", RUN, OPTION_RUN_WHOLE, 0, "run on so many threads; else on those of the spec"},
@@ -131,7 +132,6 @@ const struct option_row option_rows[] = {
     {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
-    {"--steps", "N", RUN, OPTION_LATER, 0, NULL},
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
 };
 const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);

@@ -170,6 +170,7 @@ struct modc_size {
 
 struct modc_params;
 struct modc_context;
+struct modc_training;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
 
@@ -258,6 +259,10 @@ struct modc_model {
     const struct modc_gradient *gradients; /* in the order of keys */
     size_t gradient_block;                 /* bytes that MODEL_training_init takes */
     size_t training_bytes, gradients_offset; /* sizeof struct MODEL_training, offset of its gradients */
+    /* With `training:`: of struct MODEL_training and of the entry loss. block: training_block bytes. */
+    size_t training_block;
+    enum modc_status (*training_init)(struct modc_training *training, struct modc_context *net, void *block, size_t bytes);
+    enum modc_status (*train_step)(struct modc_training *training, const int *sizes, const void *const *inputs, void *loss);
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */

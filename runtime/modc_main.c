@@ -38,6 +38,7 @@ struct options {
     uint64_t seed;
     double rtol, atol; /* negative: not given */
     long repeat;       /* 0: not given */
+    long steps;        /* 0: none */
     int threads;       /* 0: not given */
     struct hook_option hooks[MAX_HOOKS];
     int hook_count;
@@ -140,6 +141,7 @@ static const char usage[] =
     "  --entry NAME      which entry to call (else: forward)\n"
     "  --train           training mode\n"
     "  --backward        gradients too: inputs may have grad.OUTPUT (else: zero), outputs get grad.INPUT and grad.KEY\n"
+    "  --steps N         N steps of training on the same batch; the output is the loss of the last one\n"
     "  --seed N          of initial weights, dropout and random inputs (else: 0)\n"
     "  --sequence        inputs have one dimension more in front: as many calls, whose outputs are stacked\n"
     "  --repeat N        calls N times (with --time: measures N times)\n"
@@ -203,6 +205,10 @@ static bool set_option(struct options *o, const char *name, const char *value)
         o->repeat = (long)number;
         return true;
     }
+    if (strcmp(name, "--steps") == 0 && parse_whole(value, &number) && number > 0 && number <= 1000000000u) {
+        o->steps = (long)number;
+        return true;
+    }
     if (strcmp(name, "--threads") == 0 && parse_whole(value, &number) && number > 0 &&
         number <= MODC_POOL_THREADS) {
         o->threads = (int)number;
@@ -216,7 +222,7 @@ static int parse_options(struct options *o, int count, char **arguments)
     static const char *const with_value[] = {"--weights", "--inputs", "--outputs", "--state",
                                              "--expect",  "--entry",  "--hooks",   "--pre-hooks",
                                              "--seed",    "--rtol",   "--atol",    "--repeat",
-                                             "--threads", "--dispatch"};
+                                             "--threads", "--dispatch", "--steps"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -688,11 +694,14 @@ static int prepare_context(struct run *run)
         return fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
     modc_seed(run->net, run->options.seed);
     modc_train(run->net, run->options.train);
-    if (run->options.backward) {
+    if (run->options.backward || run->options.steps > 0) {
+        bool steps = run->options.steps > 0;
+        size_t bytes = steps ? run->model->training_block : run->model->gradient_block;
+
         run->training = zeroed(1, run->model->training_bytes);
-        if (posix_memalign(&run->gradient_block, 64, run->model->gradient_block) != 0)
+        if (posix_memalign(&run->gradient_block, 64, bytes) != 0)
             return fail(EXIT_BUG, "modc", "out of memory");
-        status = modc_training_init(run->training, run->net, run->gradient_block, run->model->gradient_block);
+        status = (steps ? run->model->training_init : modc_training_init)(run->training, run->net, run->gradient_block, bytes);
         if (status != MODC_OK)
             return fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
     }
@@ -739,7 +748,9 @@ static enum modc_status call_step(struct run *run, int step)
     for (int i = 0; i < run->entry->output_count; i++)
         run->out[i] = part_at(run, &run->outputs[i].tensor, step);
 
-    enum modc_status status = run->entry->call(run->net, run->sizes, run->in, run->out);
+    enum modc_status status = run->options.steps > 0
+                                  ? run->model->train_step(run->training, run->sizes, run->in, run->out[0])
+                                  : run->entry->call(run->net, run->sizes, run->in, run->out);
 
     if (status == MODC_OK && run->options.backward)
         status = backward_step(run, step);
@@ -768,7 +779,9 @@ static int call_failed(const struct run *run, enum modc_status status)
 
 static int call_all(struct run *run)
 {
-    long repeat = run->options.repeat > 0 && !run->options.time ? run->options.repeat : 1;
+    long repeat = run->options.steps > 0                            ? run->options.steps
+                  : run->options.repeat > 0 && !run->options.time ? run->options.repeat
+                                                                    : 1;
 
     for (long i = 0; i < repeat; i++) {
         for (int step = 0; step < run->steps; step++) {
@@ -1158,8 +1171,13 @@ static int choose_isa(struct run *run)
 static int find_entry(struct run *run)
 {
     const struct modc_model *model = run->model;
-    const char *name = run->options.entry != NULL ? run->options.entry : "forward";
+    const char *name = run->options.steps > 0      ? "loss"
+                       : run->options.entry != NULL ? run->options.entry
+                                                    : "forward";
     int index = 0;
+
+    if (run->options.steps > 0 && model->train_step == NULL)
+        return fail(EXIT_USAGE, model->name, "the spec has no 'training'");
 
     if (modc_get_entry(model, name, &index) != MODC_OK &&
         (run->options.entry != NULL || model->entry_count == 0)) {

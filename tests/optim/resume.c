@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net_optimizer.h"
+#include "net.h"
 
 static MODC_ALIGNED char params_block[NET_PARAM_BYTES], first[NET_PARAM_BYTES], packed[4096], workspace[1 << 16],
     gradients[NET_GRADIENT_BYTES], states[NET_OPTIMIZER_BYTES + 1];
@@ -70,7 +70,7 @@ int main(void)
     memcpy(first, params_block, sizeof first);
     CHECK(modc_pack(&params.base, packed, sizeof packed) == MODC_OK);
     CHECK(net_init(&net, &params, workspace, sizeof workspace) == MODC_OK);
-    CHECK(net_training_init(&training, &net, gradients, sizeof gradients) == MODC_OK);
+    CHECK(modc_training_init(&training.base, &net.base, gradients, sizeof gradients) == MODC_OK);
     start(first);
     run(0, 3);
     middle = save(&middle_length);

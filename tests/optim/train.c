@@ -1,5 +1,5 @@
 /* train.c - trains tests/optim/model.yaml for unit_training, which emits it: see there. */
-#include "net_optimizer.h"
+#include "net.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +166,7 @@ int main(void)
     CHECK(net_bind(&params, params_block, sizeof params_block) == MODC_OK);
     load("before");
     CHECK(net_init(&net, &params, workspace, sizeof workspace) == MODC_OK);
-    CHECK(net_training_init(&training, &net, gradients, sizeof gradients) == MODC_OK);
+    CHECK(modc_training_init(&training.base, &net.base, gradients, sizeof gradients) == MODC_OK);
     CHECK(modc_optimizer_init(&optimizer.base, &net_optimizer_table, &training.base, states + 1,
                               sizeof states, NULL, NULL) == MODC_ALIGNMENT);
     CHECK(modc_optimizer_init(&optimizer.base, &net_optimizer_table, &training.base, states, 64, NULL,

@@ -136,7 +136,6 @@ static void test_faults(void **state)
         {"check a --dtype int64", "does not compute in int64", "", EXIT_COMMAND_LINE},
         {"check a --device cuda", "not supported yet", "", EXIT_COMMAND_LINE},
         {"check a --device xpu", "there is no device 'xpu'", "", EXIT_DEVICE},
-        {"run a --steps 3", "--steps is not supported yet", "", EXIT_COMMAND_LINE},
         {"run a --seed -1", "--seed cannot be '-1'", "", EXIT_COMMAND_LINE},
         {"run a --rtol x", "--rtol cannot be 'x'", "", EXIT_COMMAND_LINE},
         {"layers --bundle", "takes no option --bundle", "", EXIT_COMMAND_LINE},

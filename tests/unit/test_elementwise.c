@@ -802,6 +802,8 @@ static void test_gradients(void **state)
         double numbers[2] = {0.6, 1.7};
 
         assert_true(count_numbers(row) <= 2);
+        if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0) /* other gradients are their purpose */
+            continue;
         for (int t = 0; t < row->tensors; t++) {
             struct dag *value = elementwise_dag(&cx, row, DTYPE_FLOAT64, numbers);
             struct dag *slope = elementwise_gradient(&cx, row, DTYPE_FLOAT64, numbers, t);

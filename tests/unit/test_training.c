@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "emit.h"
-#include "emit_training.h"
 #include "options.h"
 #include "pass.h"
 #include "training.h"
@@ -46,7 +45,6 @@ static const struct source *read_spec(struct cx *cx, const char *section)
 static void write_model(struct cx *cx, const char *folder, const char *section)
 {
     struct module_tree *tree = module_build(cx, spec_read(cx, read_spec(cx, section)), 0);
-    struct text header = text_new(&cx->arena), source = text_new(&cx->arena);
     struct output_file *files;
     struct program *graphs;
     struct plan *plan;
@@ -64,14 +62,6 @@ static void write_model(struct cx *cx, const char *folder, const char *section)
     files = emit_files(cx, plan, &count);
     for (int i = 0; i < count; i++)
         write_text(cx, folder, files[i].path, files[i].bytes);
-    text_add(&header, "#include \"modc_optim.h\"\n#include \"net.h\"\n\n");
-    emit_training_header(cx, &header, plan);
-    text_add(&source, "#include <stddef.h>\n#include \"modc_simd.h\"\n#include \"net_optimizer.h\"\n\nMODC_KERNELS_BEGIN\n\n");
-    emit_training_kernels(cx, &source, plan);
-    text_add(&source, "MODC_KERNELS_END\n\n");
-    emit_training_tables(cx, &source, plan);
-    write_text(cx, folder, "net_optimizer.h", header.data);
-    write_text(cx, folder, "net_optimizer.c", source.data);
 }
 
 #define SANITIZE "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -88,8 +78,8 @@ static void emit_and_run(const char *program, const char *section, const char *f
     write_model(&cx, folder, section);
     snprintf(command, sizeof command,
              "%s -std=c99 -D_POSIX_C_SOURCE=200809L " WARNINGS " %s -Iruntime -I%s -o %s/run tests/optim/%s.c %s/net.c "
-             "%s/net_optimizer.c $(ls runtime/modc_*.c | grep -v modc_main.c) -lm -lpthread && %s/run",
-             getenv("CC") ? getenv("CC") : "cc", flags, folder, folder, program, folder, folder, folder);
+             "$(ls runtime/modc_*.c | grep -v modc_main.c) -lm -lpthread && %s/run",
+             getenv("CC") ? getenv("CC") : "cc", flags, folder, folder, program, folder, folder);
     assert_int_equal(system(command), 0);
     if (getenv("MODC_TEST_KEEP")) {
         print_message("%s\n", folder);

@@ -1233,6 +1233,10 @@ const struct elementwise_row elementwise_rows[] = {
     /* The values of one tensor whose gradients another gets; gradients that are scaled on their way back */
     {"_instead", "input, other", 2, "other", "g", NULL, NULL, HIDDEN | ONLY_FLOAT},
     {"_graded", "input, scale", 2, "x", "g * scale", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_fmod", "input, other", 2, "where(x < 0, -(abs(x) % abs(other)), abs(x) % abs(other))", "g; d_other = -g * trunc(x / other)",
+     NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_xlogy", "input, other", 2, "where(isnan(other), other, where(x == 0, 0, x * log(other)))",
+     "where((x == 0) & (other <= 0), 0, g * log(other)); d_other = g * (x / other)", NULL, NULL, HIDDEN | FLOAT},
     /* of a sum of squares: a deviation or a norm, which have no gradient where they are 0 */
     {"_sqrt", "input", 1, "sqrt(x)", "where(y == 0, 0, g / (2 * y))", NULL, NULL, HIDDEN | FLOAT},
 

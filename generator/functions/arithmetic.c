@@ -187,8 +187,7 @@ const struct function_row arithmetic_functions[] = {
     {"fmod(input, other)", T | M,
      .body = "x = _met(input, other)\n"
              "y = _met(other, input)\n"
-             "return _fmod_float(x, abs(x) % abs(y)) if x.is_floating_point() else _fmod_int(x, y, x % y)"},
-    {"_fmod_float(x, rest)", H, .body = "return where(x < 0, -rest, rest)"},
+             "return _fmod(x, y) if x.is_floating_point() else _fmod_int(x, y, x % y)"},
     {"_fmod_int(x, y, rest)", H,
      .body = "return where((rest != 0) & ((x < 0) != (rest < 0)), rest - y, rest)"},
     {"addcmul(input, tensor1, tensor2, value=1)", T | M,

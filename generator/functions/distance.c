@@ -10,9 +10,12 @@ const struct function_row distance_functions[] = {
     {"cosine_similarity(x1, x2, dim=1, eps=1e-8)", F | T,
      .body = "_check_float(_met(x1, x2))\n"
              "x, y = torch.broadcast_tensors(_as_float(x1), _as_float(x2))\n"
-             "a = x / x.norm(2, dim, keepdim=True).clamp_min(eps)\n"
-             "b = y / y.norm(2, dim, keepdim=True).clamp_min(eps)\n"
+             "a = x / _norm_from(x.norm(2, dim, keepdim=True), eps)\n"
+             "b = y / _norm_from(y.norm(2, dim, keepdim=True), eps)\n"
              "return (a * b).sum(dim)"},
+    /* the gradient is that of the norm */
+    {"_norm_from(norm, eps)", H,
+     .body = "return _instead(norm, norm.clamp_min(eps)) if _saves() else norm.clamp_min(eps)"},
     {"pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False)", F | T,
      .body = "return (x1 - x2 + eps).norm(p, -1, keepdim)"},
     {.signature = NULL},

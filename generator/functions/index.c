@@ -342,12 +342,12 @@ const struct function_row index_functions[] = {
     {"_embedding(input, weight)", H, .build = fn_embedding},
     /* Padding gives no gradient; scale_grad_by_freq divides it by how often the row stands in the input. */
     {"_row_gradients(rows, input, weight, padding_idx, scale_grad_by_freq)", H,
-     .body = "return (_graded(rows, _row_scale(input, weight, padding_idx, scale_grad_by_freq).to(rows.dtype)[..., None])"
+     .body = "return (_graded(rows, _row_scale(input, weight, padding_idx, scale_grad_by_freq)[..., None])"
              " if _saves() and (scale_grad_by_freq or padding_idx is not None) else rows)"},
     {"_row_scale(input, weight, padding_idx, scale_grad_by_freq)", H,
      .body = "flat = input.flatten().long()\n"
-             "often = (zeros(weight.shape[0]).index_add(0, flat, torch.ones_like(flat).float())[input]"
-             " if scale_grad_by_freq else torch.ones_like(input).float())\n"
+             "often = (zeros(weight.shape[0], dtype=torch.int64).index_add(0, flat, torch.ones_like(flat))[input]"
+             " if scale_grad_by_freq else torch.ones_like(input)).to(weight.dtype)\n"
              "return 1 / often if padding_idx is None else (input != padding_idx % weight.shape[0]) / often"},
     {"_saves()", H, .build = fn_saves},
     {"_check_padding(padding_idx, weight)", H, .build = fn_check_padding},

@@ -108,7 +108,7 @@ const struct function_row math_functions[] = {
     {"logaddexp2(input, other)", T | M,
      .body = "return logaddexp(input * log(2.0), other * log(2.0)) * (1 / log(2.0))"},
     {"xlogy(input, other)", T | M,
-     .body = "return where(isnan(other), nan, where(input == 0, 0.0, input * log(other)))"},
+     .body = "return _xlogy(_met(input, other), _met(other, input))"},
     {"sinc(input)", T | M, .body = "return where(input == 0, 1.0, sin(pi * input) / (pi * input))"},
     {"logit(input, eps=None)", T | M,
      .body = "x = input if eps == None else input.clamp(eps, 1 - eps)\n"

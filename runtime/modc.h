@@ -495,6 +495,8 @@ struct modc_context {
 enum modc_status modc_init(struct modc_context *net, const struct modc_model *model,
                            struct modc_params *params, void *workspace, size_t bytes);
 void modc_train(struct modc_context *net, bool mode);
+
+/* What a call kept for backward is gone with them. */
 void modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
 void modc_reset_state(struct modc_context *net);
 

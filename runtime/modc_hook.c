@@ -85,6 +85,7 @@ void modc_seed(struct modc_context *net, uint64_t seed)
 {
     net->seed = seed;
     net->counter = 0;
+    net->saved = 0; /* masks could not be drawn again */
 }
 
 void modc_reset_state(struct modc_context *net)
@@ -93,6 +94,7 @@ void modc_reset_state(struct modc_context *net)
 
     for (int i = 0; i < model->state_count; i++)
         modc_fill_constant(&model->states[i], net->workspace + model->states[i].block);
+    net->saved = 0;
 }
 
 enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers)

@@ -32,6 +32,7 @@ import shrink
 
 ENOUGH = 50  # draws of each thing in a run with --gate
 # Ops that no step of a plan has: they are resolved before, or stand in what packs.
+ROWS = ("layer ", "torch.", "functional.", "method.")
 NO_STEPS = {"input", "tensor", "const", "view", "panels"}
 
 
@@ -51,6 +52,8 @@ def try_spec(seed, args, catalogue, runtime):
     else:
         shutil.rmtree(folder)
         drawn = found["drawn"] + ops + [f"run {run['name']}" for run in found["runs"]] + [f"model {found['dtype']}"]
+        if any(run["name"].startswith("backward") for run in found["runs"]):
+            drawn += [f"backward {name}" for name in dict.fromkeys(found["drawn"]) if name.startswith(ROWS)]
     return {"seed": seed, "lines": lines, "drawn": drawn, "runs": runs, "good": not faults, "found": found,
             "flags": flags, "faults": faults}
 
@@ -70,7 +73,9 @@ def wanted(catalogue):
     """All that --gate wants to be drawn."""
     found = []
     for line, row, place in rows.draws_of(catalogue):
-        found.append(f"layer {line.name}" if place == "layer" else f"{place}.{line.name}")
+        own = f"layer {line.name}" if place == "layer" else f"{place}.{line.name}"
+        found.append(own)
+        found += [f"backward {own}"] if rows.has_gradients([own]) else []
         found += [f"{line.name}.{argument['name']}" for argument in row["arguments"]
                   if f"{line.name}.{argument['name']}" not in rows.NOT_DRAWN and argument["name"] != "..."
                   and rows.is_here((line.since or {}).get(argument["name"]) if isinstance(line.since, dict) else None)]
@@ -86,7 +91,7 @@ def print_counts(counts, catalogue, all_arguments):
     every = wanted(catalogue)
     kinds = [("ops", "op "), ("algorithms", "algorithm "), ("layers", "layer "), ("torch", "torch."),
              ("torch.nn.functional", "functional."), ("methods", "method."), ("dtypes", "dtype "), ("ranks", "rank "),
-             ("runs", "run "), ("models", "model ")]
+             ("runs", "run "), ("models", "model "), ("with gradients", "backward ")]
     print("drawn:")
     shown = set()
     for title, prefix in kinds:

@@ -1430,7 +1430,7 @@ def write_once(seed, attempt, folder, catalogue):
             (folder / name).write_text(text)
     sections = draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections"))
     draw.numbers = f"{seed}.{attempt}.backward"
-    draw.backward = not draw.sequence and random.Random(draw.numbers).random() < 0.5
+    draw.backward = not draw.sequence and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
     path.write_text(path.read_text() + sections + ("backward: true\n" if draw.backward else ""))
     model = Model(path)
     root = model.spec.build(0)

@@ -89,6 +89,12 @@ def version(text):
 HERE = version(torch.__version__)
 
 
+def has_gradients(drawn):
+    """Whether gradients of a spec with these draws are compared. What they are at kinks is that of 2.15: older versions have
+    others, of clamp and cosine_similarity for two."""
+    return is_here("2.15") and not any(name.split(maxsplit=1)[-1] in NO_GRADIENTS for name in drawn)
+
+
 def is_here(since):
     return since is None or HERE >= version(since)
 
@@ -622,6 +628,11 @@ function("new_full", input=T("*", "num"), size=shape_of([1, 2]), fill_value=[1, 
 function("new_tensor", input=T("*", "num"), data=[[1, 2, 3], [[1, 0], [2, 4]], 3], dtype=DTYPE)
 function("linspace", start=[0, -1.5], end=[1, 2.5], steps=[1, 2, 5, 8], dtype=FLOAT_DTYPE)
 function("eye", n=[1, 3, 4], m=[2, 3, 5], dtype=DTYPE)
+
+# Rows whose gradients are not compared, and why.
+NO_GRADIENTS = {
+    "CrossMapLRN2d": "PyTorch's own backward sums over channels that lie one beside those of forward",
+}
 
 # Rows, arguments (`ROW.ARGUMENT`) and places (`torch.NAME`) that are not drawn, and why.
 NOT_DRAWN = {

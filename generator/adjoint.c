@@ -435,6 +435,18 @@ static void scan_adjoint(const struct adjoint *a, struct op *op, struct value *g
                                         {"axis", NULL, whole(a, op->scan.axis)}, {NULL, NULL, NULL}}));
 }
 
+static void ctc_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    struct op *slope = op_new(a->eval, GRAPH_OP_CTC, "dctc", op->inputs, op->input_count);
+
+    slope->ctc = op->ctc;
+    slope->ctc.gradient = true;
+    /* what zero_infinity leaves out may have no slope */
+    a->give(a, op->inputs[0],
+            statements(a, op, "return torch.where(g[:, None] == 0, 0, d * g[:, None])",
+                       (struct named[]){{"d", build_op(a->eval, op->loc, slope), NULL}, {"g", g, NULL}, {NULL, NULL, NULL}}));
+}
+
 /* ---- places --------------------------------------------------------------------------------------------------- */
 
 static void concat_adjoint(const struct adjoint *a, struct op *op, struct value *g)
@@ -672,7 +684,7 @@ static adjoint_row *const rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_CONTRACT] = contract_adjoint, [GRAPH_OP_CONV] = conv_adjoint,       [GRAPH_OP_POOL] = pool_adjoint,
     [GRAPH_OP_NORM] = norm_adjoint,         [GRAPH_OP_SOFTMAX] = softmax_adjoint, [GRAPH_OP_CONCAT] = concat_adjoint,
     [GRAPH_OP_GATHER] = gather_adjoint,     [GRAPH_OP_SCATTER] = scatter_adjoint, [GRAPH_OP_SCAN] = scan_adjoint,
-    [GRAPH_OP_WRITE] = write_adjoint,
+    [GRAPH_OP_CTC] = ctc_adjoint,           [GRAPH_OP_WRITE] = write_adjoint,
 };
 
 void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *gradient)

@@ -293,6 +293,14 @@ static int64_t scratch_softmax_columns(const struct op *op)
     return 64 * (length > 0 ? length : 1); /* a parameter that is there, even where there is nothing */
 }
 
+/* A value for each state; for a gradient of each step, and once more. */
+static int64_t scratch_ctc(const struct op *op)
+{
+    int64_t states = 2 * upper(op->ctc.labels) + 1;
+
+    return states * (op->ctc.gradient ? upper(op->inputs[0]->dims[0]) + 1 : 1) * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
 /* Lines follow each other in the scratch so that windows at a line's end see at most padding of the next one, and what
  * they make follows in y without a gap. */
 static bool pool_is_compact(const struct op *op)
@@ -625,6 +633,8 @@ const struct algorithm algorithms[] = {
     {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", NULL, fits_softmax_columns, op_macs, tiles_softmax_columns, PACKED_NONE,
      PACKED_NONE, scratch_softmax_columns,
      "a vector of columns at a time: their maxima, then exponentials and their sums, then the results"},
+    {"ctc", GRAPH_OP_CTC, "c/ctc.c", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_ctc,
+     "a sample at a time, step by step over its labels and the blanks between them"},
     {"attention_heads", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_heads, tiles_heads, PACKED_NONE, PACKED_NONE,
      scratch_heads, "a head at a time: all of its scores, then its weights, then its values"},
     {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks, PACKED_NONE,

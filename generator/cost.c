@@ -82,6 +82,10 @@ static double compute_seconds(const struct op *op, const struct algorithm *algor
     case GRAPH_OP_SOFTMAX:
         seconds = value_count(y) / COST_FUNCTIONS;
         break;
+    case GRAPH_OP_CTC:
+        seconds = (double)dim_upper(op->inputs[0]->dims[0]) * (double)dim_upper(op->inputs[0]->dims[1]) * (2 * (double)dim_upper(op->ctc.labels) + 1) *
+                  (op->ctc.gradient ? 9 : 4) / COST_FUNCTIONS;
+        break;
     case GRAPH_OP_WRITE:
         seconds = value_count(op->inputs[1]) * dag_seconds(op->dag);
         break;

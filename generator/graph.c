@@ -1452,6 +1452,9 @@ static void dump_detail(struct text *text, const struct op *op)
     case GRAPH_OP_SORT:
         text_printf(text, " axis %d%s", op->sort.axis, op->sort.descending ? " descending" : "");
         break;
+    case GRAPH_OP_CTC:
+        text_printf(text, " blank %lld%s", (long long)op->ctc.blank, op->ctc.gradient ? " gradient" : "");
+        break;
     case GRAPH_OP_CHECK:
         if (op->check.kind != CHECK_INDEX)
             text_add(text, op->check.kind == CHECK_DIVISOR ? " not 0" : " true");

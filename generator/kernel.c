@@ -288,6 +288,14 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
         name_dims(cx, &text, x->ndim, x->dims);
         text_add(&text, tail_name(op, base));
         return text.data;
+    case GRAPH_OP_CTC:
+        text_add(&text, op->label);
+        name_dims(cx, &text, x->ndim, x->dims);
+        text_add(&text, "_to_");
+        name_dim(cx, &text, op->ctc.labels);
+        if (op->ctc.blank != 0)
+            text_printf(&text, "_blank_%lld", (long long)op->ctc.blank);
+        return text.data;
     default:
         text_add(&text, op->label ? op->label : op_rows[op->code].name);
         name_dims(cx, &text, op->code == GRAPH_OP_WRITE ? op->inputs[1]->ndim : x && op->code == GRAPH_OP_REDUCE ? x->ndim : y->ndim,
@@ -1581,6 +1589,30 @@ static bool head_is_scale(const struct dag *head, double *scale)
     return true;
 }
 
+static void holes_ctc(struct template_job *job)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const struct value *x = op->inputs[0];
+    const struct dim *states = dim_add(&cx->arena, dim_mul(&cx->arena, dim_const(&cx->arena, 2), op->ctc.labels),
+                                       dim_const(&cx->arena, 1));
+
+    hole_dim(job, "T_n", x->dims[1]);
+    hole_dim(job, "T_k", x->dims[2]);
+    hole_int(job, "T_gradient", op->ctc.gradient);
+    hole_int(job, "T_blank", op->ctc.blank);
+    if (op->ctc.gradient) {
+        hole_dim(job, "T_m", x->dims[0]);
+        hole_dim(job, "T_states", states);
+    } else {
+        hole_int(job, "T_m", 0);
+        hole_int(job, "T_states", 0);
+    }
+    job->comment = arena_format(&cx->arena, "y %s = %s of labels under x %s", shape_text(&cx->arena, op->outputs[0]->ndim, op->outputs[0]->dims),
+                                op->ctc.gradient ? "slope of -log of the probability" : "-log of the probability",
+                                shape_text(&cx->arena, x->ndim, x->dims));
+}
+
 static void holes_softmax(struct template_job *job)
 {
     struct cx *cx = job->cx;
@@ -1693,6 +1725,14 @@ static bool same_job(const void *one, const void *other)
 
 static void holes_attention(struct kernels *kernels, struct template_job *job, const struct step *step);
 
+/* The first of the inputs that a template knows as operands behind its own. */
+static int first_extra(const struct op *op, const struct dag *tail)
+{
+    if (op->code == GRAPH_OP_CTC)
+        return 1;
+    return op->code == GRAPH_OP_ATTENTION ? 3 : tail ? op->tail_first : op->input_count;
+}
+
 /* Fills the job of a step and registers its kernel, whose name it returns. */
 static const char *template_kernel(struct kernels *kernels, struct template_job *job, const struct step *step)
 {
@@ -1775,12 +1815,14 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
         holes_norm(job);
     else if (op->code == GRAPH_OP_POOL)
         holes_pool(job);
+    else if (op->code == GRAPH_OP_CTC)
+        holes_ctc(job);
     else
         holes_conv(job, step);
     if (op->code == GRAPH_OP_CONV && op->head)
         holes_head(kernels, job);
     job->extra_first = job->parameter_count;
-    for (int i = op->code == GRAPH_OP_ATTENTION ? 3 : job->tail ? op->tail_first : op->input_count; i < op->input_count; i++)
+    for (int i = first_extra(op, job->tail); i < op->input_count; i++)
         add_parameter(job, dtype_rows[op->inputs[i]->dtype].c, false,
                       arena_format(&cx->arena, "e%d", job->parameter_count - job->extra_first));
     if (job->tail)
@@ -2092,6 +2134,7 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
     case GRAPH_OP_NORM:
     case GRAPH_OP_SOFTMAX:
     case GRAPH_OP_ATTENTION:
+    case GRAPH_OP_CTC:
         call_template(kernels, &out, variant, step);
         break;
     default:

@@ -334,6 +334,7 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
                           .pure = true},
     [GRAPH_OP_SCAN] = {.name = "scan", .infer = scan_infer, .interpret = scan_interpret, .pure = true},
     [GRAPH_OP_SORT] = {.name = "sort", .infer = sort_infer, .interpret = sort_interpret, .pure = true},
+    [GRAPH_OP_CTC] = {.name = "ctc", .infer = ctc_infer, .accepts = dense_accepts, .pure = true},
     [GRAPH_OP_CHECK] = {.name = "check", .infer = given_infer, .accepts = dense_accepts},
     [GRAPH_OP_WRITE] = {.name = "write", .infer = write_infer},
     [GRAPH_OP_FENCE] = {.name = "fence", .infer = fence_infer, .accepts = dense_accepts},

@@ -75,6 +75,7 @@ enum op_code {
     GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
     GRAPH_OP_SCAN,     /* sums or products of the elements up to each, along an axis */
     GRAPH_OP_SORT,     /* int64: which element along an axis stands where, when they are in order; equal ones keep theirs */
+    GRAPH_OP_CTC,      /* -log of what (t, n, c) log-probabilities give the labels of each sample, or its slope: templates/c/ctc.c */
     GRAPH_OP_CHECK,    /* ends the call with a status where input 0, integers, has what is not allowed; no output */
     GRAPH_OP_WRITE,    /* slot version, target view of it, dag over inputs 2.. -> next version */
     GRAPH_OP_FENCE,    /* a module boundary with hooks: n values -> n values */
@@ -154,6 +155,9 @@ struct op {
         struct { int axis; bool along; } scatter;
         struct { int axis; bool product; } scan;
         struct { int axis; bool descending; } sort; /* NaN is above all */
+        /* inputs: log-probabilities, labels, and by sample where its labels begin, its steps, its labels, of which there are
+         * at most `labels` */
+        struct { int64_t blank; const struct dim *labels; bool gradient; } ctc;
         struct { enum check_kind kind; bool negative; const struct dim *extent; } check; /* negative: lowest is -extent */
         struct { struct module_tensor *tensor; } write;
         struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */

@@ -438,6 +438,78 @@ static struct ev fn_is_rising(struct eval *eval, struct ev *args, int count, str
     return ev_bool(loc, rises);
 }
 
+/* ctc_loss: log_probs (T, N, C) or (T, C), targets (N, S) or all labels in one row, lengths by sample. */
+static struct ev fn_check_ctc(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct value *x, *targets;
+    int64_t blank, classes;
+    (void)count;
+
+    if (!need_floats(eval, loc, "log_probs", &args[0]) || !need_index(eval, "targets", &args[1], true) ||
+        !need_int(eval, "blank", &args[2], &blank))
+        return BAD;
+    x = args[0].tensor;
+    targets = args[1].tensor;
+    if (x->ndim < 2 || x->ndim > 3 || targets->ndim < 1 || targets->ndim > x->ndim - 1 ||
+        (targets->ndim == 2 && !dim_equal(targets->dims[0], x->dims[1]))) {
+        diag_error(eval->cx, loc,
+                   "%s takes log_probs (T, N, C) and targets (N, S) or one row of labels, or (T, C) and (S), "
+                   "found %s and %s",
+                   outer(eval, "this"), shape_of(eval, x), shape_of(eval, targets));
+        return BAD;
+    }
+    if (blank >= 0 && (!dim_is_const(x->dims[x->ndim - 1], &classes) || blank < classes))
+        return ev_none(loc);
+    diag_error(eval->cx, args[2].loc, "%s: blank must be in label range, found %lld", outer(eval, "this"),
+               (long long)blank);
+    return BAD;
+}
+
+/* Lengths of the samples of x, (T, N, C), as int64 (N), of which none is above `most`. */
+static struct ev fn_ctc_lengths(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const enum dtype dtype = DTYPE_INT64;
+    const struct value *x = args[1].tensor;
+    struct ev made = args[0].kind == EV_TENSOR ? args[0] : build_tensor(eval, loc, &args[0], &dtype);
+    struct value *lengths = made.tensor;
+    (void)count;
+
+    if (made.kind != EV_TENSOR || !dtype_is_int(lengths->dtype) || lengths->ndim > 1 ||
+        (lengths->ndim == 0 ? !dim_equals(x->dims[1], 1) : !dim_equal(lengths->dims[0], x->dims[1]))) {
+        diag_error(eval->cx, loc, "%s: %s must be %s integers, found %s", outer(eval, "this"), args[2].text,
+                   dim_text(&eval->cx->arena, x->dims[1]), ev_text(eval, &args[0]));
+        return BAD;
+    }
+    lengths = build_cast(eval, loc, lengths, DTYPE_INT64);
+    lengths = lengths ? build_reshape(eval, loc, lengths, 1, &x->dims[1]) : NULL;
+    if (!lengths ||
+        !build_in_range(eval, loc, args[2].text, lengths,
+                        dim_add(&eval->cx->arena, args[3].dim, dim_const(&eval->cx->arena, 1)), false))
+        return BAD;
+    return ev_tensor(loc, lengths);
+}
+
+static struct ev fn_check_below(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return build_in_range(eval, loc, outer(eval, "this"), args[0].tensor, args[1].dim, false) ? ev_none(loc)
+                                                                                              : BAD;
+}
+
+static struct ev fn_ctc(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value *inputs[5];
+    struct op *op;
+    (void)count;
+
+    for (int i = 0; i < 5; i++)
+        inputs[i] = args[i].tensor;
+    op = op_new(eval, GRAPH_OP_CTC, "ctc", inputs, 5);
+    ev_get_int(&args[5], &op->ctc.blank);
+    op->ctc.labels = args[6].dim;
+    return ev_tensor(loc, build_op(eval, loc, op));
+}
+
 extern const struct function_row loss_functions[];
 
 const struct function_row loss_functions[] = {
@@ -647,6 +719,28 @@ const struct function_row loss_functions[] = {
      .body = "return (() if count == 0 else _cluster_log_probs(x, first, tail, count - 1) +"
              " (log_softmax(tail[count - 1](x), 1) + first[:, count - 1, None],))"},
     {"_product(numbers)", H, .body = "return 1 if len(numbers) == 0 else numbers[0] * _product(numbers[1:])"},
+    /* Labels of a row of all samples begin where those of the one before end. */
+    {"ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)",
+     F,
+     .body =
+         "how = _reduction(reduction)\n"
+         "_check_ctc(log_probs, targets, blank)\n"
+         "x = log_probs if log_probs.ndim == 3 else log_probs[:, None]\n"
+         "steps = _ctc_lengths(input_lengths, x, 'input_lengths', x.shape[0])\n"
+         "counts = _ctc_lengths(target_lengths, x, 'target_lengths', targets.shape[-1])\n"
+         "labels = targets.long()\n"
+         "begin = counts.cumsum(0) - counts if targets.ndim == 1 else arange(x.shape[1]) * targets.shape[1]\n"
+         "_check_below(begin + counts, targets.shape[0] + 1) if targets.ndim == 1 else None\n"
+         "used = labels if targets.ndim == 1 else where(arange(targets.shape[1]) < counts[:, None], labels, 0)\n"
+         "_check_below(used, x.shape[2])\n"
+         "loss = _ctc(x, labels.flatten(), begin, steps, counts, blank, targets.shape[-1])\n"
+         "kept = where(loss == inf, 0, loss) if zero_infinity else loss\n"
+         "total = (kept / counts.clamp(1)).mean() if how == 'mean' else _reduce(kept, how)\n"
+         "return total[0] if how == 'none' and log_probs.ndim == 2 else total"},
+    {"_check_ctc(log_probs, targets, blank)", H, .build = fn_check_ctc},
+    {"_ctc_lengths(lengths, x, name, most)", H, .build = fn_ctc_lengths},
+    {"_check_below(index, extent)", H, .build = fn_check_below},
+    {"_ctc(x, labels, begin, steps, counts, blank, most)", H, .build = fn_ctc},
     {"_check_linear(input, weight, bias, options)", H, .build = fn_check_linear},
     {"_check_unignored(logits, target, ignore_index)", H, .build = fn_check_unignored},
     {"_check_adaptive(input, target, n_classes)", H, .build = fn_check_adaptive},

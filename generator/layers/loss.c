@@ -248,6 +248,16 @@ const struct layer_row loss_rows[] = {
         .doc = "CrossEntropyLoss of a Linear of its own",
     },
     {
+        .name = "CTCLoss",
+        .args = {{"blank", ARG_INT, "0"},
+                 {"reduction", ARG_STRING, "'mean'"},
+                 {"zero_infinity", ARG_BOOL, "False"}},
+        .forward =
+            "forward(log_probs, targets, input_lengths, target_lengths): return ctc_loss(log_probs, targets, input_lengths, "
+            "target_lengths, blank, reduction, zero_infinity)",
+        .doc = "negative log-likelihood of labels over all alignments, of (T, N, C)",
+    },
+    {
         .name = "AdaptiveLogSoftmaxWithLoss",
         .args = {{"in_features", ARG_INT, NULL},
                  {"n_classes", ARG_INT, NULL},

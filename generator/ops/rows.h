@@ -29,6 +29,7 @@ void scatter_interpret(const struct op *op, const struct tensor *const *inputs, 
 const char *scan_infer(struct cx *cx, struct op *op);
 void scan_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 const char *sort_infer(struct cx *cx, struct op *op);
+const char *ctc_infer(struct cx *cx, struct op *op);
 void sort_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 
 /* contract.c: contract, panels */

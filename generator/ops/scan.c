@@ -1,4 +1,4 @@
-/* scan.c - scan: sums and products of what stands before; sort: the order of elements. Both along one axis. */
+/* scan.c - scan: sums and products of what stands before; sort: the order of elements; ctc: alignments. All along one axis. */
 #include <assert.h>
 #include <math.h>
 
@@ -93,4 +93,13 @@ void sort_interpret(const struct op *op, const struct tensor *const *inputs, str
             output->data[start + at * step].i = i;
         }
     }
+}
+
+/* The caller has seen to the shapes. */
+const char *ctc_infer(struct cx *cx, struct op *op)
+{
+    const struct value *x = op->inputs[0];
+
+    assert(x->ndim == 3 && op->input_count == 5 && dtype_is_float(x->dtype));
+    return op->ctc.gradient ? set_output(cx, op, x->dtype, 3, x->dims) : set_output(cx, op, x->dtype, 1, x->dims + 1);
 }

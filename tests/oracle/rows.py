@@ -33,7 +33,7 @@ RIVALS = {"size": ["scale_factor", "recompute_scale_factor"], "scale_factor": ["
 # dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`, `C*G`;
 # kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
 # values: normal, small (+-1), unit (+-0.9), positive, grid (multiples of 1/4: comparisons and floor are safe),
-# distinct, whole, sign (1 and -1), index of the dimension in `of`, labels (these and -1). `weight`: how often it is a parameter.
+# distinct, whole, sign (1 and -1), steps and few (lengths), index of the dimension in `of`, labels (these and -1). `weight`: how often it is a parameter.
 T = namedtuple("T", "dims kind values of weight", defaults=("float", "normal", None, 0))
 # What broadcasts against an argument that was drawn before, or has the same shape.
 B = namedtuple("B", "like kind values", defaults=("float", "normal"))
@@ -358,6 +358,10 @@ layer("TripletMarginWithDistanceLoss", T("n F"), S("0"), S("0"), distance_functi
 LINEAR = dict(weight=class_weight, ignore_index=[0, 1, -1], label_smoothing=[0.1, 0.5], reduction=["sum", "none"])
 layer("LinearCrossEntropyLoss", T("n F"), T("n", "int", "index", "C"), in_features=F, num_classes=C, bias=True, **LINEAR,
       since="2.15")
+CTC_OF = (T("12 N:1-4 C:3-6"), T("N 3", "int", "index", "C"), T("N", "int", "steps"), T("N", "int", "few"))
+CTC = dict(blank=lambda d: d.number("C") - 1, reduction=["sum", "none"], zero_infinity=True)
+layer("CTCLoss", *CTC_OF, **CTC)
+function("ctc_loss", log_probs=CTC_OF[0], targets=CTC_OF[1], input_lengths=CTC_OF[2], target_lengths=CTC_OF[3], **CTC)
 layer("AdaptiveLogSoftmaxWithLoss", T("n F"), T("n", "int", "index", "V"), in_features=F, n_classes=size_of("V"),
       cutoffs=cutoffs,
       div_value=[2.0, 1.5], head_bias=True, check=no_empty)
@@ -766,6 +770,8 @@ def numbers(random, kind, values, shape, dtype, extent=None):
         found = [random.randrange(extent) for _ in range(count)]
     elif values == "labels":
         found = [random.randrange(-1, extent) for _ in range(count)]
+    elif values in ("steps", "few"):  # of what CTCLoss reads
+        found = [random.randrange(7, 13) if values == "steps" else random.randrange(4) for _ in range(count)]
     elif values == "sign":
         found = [random.choice((-1, 1)) for _ in range(count)]
     elif kind == "bool":

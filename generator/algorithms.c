@@ -14,8 +14,9 @@ static int64_t upper(const struct dim *dim)
 
 static bool is_packed_weight(const struct graph *graph, const struct op *op)
 {
-    struct value *bias = op->code == GRAPH_OP_CONV ? (op->window.bias ? op->inputs[2] : NULL)
-                                                   : (op->contract.bias ? op->inputs[2] : NULL);
+    struct value *bias = op->code == GRAPH_OP_RECURRENT ? recurrent_input(op, RECURRENT_BIAS)
+                         : op->code == GRAPH_OP_CONV    ? (op->window.bias ? op->inputs[2] : NULL)
+                                                        : (op->contract.bias ? op->inputs[2] : NULL);
 
     return graph->program->tree->spec->pack != SPEC_OFF && value_is_static(graph, op->inputs[1]) &&
            (!bias || value_is_static(graph, bias));
@@ -583,6 +584,36 @@ static double cost_heads(const struct op *op)
     return cost_blocks(op) * (bytes > ATTENTION_BYTES ? 1.2 : 1.01);
 }
 
+/* ---- recurrent -------------------------------------------------------------------------------------------- */
+
+static bool fits_recurrent_panel(const struct graph *graph, const struct op *op)
+{
+    return is_packed_weight(graph, op);
+}
+
+static bool fits_recurrent_dot(const struct graph *graph, const struct op *op)
+{
+    return !op_is_narrow(graph, op);
+}
+
+static double cost_recurrent_panel(const struct op *op)
+{
+    return 1.2 * op_macs(op) + 100;
+}
+
+static double cost_recurrent_dot(const struct op *op)
+{
+    return 2.0 * op_macs(op) + 100;
+}
+
+/* What a step of an LSTM puts out before it is projected. */
+static int64_t scratch_recurrent(const struct op *op)
+{
+    const struct value *y = op->outputs[0], *projection = recurrent_input(op, RECURRENT_PROJECTION);
+
+    return projection ? upper(y->dims[1]) * upper(projection->dims[1]) * dtype_rows[y->dtype].bytes : 0;
+}
+
 static bool fits_always(const struct graph *graph, const struct op *op)
 {
     (void)graph;
@@ -639,5 +670,10 @@ const struct algorithm algorithms[] = {
      scratch_heads, "a head at a time: all of its scores, then its weights, then its values"},
     {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks, PACKED_NONE,
      PACKED_NONE, scratch_blocks, "some queries of a head at a time: so few that their scores stay in the cache"},
+    {"recurrent_panel", GRAPH_OP_RECURRENT, "c/recurrent.c", NULL, fits_recurrent_panel, cost_recurrent_panel, NULL, PACKED_PANELS,
+     PACKED_VECTOR, scratch_recurrent,
+     "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once"},
+    {"recurrent_dot", GRAPH_OP_RECURRENT, "c/recurrent.c", NULL, fits_recurrent_dot, cost_recurrent_dot, NULL, PACKED_NONE,
+     PACKED_NONE, scratch_recurrent, "step by step and row by row, in dot products with the weight as it lies"},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

@@ -215,6 +215,24 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
     return op->outputs[0];
 }
 
+void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count)
+{
+    const char *fault;
+
+    op->loc = loc;
+    op->output_count = count;
+    op->outputs = ARENA_ARRAY(&eval->cx->arena, count, struct value *);
+    for (int i = 0; i < count; i++) {
+        op->outputs[i] = new_value(eval, op, loc);
+        op->outputs[i]->result = i;
+    }
+    fault = op_rows[op->code].infer(eval->cx, op);
+    assert(!fault && eval->graph);
+    (void)fault;
+    need_lengths(eval, op);
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+}
+
 struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
 {
     bool constant = op->input_count > 0 || op->code == GRAPH_OP_MAP;

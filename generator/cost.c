@@ -70,6 +70,9 @@ static double compute_seconds(const struct op *op, const struct algorithm *algor
     case GRAPH_OP_CONV:
         seconds = (algorithm ? algorithm->cost(op) : op_macs(op)) / COST_MACS;
         break;
+    case GRAPH_OP_RECURRENT:
+        seconds = algorithm->cost(op) / COST_MACS + value_count(op->inputs[0]) / COST_FUNCTIONS;
+        break;
     case GRAPH_OP_ATTENTION:
         seconds = op_macs(op) / COST_MACS + score_count(op) / COST_FUNCTIONS;
         break;

@@ -168,6 +168,8 @@ bool ev_get_bool(const struct ev *value, bool *out);
 /* Appends an op with one output, infers it and, where all inputs are constant, computes it. NULL after a fault, which
  * was said at `loc`. */
 struct value *build_op(struct eval *eval, struct loc loc, struct op *op);
+/* Appends an op with `count` outputs, whose shapes were checked, and infers it; nothing computes it while generating. */
+void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count);
 struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs, int count);
 
 /* What torch.tensor makes of a number or nested lists of numbers: in `dtype`, or NULL: as they are. EV_NONE: it is neither,

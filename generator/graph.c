@@ -1385,6 +1385,8 @@ const char *graph_check(const struct graph *graph)
 
 static void dump_detail(struct text *text, const struct op *op)
 {
+    static const char *const roles[RECURRENT_INPUTS] = {"", "", "bias", "state", "cell", "projected", "lengths"};
+
     switch (op->code) {
     case GRAPH_OP_TENSOR:
         text_printf(text, " %s", op->tensor.tensor->path);
@@ -1425,6 +1427,11 @@ static void dump_detail(struct text *text, const struct op *op)
         text_add(text, op->attention.safe ? " safe" : "");
         if (op->attention.causal)
             text_printf(text, " causal, %lld ahead", (long long)op->attention.ahead);
+        break;
+    case GRAPH_OP_RECURRENT:
+        text_add(text, op->recurrent.reverse ? " reverse" : "");
+        for (int i = RECURRENT_BIAS; i < RECURRENT_INPUTS; i++)
+            text_printf(text, "%s%s", op->recurrent.has[i] ? " " : "", op->recurrent.has[i] ? roles[i] : "");
         break;
     case GRAPH_OP_FENCE:
         text_printf(text, " %s", op->fence.module->path[0] ? op->fence.module->path : "(model)");

@@ -269,6 +269,17 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
         name_dim(cx, &text, op->inputs[1]->dims[op->inputs[1]->ndim - 1]);
         text_add(&text, tail_name(op, base));
         return text.data;
+    case GRAPH_OP_RECURRENT:
+        text_add(&text, op->label);
+        name_dims(cx, &text, 2, y->dims);
+        text_add(&text, "x");
+        name_dim(cx, &text, recurrent_width(&cx->arena, op));
+        if (op->recurrent.has[RECURRENT_PROJECTION]) {
+            text_add(&text, "_to_");
+            name_dim(cx, &text, y->dims[2]);
+        }
+        text_add(&text, op->recurrent.reverse ? "_reverse" : "");
+        return text.data;
     case GRAPH_OP_CONV:
     case GRAPH_OP_POOL:
         base = op->code == GRAPH_OP_CONV ? "conv2d" : op->window.kind == POOL_MAX ? "max_pool2d" : "avg_pool2d";
@@ -1658,6 +1669,78 @@ static void holes_softmax(struct template_job *job)
                                 op->softmax.log ? "log " : "", inner, along, op->softmax.safe ? ", 0 where all is -inf" : "");
 }
 
+/* Parameters that are not always there: as text, behind what the template has. */
+static void hole_parameters(struct template_job *job, const char *name, int first)
+{
+    struct text text = text_new(&job->cx->arena);
+
+    for (int i = first; i < job->parameter_count; i++)
+        text_printf(&text, ", %srestrict %s", job->parameters[i].type, job->parameters[i].name);
+    hole(job, name, text.data ? text.data : "");
+}
+
+/* Its holes, and its parameters behind y: the other outputs, the inputs in their order, what it works in. */
+static void holes_recurrent(struct template_job *job, const struct step *step)
+{
+    static const char *const names[] = {"x", "w", "bias", "h", "c", "project", "lengths"};
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const bool *has = op->recurrent.has;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct dim *units = recurrent_width(&cx->arena, op);
+    enum recurrent_kind kind = op->recurrent.kind;
+    bool lstm = kind == RECURRENT_LSTM, panels = step->algorithm->weight == PACKED_PANELS;
+    int first = job->parameter_count, made = 1, gates = recurrent_gates(kind);
+    int64_t panel = 64 / dtype_rows[y->dtype].bytes, width = dim_upper(units);
+
+    hole_dim(job, "T_lastm", has[RECURRENT_LENGTHS] ? op->outputs[made++]->strides[0] : y->dims[2]);
+    hole_dim(job, "T_cellm", lstm ? op->outputs[made]->strides[0] : units);
+    if (has[RECURRENT_LENGTHS])
+        add_parameter(job, job->real, true, "last");
+    if (lstm)
+        add_parameter(job, job->real, true, "cell");
+    hole_parameters(job, "T_KEPT", first);
+    for (int i = 0; i < RECURRENT_INPUTS; i++) {
+        if (i == RECURRENT_BIAS)
+            first = job->parameter_count;
+        if (has[i])
+            add_parameter(job, i == RECURRENT_LENGTHS ? "int64_t" : i == RECURRENT_WEIGHT && is_narrow(step) ? job->weights : job->real,
+                          false, names[i]);
+    }
+    if (step->scratch_offset >= 0)
+        add_parameter(job, job->real, true, "v");
+    hole_parameters(job, "T_GIVEN", first);
+    hole_int(job, "T_lstm", lstm);
+    hole_int(job, "T_gru", kind == RECURRENT_GRU);
+    hole_int(job, "T_relu", kind == RECURRENT_RELU);
+    hole_int(job, "T_gates", gates);
+    hole_int(job, "T_wide", gates == 4 ? 2 : gates == 3 ? 4 : 8);
+    hole_int(job, "T_across", gates == 1 ? 2 : 1);
+    hole_int(job, "T_reverse", op->recurrent.reverse);
+    hole_int(job, "T_bias", has[RECURRENT_BIAS]);
+    hole_int(job, "T_state", has[RECURRENT_STATE]);
+    hole_int(job, "T_projects", has[RECURRENT_PROJECTION]);
+    hole_int(job, "T_lengths", has[RECURRENT_LENGTHS]);
+    hole_int(job, "T_panels", panels);
+    hole_int(job, "T_vector_math", y->dtype == DTYPE_FLOAT32);
+    hole_int(job, "T_pitch", panels ? (width + panel - 1) / panel * panel : width);
+    hole_dim(job, "T_h", units);
+    hole_dim(job, "T_k", y->dims[2]);
+    hole_dim(job, "T_l", y->dims[0]);
+    hole_extent(job, "T_m", y->dims[1]);
+    hole_dim(job, "T_xl", x->strides[0]);
+    hole_dim(job, "T_xm", x->strides[1]);
+    hole_dim(job, "T_yl", y->strides[0]);
+    hole_dim(job, "T_ym", y->strides[1]);
+    job->comment = arena_format(&cx->arena, "y %s = the states of %s%s over x %s%s%s%s, weight (%s, %s)%s", shape_text(&cx->arena, 3, y->dims),
+                                lstm ? "an LSTM" : kind == RECURRENT_GRU ? "a GRU" : kind == RECURRENT_RELU ? "an Elman network of relu" : "an Elman network",
+                                op->recurrent.reverse ? " from the end back" : "", shape_text(&cx->arena, 3, x->dims),
+                                has[RECURRENT_STATE] ? ", from a state" : "", has[RECURRENT_LENGTHS] ? ", rows of their own lengths" : "",
+                                has[RECURRENT_PROJECTION] ? ", projected" : "",
+                                dim_text(&cx->arena, op->inputs[1]->dims[0]), dim_text(&cx->arena, y->dims[2]),
+                                is_narrow(step) ? arena_format(&cx->arena, " in %s", dtype_rows[step->weight->dtype].name) : "");
+}
+
 /* What converts one line of a convolution's input, (w, c), with its head: a loop nest of its own. */
 static void holes_head(struct kernels *kernels, struct template_job *job)
 {
@@ -1796,17 +1879,19 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
 
         for (int i = 0; i < 3; i++)
             add_parameter(job, job->real, false, names[i]);
-    } else {
+    } else if (op->code != GRAPH_OP_RECURRENT) {
         add_parameter(job, raw, false, "x");
     }
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM) {
         add_parameter(job, stored, false, "w");
         add_parameter(job, job->real, false, "bias");
     }
-    if (step->scratch_offset >= 0)
+    if (step->scratch_offset >= 0 && op->code != GRAPH_OP_RECURRENT)
         add_parameter(job, job->real, true, op->code == GRAPH_OP_ATTENTION ? "s" : "v");
     if (op->code == GRAPH_OP_CONTRACT)
         holes_contract(job, step);
+    else if (op->code == GRAPH_OP_RECURRENT)
+        holes_recurrent(job, step);
     else if (op->code == GRAPH_OP_ATTENTION)
         holes_attention(kernels, job, step);
     else if (op->code == GRAPH_OP_SOFTMAX)
@@ -2057,6 +2142,25 @@ static void holes_attention(struct kernels *kernels, struct template_job *job, c
         job->comment = arena_format(&cx->arena, "%s;\n * y is then %s", job->comment, dag_text(cx, op->tail));
 }
 
+/* What the call of a RECURRENT passes behind y: see holes_recurrent. */
+static void add_recurrent(struct kernels *kernels, struct text *arguments, const struct variant *variant, const struct step *step)
+{
+    struct cx *cx = kernels->cx;
+    const struct op *op = step->op;
+    int bias = recurrent_at(op, RECURRENT_BIAS);
+
+    for (int i = 1; i < op->output_count; i++)
+        text_printf(arguments, ", %s", value_pointer(cx, variant, op->outputs[i]));
+    for (int i = 0; i < op->input_count; i++) {
+        if (i == 1 && step->weight)
+            text_printf(arguments, ", k->%s%s", step->weight_inside, step->weight->name);
+        else if (i == bias && step->bias)
+            text_printf(arguments, ", k->%s%s", step->bias_inside, step->bias->name);
+        else
+            text_printf(arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
+    }
+}
+
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
 {
     struct cx *cx = kernels->cx;
@@ -2066,7 +2170,11 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     struct text arguments = text_new(&cx->arena);
     int next = 1; /* operand behind x */
 
-    text_printf(&arguments, "%s, %s", value_pointer(cx, variant, op->outputs[0]), value_pointer(cx, variant, op->inputs[0]));
+    text_add(&arguments, value_pointer(cx, variant, op->outputs[0]));
+    if (op->code == GRAPH_OP_RECURRENT)
+        add_recurrent(kernels, &arguments, variant, step);
+    else
+        text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[0]));
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
         bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
 
@@ -2135,6 +2243,7 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
     case GRAPH_OP_SOFTMAX:
     case GRAPH_OP_ATTENTION:
     case GRAPH_OP_CTC:
+    case GRAPH_OP_RECURRENT:
         call_template(kernels, &out, variant, step);
         break;
     default:

@@ -65,6 +65,9 @@ struct layer_row {
     const char *name;
     struct layer_arg args[16];
     struct layer_tensor params[8], buffers[6];
+    /* Params are there once for each `index` below `repeat`, of which `each` binds what their names, with holes, and shapes
+     * use. NULL: once. */
+    const char *repeat, *each;
     struct layer_child children[2];
     struct layer_check checks[LAYER_MAX_CHECKS];
     const char *forward;    /* "forward(input): return ..."; statements separated by newlines */

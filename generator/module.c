@@ -699,16 +699,14 @@ static struct ev shape_of_text(struct build *build, struct scope *scope, const c
     return eval_text(&build->eval, scope, text[0] ? arena_format(arena, "(%s,)", text) : "()");
 }
 
-/* False after a fault. */
-static bool add_row_tensor(struct build *build, struct module *module, const struct layer_tensor *row,
+/* `scope` has the module's arguments. False after a fault. */
+static bool add_row_tensor(struct build *build, struct module *module, struct scope *scope, const struct layer_tensor *row,
                            enum module_tensor_kind kind)
 {
-    struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
-    struct module_tensor *tensor = add_tensor(build, module, kind, row->name, module->loc);
+    const char *name = layer_repr(&build->eval, scope, row->name);
+    struct module_tensor *tensor = add_tensor(build, module, kind, name, module->loc);
     bool present = true;
 
-    for (int i = 0; i < module->arg_count; i++)
-        scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
     tensor->optional = row->optional;
     if (row->dtype)
         dtype_find(row->dtype, &tensor->dtype);
@@ -1078,6 +1076,30 @@ static struct loc check_loc(const struct module *module, const char *condition)
     return loc;
 }
 
+static bool add_row_params(struct build *build, struct module *module, const struct layer_row *row)
+{
+    int64_t times = 1;
+
+    if (row->repeat) {
+        struct ev repeat = eval_text(&build->eval, row_scope(build, module), row->repeat);
+
+        ev_get_int(&repeat, &times);
+    }
+    for (int64_t index = 0; index < times; index++) {
+        for (int i = 0; i < 8 && row->params[i].name; i++) {
+            struct scope *scope = row_scope(build, module);
+
+            if (row->repeat) {
+                scope_bind(&build->eval, scope, "index", ev_int(&build->eval, module->loc, index));
+                eval_body(&build->eval, scope, row->each);
+            }
+            if (!add_row_tensor(build, module, scope, &row->params[i], MODULE_PARAMETER))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* What a module that no user wrote is called in comments: as it prints. */
 static void set_texts(struct build *build, struct module *module)
 {
@@ -1126,11 +1148,10 @@ static bool complete_layer(struct build *build, struct module *module, const str
             return false;
         }
     }
-    for (int i = 0; i < 8 && row->params[i].name; i++)
-        if (!add_row_tensor(build, module, &row->params[i], MODULE_PARAMETER))
-            return false;
+    if (!add_row_params(build, module, row))
+        return false;
     for (int i = 0; i < 6 && row->buffers[i].name; i++)
-        if (!add_row_tensor(build, module, &row->buffers[i], MODULE_BUFFER))
+        if (!add_row_tensor(build, module, row_scope(build, module), &row->buffers[i], MODULE_BUFFER))
             return false;
     for (int i = 0; i < 2 && row->children[i].name; i++)
         if (!add_row_child(build, module, &row->children[i]))

@@ -70,6 +70,7 @@ enum op_code {
     GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
     GRAPH_OP_SOFTMAX,  /* along the last axis, or its logarithm, tail */
     GRAPH_OP_ATTENTION, /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail; what passes/attention.c makes */
+    GRAPH_OP_RECURRENT, /* a recurrent layer in one direction, step by step; see note [recurrent] */
     GRAPH_OP_CONCAT,   /* along an axis */
     GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
     GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
@@ -93,6 +94,18 @@ enum reduce_kind {
     REDUCE_ARGMAX, REDUCE_ARGMIN /* one axis or all; int64 */
 };
 enum pool_kind { POOL_MAX, POOL_AVG };
+
+/* note [recurrent]
+ * RECURRENT goes over L steps of N rows. Inputs, of which those behind the weight are there as the op says: what the input adds to the gates (L, N,
+ * G), the weight of the state (G, P), its bias (G), the states before the first step (N, P) and, of an LSTM, (N, H), zeros
+ * where they are missing; the weight (P, H) that projects what an LSTM puts out, else P is H; how many steps each row has (N). Outputs:
+ * the states of all steps (L, N, P), 0 behind a row's last one; with lengths each row's last state (N, P); of an LSTM its last cell
+ * state (N, H). `reverse` starts at each row's end. */
+enum recurrent_kind { RECURRENT_TANH, RECURRENT_RELU, RECURRENT_LSTM, RECURRENT_GRU };
+enum recurrent_input {
+    RECURRENT_GATES, RECURRENT_WEIGHT, RECURRENT_BIAS, RECURRENT_STATE, RECURRENT_CELL, RECURRENT_PROJECTION, RECURRENT_LENGTHS,
+    RECURRENT_INPUTS
+};
 
 enum check_kind {
     CHECK_INDEX,  /* every element is in [lowest, extent), lowest being 0 or -extent */
@@ -146,6 +159,7 @@ struct op {
         struct { int axis; bool log, safe; } softmax; /* safe: lines of nothing but -inf become 0, not NaN */
         /* causal: query i sees keys 0 to i + ahead; safe: one that sees none gives 0 */
         struct { bool safe, causal; int64_t ahead; } attention;
+        struct { enum recurrent_kind kind; bool has[RECURRENT_INPUTS], reverse; } recurrent; /* has: which inputs */
         struct { int axis; } concat;
         /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
         struct { int axis; bool along; } gather;
@@ -180,8 +194,8 @@ struct op_row {
     /* Sets dtype and dims of the outputs from inputs and attributes; or returns what is wrong, for a message at the
      * call. */
     const char *(*infer)(struct cx *cx, struct op *op);
-    /* The reference result in double; NULL: none. Inputs and output have their final dims. */
-    void (*interpret)(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+    /* The reference result in double; NULL: none. Inputs and outputs have their final dims. */
+    void (*interpret)(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs);
     enum op_accepts (*accepts)(const struct op *op, int input); /* NULL: any */
     bool pure; /* may be removed when unused, and run by MODEL_pack */
 };
@@ -198,6 +212,13 @@ const struct dim *window_count(struct arena *arena, const struct dim *in, int64_
                                bool ceil_mode);
 
 bool softmax_is_last(const struct op *op); /* along the last axis */
+
+int recurrent_gates(enum recurrent_kind kind); /* how many: 1, 4, 3 */
+
+/* Which of the op's inputs has that role; -1: none. */
+int recurrent_at(const struct op *op, enum recurrent_input role);
+struct value *recurrent_input(const struct op *op, enum recurrent_input role); /* NULL: none */
+const struct dim *recurrent_width(struct arena *arena, const struct op *op);   /* H, units of a gate */
 
 /* Do windows along space axis i reach over the border? padded: over that of the padding. */
 bool window_is_clipped(const struct op *op, int i, bool padded);

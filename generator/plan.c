@@ -348,15 +348,28 @@ struct home {
 
 static struct home find_home(struct planner *planner, const struct value *value);
 
+/* The bias that the plan may pack, or NULL. */
+static struct value *packable_bias(const struct op *op)
+{
+    if (op->code == GRAPH_OP_RECURRENT)
+        return recurrent_input(op, RECURRENT_BIAS);
+    return (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
+}
+
+/* Of the weight's outputs, each padded apart. */
+static int weight_groups(const struct op *op)
+{
+    return op->code == GRAPH_OP_CONV ? op->window.groups : op->code == GRAPH_OP_RECURRENT ? recurrent_gates(op->recurrent.kind) : 1;
+}
+
 static struct packing weight_packing(const struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     const struct graph *graph = planner->variant->graph;
-    bool product = op->code == GRAPH_OP_CONTRACT;
 
     return (struct packing){.format = row->weight,
                             .dtype = op_is_narrow(graph, op) ? graph->program->tree->storage : op->inputs[1]->dtype,
-                            .n_axis = product ? 1 : 0,
-                            .groups = !product && row->weight == PACKED_PANELS ? op->window.groups : 1};
+                            .n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0,
+                            .groups = row->weight == PACKED_PANELS ? weight_groups(op) : 1};
 }
 
 /* The weight is wanted by rows, as the parameter has them. */
@@ -565,7 +578,7 @@ static void pack_weights(struct planner *planner, struct step *step)
 
     if (!algorithm || algorithm->weight == PACKED_NONE)
         return;
-    bias = (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
+    bias = packable_bias(op);
     packing = weight_packing(planner, op, algorithm);
     if (!reads_parameter(planner, op, algorithm))
         step->weight = need_packed(planner, packing, op->inputs[1], &step->weight_inside);

@@ -73,6 +73,8 @@ static bool can_write(struct arena *arena, const struct step *step, const struct
     case GRAPH_OP_CONV:
         return value_is_rows(arena, y) ||
                ((step->algorithm->weight == PACKED_PANELS || step->algorithm->weight == PACKED_COLUMNS) && conv_turns(op, y));
+    case GRAPH_OP_RECURRENT:
+        return dim_equals(y->dims[y->ndim - 1], 1) || dim_equals(y->strides[y->ndim - 1], 1);
     case GRAPH_OP_POOL:
         return op->window.channels_last ? value_is_rows(arena, y) : value_is_dense(arena, y);
     case GRAPH_OP_SOFTMAX:

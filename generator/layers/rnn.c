@@ -21,7 +21,101 @@ extern const struct layer_row rnn_rows[];
         "hidden_size >= 0", "hidden_size must not be negative, found {hidden_size}"                          \
     }
 
+#define SEQUENCE_ARGS                                                                                        \
+    {"bias", ARG_BOOL, "True"}, {"batch_first", ARG_BOOL, "False"}, {"dropout", ARG_FLOAT, "0.0"},            \
+    {                                                                                                        \
+        "bidirectional", ARG_BOOL, "False"                                                                   \
+    }
+
+#define NAME(stem) .name = stem "_l{layer}{suffix}"
+
+/* rows: of each weight, how many for all gates; state: what a step hands on */
+#define SEQUENCE(rows, state, more)                                                                          \
+    .params = {{NAME("weight_ih"),                                                                           \
+                .shape = rows ", input_size if layer == 0 else directions * " state,                         \
+                UNIFORM},                                                                                    \
+               {NAME("weight_hh"), .shape = rows ", " state, UNIFORM},                                       \
+               {NAME("bias_ih"), .shape = rows, UNIFORM, .when = "bias"},                                    \
+               {NAME("bias_hh"), .shape = rows, UNIFORM, .when = "bias"},                                    \
+               more},                                                                                        \
+    .repeat = "num_layers * (2 if bidirectional else 1)",                                                    \
+    .each = "directions = 2 if bidirectional else 1\n"                                                       \
+            "layer = index // directions\n"                                                                  \
+            "suffix = '' if index % directions == 0 else '_reverse'"
+
+#define PROJECTION                                                                                           \
+    {                                                                                                        \
+        NAME("weight_hr"), .shape = "proj_size, hidden_size", UNIFORM, .when = "proj_size > 0"               \
+    }
+
+#define SEQUENCE_CHECKS                                                                                      \
+    {"dropout >= 0 and dropout <= 1",                                                                        \
+     "dropout should be a number between 0 and 1 representing the probability of an element being zeroed"},  \
+        {"input_size > 0", "input_size must be greater than zero, found {input_size}"},                      \
+        {"hidden_size > 0", "hidden_size must be greater than zero, found {hidden_size}"},                   \
+        {"num_layers > 0", "num_layers must be greater than zero, found {num_layers}"},                      \
+    {                                                                                                        \
+        "num_layers <= 1000", "num_layers must be at most 1000, found {num_layers}"                          \
+    }
+
+#define SEQUENCE_REPR                                                                                        \
+    "[num_layers != 1?, num_layers={num_layers}][not bias?, bias=False][batch_first?, batch_first=True]"     \
+    "[dropout != 0?, dropout={dropout}][bidirectional?, bidirectional=True]"
+
 const struct layer_row rnn_rows[] = {
+    {
+        .name = "RNN",
+        .args = {{"input_size", ARG_INT, NULL},
+                 {"hidden_size", ARG_INT, NULL},
+                 {"num_layers", ARG_INT, "1"},
+                 {"nonlinearity", ARG_STRING, "'tanh'"},
+                 SEQUENCE_ARGS},
+        SEQUENCE("hidden_size", "hidden_size", {.name = NULL}),
+        .checks = {{"nonlinearity in ('tanh', 'relu')",
+                    "Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."},
+                   SEQUENCE_CHECKS},
+        .forward = "forward(input, hx=None, lengths=None):\n"
+                   "    y, h, c = _recurrent('RNN', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
+                   "dropout, nonlinearity)\n"
+                   "    return y, h",
+        .extra_repr = "{input_size}, {hidden_size}" SEQUENCE_REPR,
+        .doc = "an Elman network over a sequence: all states, and the last",
+    },
+    {
+        .name = "LSTM",
+        .args = {{"input_size", ARG_INT, NULL},
+                 {"hidden_size", ARG_INT, NULL},
+                 {"num_layers", ARG_INT, "1"},
+                 SEQUENCE_ARGS,
+                 {"proj_size", ARG_INT, "0"}},
+        SEQUENCE("4 * hidden_size", "(proj_size if proj_size > 0 else hidden_size)", PROJECTION),
+        .checks = {SEQUENCE_CHECKS,
+                   {"proj_size >= 0",
+                    "proj_size should be a positive integer or zero to disable projections, found {proj_size}"},
+                   {"proj_size < hidden_size",
+                    "proj_size has to be smaller than hidden_size, found {proj_size} and {hidden_size}"}},
+        .forward = "forward(input, hx=None, lengths=None):\n"
+                   "    y, h, c = _recurrent('LSTM', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
+                   "dropout)\n"
+                   "    return y, (h, c)",
+        .extra_repr = "{input_size}, {hidden_size}[proj_size != 0?, proj_size={proj_size}]" SEQUENCE_REPR,
+        .doc = "a long short-term memory over a sequence: all states, and the last ones",
+    },
+    {
+        .name = "GRU",
+        .args = {{"input_size", ARG_INT, NULL},
+                 {"hidden_size", ARG_INT, NULL},
+                 {"num_layers", ARG_INT, "1"},
+                 SEQUENCE_ARGS},
+        SEQUENCE("3 * hidden_size", "hidden_size", {.name = NULL}),
+        .checks = {SEQUENCE_CHECKS},
+        .forward = "forward(input, hx=None, lengths=None):\n"
+                   "    y, h, c = _recurrent('GRU', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
+                   "dropout)\n"
+                   "    return y, h",
+        .extra_repr = "{input_size}, {hidden_size}" SEQUENCE_REPR,
+        .doc = "a gated recurrent unit over a sequence: all states, and the last",
+    },
     {
         .name = "RNNCell",
         .args = {CELL_ARGS, {"nonlinearity", ARG_STRING, "'tanh'"}},

@@ -43,6 +43,11 @@ void panels_interpret(const struct op *op, const struct tensor *const *inputs, s
 const char *attention_infer(struct cx *cx, struct op *op);
 double attention_macs(const struct op *op);
 
+/* recurrent.c */
+const char *recurrent_infer(struct cx *cx, struct op *op);
+void recurrent_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs);
+double recurrent_macs(const struct op *op);
+
 /* window.c: conv, pool */
 const char *conv_infer(struct cx *cx, struct op *op);
 void conv_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);

@@ -164,11 +164,13 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
 
     if (op->code == GRAPH_OP_ATTENTION)
         return input < 3 || attention_reads(value);
+    if (op->code == GRAPH_OP_RECURRENT && input == RECURRENT_GATES)
+        return is_one(value->dims[2]) || dim_equals(value->strides[2], 1);
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);
     /* static weights are packed by the plan from any strides */
-    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT) && input >= 1 &&
-        value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
+    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT || (op->code == GRAPH_OP_RECURRENT && input <= RECURRENT_BIAS)) &&
+        input >= 1 && value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
         return true;
     if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))
         return true; /* products of activations read both sides by strides */

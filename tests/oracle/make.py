@@ -200,6 +200,8 @@ def all_cases():
     yield Case("stream_hooks", stream, "--sequence --pre-hooks =scale:0.5 --hooks mix=scale:2.0 "
                "--pre-hooks act=scale:-1.0", "tests/vectors/stream_12/inputs.safetensors",
                "tests/vectors/stream_12/weights.safetensors")
+    pieces = "tests/specs/pieces.yaml"
+    yield Case("pieces_5", pieces, "--sequence", {"piece": draw(93, 5, 4, 3, 8)}, weights(4, pieces), state=True)
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
 
     yield from gathered()
@@ -416,6 +418,9 @@ def forced():
     for plan in ("attention=attention_heads", "split=3"):
         yield again("layers_attention", "tests/layers/attention.yaml", plan, "", False)
         yield again("layers_attention_3", "tests/layers/attention.yaml", plan, "", False)
+    for name in ("layers_rnn", "layers_rnn_lengths"):
+        yield again(name, f"tests/layers/{name.partition('_')[2]}.yaml", "recurrent=recurrent_dot")
+    yield again("pieces_5", "tests/specs/pieces.yaml", "recurrent=recurrent_dot", "--sequence")
     for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):
         yield again(name, f"tests/specs/{name.partition('_')[0]}.yaml", "split=3",
                     "--rtol 1e-4" if name == "winograd_2" else "")

@@ -182,6 +182,13 @@ CELL = dict(input_size=F, hidden_size=size_of("H"), bias=False)
 layer("RNNCell", T("n? F"), T("n? H:1-20"), **CELL, nonlinearity="relu", call=["{0}, {1}", "{0}, hx={1}", "{0}"])
 layer("LSTMCell", T("n? F"), T("n? H:1-20"), T("n? H"), **CELL, call=["{0}, ({1}, {2})", "{0}, ({1}, {2})", "{0}"])
 layer("GRUCell", T("n? F"), T("n? H:1-20"), **CELL, call=["{0}, {1}", "{0}, hx={1}", "{0}"])
+SEQUENCE = dict(input_size=F, hidden_size=size_of("H"), num_layers=[2, 3], bias=False, batch_first=True, dropout=[0.25, 1.0],
+                bidirectional=True, train=True,
+                check=lambda d: d.random_values() if d.args["dropout"] and d.args["num_layers"] > 1 else None)
+STATES = T("l:1-6 n? F"), T("K:1-4 n? H:1-20"), T("K n? H")
+layer("RNN", *STATES, **SEQUENCE, nonlinearity="relu", call=["{0}, {1}", "{0}, hx={1}", "{0}"])
+layer("LSTM", *STATES, **SEQUENCE, proj_size=[1, 2], call=["{0}, ({1}, {2})", "{0}, ({1}, {2})", "{0}"])
+layer("GRU", *STATES, **SEQUENCE, call=["{0}, {1}", "{0}, hx={1}", "{0}"])
 layer("Flatten", T("n a b? c? d?"), start_dim=DIM, end_dim=DIM)
 layer("Unflatten", T("n? 12 a?"), dim=lambda d: d.where(12), unflattened_size=[(3, 4), (2, -1), (2, 3, 2), (12,)])
 layer("Embedding", I("*", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, padding_idx=lambda d: d.pick([0, -1]),

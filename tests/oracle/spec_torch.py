@@ -293,7 +293,7 @@ class ConstructorNames:
             return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
             return MultiStep
-        found = getattr(nn, name, None)
+        found = WITH_LENGTHS.get(name) or getattr(nn, name, None)
         return with_tensor_arguments(found) if isinstance(found, type) and issubclass(found, nn.Module) else None
 
     def evaluate(self, value):
@@ -396,6 +396,21 @@ class MultiStep(nn.Module):
 
     def forward(self, *args):
         raise SpecError("MultiStep is not called by statements; see `rollout`")
+
+
+def with_lengths(cls):
+    """A recurrent class whose forward takes the lengths of rows, which PyTorch packs first."""
+    def forward(self, input, hx=None, lengths=None):
+        if lengths is None:
+            return cls.forward(self, input, hx)
+        steps = input.shape[1 if self.batch_first else 0]
+        packed = nn.utils.rnn.pack_padded_sequence(input, lengths, self.batch_first, enforce_sorted=False)
+        y, states = cls.forward(self, packed, hx)
+        return nn.utils.rnn.pad_packed_sequence(y, self.batch_first, total_length=steps)[0], states
+    return type(cls.__name__, (cls,), {"forward": forward})
+
+
+WITH_LENGTHS = {cls.__name__: with_lengths(cls) for cls in (nn.RNN, nn.LSTM, nn.GRU)}
 
 
 class List(nn.Sequential):

@@ -1,0 +1,176 @@
+/* recurrent.c - a recurrent layer in one direction: see note [recurrent] in ops.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "rows.h"
+
+int recurrent_gates(enum recurrent_kind kind)
+{
+    return kind == RECURRENT_LSTM ? 4 : kind == RECURRENT_GRU ? 3 : 1;
+}
+
+int recurrent_at(const struct op *op, enum recurrent_input role)
+{
+    int at = 0;
+
+    for (int i = 0; i < (int)role; i++)
+        at += op->recurrent.has[i];
+    return op->recurrent.has[role] ? at : -1;
+}
+
+struct value *recurrent_input(const struct op *op, enum recurrent_input role)
+{
+    int at = recurrent_at(op, role);
+
+    return at < 0 ? NULL : op->inputs[at];
+}
+
+const struct dim *recurrent_width(struct arena *arena, const struct op *op)
+{
+    return dim_floordiv(arena, op->inputs[RECURRENT_WEIGHT]->dims[0], dim_const(arena, recurrent_gates(op->recurrent.kind)));
+}
+
+static void set_dims(struct value *value, enum dtype dtype, int ndim, const struct dim *const *dims)
+{
+    value->dtype = dtype;
+    value->ndim = ndim;
+    for (int i = 0; i < ndim; i++)
+        value->dims[i] = dims[i];
+}
+
+/* Whoever builds it has checked the shapes. */
+const char *recurrent_infer(struct cx *cx, struct op *op)
+{
+    const struct value *gates = op->inputs[RECURRENT_GATES], *weight = op->inputs[RECURRENT_WEIGHT];
+    const struct dim *dims[] = {gates->dims[0], gates->dims[1], weight->dims[1]};
+    const struct dim *cell[] = {gates->dims[1], recurrent_width(&cx->arena, op)};
+    int made = 0;
+
+    set_dims(op->outputs[made++], gates->dtype, 3, dims);
+    if (op->recurrent.has[RECURRENT_LENGTHS])
+        set_dims(op->outputs[made++], gates->dtype, 2, dims + 1);
+    if (op->recurrent.kind == RECURRENT_LSTM)
+        set_dims(op->outputs[made++], gates->dtype, 2, cell);
+    return NULL;
+}
+
+double recurrent_macs(const struct op *op)
+{
+    const struct value *y = op->outputs[0], *gates = op->inputs[0], *projection = recurrent_input(op, RECURRENT_PROJECTION);
+    double each = (double)dim_upper(gates->dims[2]);
+
+    if (projection)
+        each += (double)dim_upper(projection->dims[1]);
+    return dims_upper(3, y->dims) * each;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* What one row is computed from and into. */
+struct row {
+    double *gates; /* room for those of a step */
+    double *state, *next, *cell;
+    int64_t hidden, width; /* of the cell state, of the state */
+};
+
+/* The state of the next step, from what the input adds to its gates. */
+static void step(const struct op *op, const struct tensor *const *inputs, const struct row *row, const union scalar *x)
+{
+    enum recurrent_kind kind = op->recurrent.kind;
+    const union scalar *weight = inputs[1]->data;
+    const union scalar *bias = op->recurrent.has[RECURRENT_BIAS] ? inputs[recurrent_at(op, RECURRENT_BIAS)]->data : NULL;
+    int64_t hidden = row->hidden, count = hidden * recurrent_gates(kind);
+
+    for (int64_t g = 0; g < count; g++) {
+        row->gates[g] = bias ? bias[g].f : 0;
+        for (int64_t k = 0; k < row->width; k++)
+            row->gates[g] += weight[g * row->width + k].f * row->state[k];
+    }
+    for (int64_t u = 0; u < hidden; u++) {
+        const double *own = row->gates + u;
+        double r, z, n;
+
+        switch (kind) {
+        case RECURRENT_TANH:
+            row->next[u] = tanh(x[u].f + own[0]);
+            break;
+        case RECURRENT_RELU:
+            row->next[u] = x[u].f + own[0] <= 0 ? 0 : x[u].f + own[0]; /* NaN stays */
+            break;
+        case RECURRENT_LSTM:
+            row->cell[u] = sigmoid(x[hidden + u].f + own[hidden]) * row->cell[u] +
+                           sigmoid(x[u].f + own[0]) * tanh(x[2 * hidden + u].f + own[2 * hidden]);
+            row->next[u] = sigmoid(x[3 * hidden + u].f + own[3 * hidden]) * tanh(row->cell[u]);
+            break;
+        case RECURRENT_GRU:
+            r = sigmoid(x[u].f + own[0]);
+            z = sigmoid(x[hidden + u].f + own[hidden]);
+            n = tanh(x[2 * hidden + u].f + r * own[2 * hidden]);
+            row->next[u] = (row->state[u] - n) * z + n;
+            break;
+        }
+    }
+}
+
+static void project(const struct tensor *weight, const struct row *row)
+{
+    for (int64_t p = 0; p < row->width; p++) {
+        row->state[p] = 0;
+        for (int64_t u = 0; u < row->hidden; u++)
+            row->state[p] += weight->data[p * row->hidden + u].f * row->next[u];
+    }
+}
+
+static double *room(int64_t count)
+{
+    double *made = malloc((size_t)(count + 1) * sizeof *made);
+
+    if (!made)
+        arena_out_of_memory();
+    return made;
+}
+
+void recurrent_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs)
+{
+    const bool *has = op->recurrent.has;
+    bool lstm = op->recurrent.kind == RECURRENT_LSTM;
+    const struct tensor *x = inputs[0], *projection = has[RECURRENT_PROJECTION] ? inputs[recurrent_at(op, RECURRENT_PROJECTION)] : NULL;
+    int64_t steps = x->dims[0], rows = x->dims[1], gates = x->dims[2], hidden = gates / recurrent_gates(op->recurrent.kind);
+    struct row row = {room(gates), room(hidden), room(hidden), room(hidden), hidden, inputs[1]->dims[1]};
+
+    for (int64_t n = 0; n < rows; n++) {
+        int64_t own = has[RECURRENT_LENGTHS] ? inputs[recurrent_at(op, RECURRENT_LENGTHS)]->data[n].i : steps;
+
+        for (int64_t k = 0; k < row.width; k++)
+            row.state[k] = has[RECURRENT_STATE] ? inputs[recurrent_at(op, RECURRENT_STATE)]->data[n * row.width + k].f : 0;
+        for (int64_t u = 0; u < hidden; u++)
+            row.cell[u] = has[RECURRENT_CELL] ? inputs[recurrent_at(op, RECURRENT_CELL)]->data[n * hidden + u].f : 0;
+        for (int64_t s = 0; s < steps; s++) {
+            int64_t t = op->recurrent.reverse ? own - 1 - s : s;
+            bool inside = s < own;
+
+            if (inside) {
+                step(op, inputs, &row, x->data + (t * rows + n) * gates);
+                if (projection)
+                    project(projection, &row);
+                for (int64_t k = 0; k < row.width && !projection; k++)
+                    row.state[k] = row.next[k];
+            }
+            for (int64_t k = 0; k < row.width; k++)
+                outputs[0].data[((inside ? t : s) * rows + n) * row.width + k].f = inside ? row.state[k] : 0;
+        }
+        for (int64_t k = 0; k < row.width && has[RECURRENT_LENGTHS]; k++)
+            outputs[1].data[n * row.width + k].f = row.state[k];
+        for (int64_t u = 0; u < hidden && lstm; u++)
+            outputs[1 + has[RECURRENT_LENGTHS]].data[n * hidden + u].f = row.cell[u];
+    }
+    for (int i = 0; i < op->output_count; i++)
+        round_output(&outputs[i], outputs[i].dtype);
+    free(row.gates);
+    free(row.state);
+    free(row.next);
+    free(row.cell);
+}

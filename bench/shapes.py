@@ -100,6 +100,15 @@ def attention():
                     "scaled_dot_product_attention(x[0], x[1], x[2], is_causal=True)", 2 * 12 * tokens * tokens * 64)
 
 
+def recurrent():
+    """A layer over 32 steps, and over one."""
+    for name, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for batch, width in itertools.product((1, 16, 64), (32, 64, 128, 256)):
+            yield Point("recurrent", f"{name.lower()}-{batch}x{width}", (32, batch, width), f"{name}({width}, {width})",
+                        32 * batch * 2 * gates * width * width)
+        yield Point("recurrent", f"{name.lower()}-step-1x128", (1, 1, 128), f"{name}(128, 128)", 2 * gates * 128 * 128)
+
+
 def activation():
     for name, count in itertools.product(("ReLU()", "LeakyReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU('tanh')", "SiLU()",
                                           "Softplus()", "ELU()", "Mish()", "Hardswish()"), (256, 16384, 1 << 20)):
@@ -150,4 +159,4 @@ def fading():
 
 FAMILIES = {"dense": dense, "narrow": narrow, **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)},
             "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax, "attention": attention,
-            "activation": activation, "reduction": reduction, "pool": pool}
+            "recurrent": recurrent, "activation": activation, "reduction": reduction, "pool": pool}

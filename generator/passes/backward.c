@@ -363,6 +363,10 @@ void pass_backward(struct graph *graph)
     for (int i = op_count - 1; i >= 0; i--) {
         struct op *op = graph->ops[i];
 
+        if (op->code == GRAPH_OP_RECURRENT && b.wanted[op->outputs[0]->id]) {
+            diag_error(graph->cx, op->loc, "%s has no gradient yet in this version of modc", op->call->module->class_name);
+            continue;
+        }
         if (op->code == GRAPH_OP_INPUT || op->output_count != 1 || !b.wanted[op->outputs[0]->id])
             continue;
         struct value *gradient = take(&b, op->outputs[0]);

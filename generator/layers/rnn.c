@@ -60,7 +60,7 @@ extern const struct layer_row rnn_rows[];
 
 #define SEQUENCE_REPR                                                                                        \
     "[num_layers != 1?, num_layers={num_layers}][not bias?, bias=False][batch_first?, batch_first=True]"     \
-    "[dropout != 0?, dropout={dropout}][bidirectional?, bidirectional=True]"
+    "[dropout != 0?, dropout={dropout * 1.0}][bidirectional?, bidirectional=True]"
 
 const struct layer_row rnn_rows[] = {
     {

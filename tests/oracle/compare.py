@@ -39,8 +39,12 @@ def place(shape, index):
     return found
 
 
-def compare_record(expected, found, rtol=None, atol=0.0):
-    """(worst error relative to the largest expected value, None or what is wrong)"""
+def largest_of(values):
+    return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+
+
+def compare_record(expected, found, rtol=None, atol=0.0, least=0.0):
+    """(worst error relative to the largest expected value, or to `least`, None or what is wrong)"""
     if found is None:
         return math.inf, "is missing"
     if expected.dtype != found.dtype or expected.shape != found.shape:
@@ -51,7 +55,7 @@ def compare_record(expected, found, rtol=None, atol=0.0):
             if w != g:
                 return math.inf, f"at {place(expected.shape, i)}: expected {w}, found {g}"
         return 0.0, None
-    largest = max((abs(w) for w in wanted if math.isfinite(w)), default=0.0)
+    largest = max(largest_of(wanted), least)
     limit = max(atol, (TOLERANCE[expected.dtype] if rtol is None else rtol) * largest)
     worst, where = 0.0, None
     for i, (w, g) in enumerate(zip(wanted, got)):
@@ -70,14 +74,20 @@ def compare_record(expected, found, rtol=None, atol=0.0):
 
 
 def compare(expected, found, rtol=None, atol=0.0):
-    """Lines of text, and whether all went well. Both are dicts of records."""
+    """Lines of text, and whether all went well. Both are dicts of records. Gradients have ten times the tolerance, relative
+    to no less than a hundredth of the largest; zeros may stand where PyTorch has none."""
     lines, good = [], True
+    least = max((largest_of(numbers(record)) for name, record in expected.items() if name.startswith("grad.")), default=0.0) / 100
     for name, record in expected.items():
-        relative, fault = compare_record(record, found.get(name), rtol, atol)
+        if name.startswith("grad."):
+            own = 10 * (TOLERANCE[record.dtype] if rtol is None else rtol)
+            relative, fault = compare_record(record, found.get(name), own, atol, least)
+        else:
+            relative, fault = compare_record(record, found.get(name), rtol, atol)
         lines.append(f"{name}: {fault}" if fault else f"{name}: {relative:.3g}")
         good = good and fault is None
-    for name in found:
-        if name not in expected:
+    for name, record in found.items():
+        if name not in expected and not (name.startswith("grad.") and not any(record.data)):
             lines.append(f"{name}: not expected")
             good = False
     return lines, good

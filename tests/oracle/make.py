@@ -444,7 +444,8 @@ def folder(name):
             continue
         own, first, held = f"{name}_{path.stem}", None, {}
         ranges = ranges_of(text)
-        for i, line in enumerate(re.findall("^# run:(.*)$", text, re.MULTILINE) or [""]):
+        lines = re.findall("^# run:(.*)$", text, re.MULTILINE) or [""]
+        for i, line in enumerate(lines):
             words = line.split()
             sizes = dict(word.split("=") for word in words if re.fullmatch(r"[a-z_]+=[0-9]+", word))
             options = " ".join(word for word in words if not re.fullmatch(r"[a-z_]+=[0-9]+", word))
@@ -464,6 +465,46 @@ def folder(name):
                                                           *options.split())
                 held.setdefault(args.dtype, f"tests/vectors/{case}/weights.safetensors")
             yield Case(case, f"tests/{name}/{path.name}", options, inputs, trained, state=state, smooth=name == "layers")
+            if i == 0 and name == "layers" and path.stem not in NO_BACKWARD:
+                yield from backward(case, path, options, inputs, state, any("--train" in line for line in lines))
+
+
+# Specs of tests/layers whose gradients have no vectors: results named like an input, whose gradients have one name in C
+# (bags, inplace), gradients that are nothing in C and 0 in PyTorch (cells, functions_empty), values at which they differ.
+NO_BACKWARD = {"bags", "inplace", "cells", "functions_empty", "functions_arithmetic", "functions_contractions",
+               "functions_elementwise", "instance"}
+
+
+def backward(case, path, options, inputs, weights, trains):
+    """Gradients of the inputs and parameters, from drawn ones of those results that PyTorch differentiates; where the mode
+    matters, in both."""
+    for mode in [""] + ["--train"] * trains:
+        args = torch_run.parse(["run", str(path), *options.split(), *mode.split()])
+        upstream = {}
+        for key, gradient in upstream_of(args, path, inputs).items():
+            try:
+                run_backward(args, {**inputs, f"grad.{key}": gradient})
+            except (RuntimeError, TypeError):
+                continue
+            upstream[f"grad.{key}"] = gradient
+        if upstream:
+            yield Case(f"{case}_backward{mode.replace('--', '_')}", f"tests/layers/{path.name}", f"{options} {mode} --backward",
+                       {**inputs, **upstream}, f"tests/vectors/{case}/weights.safetensors" if weights else None)
+
+
+def upstream_of(args, path, inputs):
+    try:
+        results = run_backward(args, inputs)
+    except (RuntimeError, TypeError):  # an input that PyTorch takes as a constant alone
+        return {}
+    return {key: draw(zlib.crc32(f"{path.stem} grad.{key}".encode()), *tensor.shape, dtype=tensor.dtype)
+            for key, tensor in results.items() if tensor.is_floating_point() and not key.startswith("grad.")}
+
+
+def run_backward(args, inputs):
+    spec = torch_run.Spec(args.spec, {}, args.dtype)
+    return spec.run(spec.build(0), {key: tensor.clone() for key, tensor in inputs.items()}, entry=args.entry, train=args.train,
+                    backward=True)
 
 
 def ranges_of(text):
@@ -517,6 +558,8 @@ def check(line, quiet=False):
     """Whether the installed torch gives what the files hold."""
     name, spec, *options = line.split()
     args = torch_run.parse(["run", spec, *options])
+    if args.backward and not torch.__version__.startswith(VERSION):
+        return True  # older versions have other gradients at kinks
     outputs, state = torch_run.run(args)
     expected = safetensors_io.read(args.expect)[0]
     lines, good = compare.compare(expected, safetensors_io.records_of(outputs)[0], args.rtol)

@@ -991,16 +991,16 @@ class Spec:
 
     @staticmethod
     def gradients(root, results, upstream, leaves):
-        """Of inputs (0 where nothing flows) and of the parameters that have one."""
+        """Of inputs (0 where nothing flows) and of the parameters that have one. From results without a gradient comes none."""
         root.zero_grad()
-        ends = {name: upstream.get(f"grad.{name}", torch.zeros_like(value)) for name, value in results.items()
-                if value.is_floating_point() and value.requires_grad}
+        ends = {name: upstream[f"grad.{name}"] for name, value in results.items()
+                if value.requires_grad and f"grad.{name}" in upstream}
         if ends:
             torch.autograd.backward([results[name] for name in ends], list(ends.values()))
         found = {f"grad.{name}": torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for name, leaf in leaves.items()}
-        found.update({f"grad.{name}": parameter.grad.clone() for name, parameter in root.named_parameters()
+        found.update({f"grad.{name}": parameter.grad.to_dense().clone() for name, parameter in root.named_parameters()
                       if parameter.grad is not None})
-        return {name: tensor.detach() for name, tensor in found.items()}
+        return {name: tensor.detach().to_dense() for name, tensor in found.items()}
 
     @staticmethod
     def named(statements, result):

@@ -13,6 +13,7 @@
  * step are in h and c, else they are 0. T_projects: what a step puts out, in v, is multiplied by project (T_k, T_h); otherwise
  * T_k is T_h. */
 
+#if T_gates > 1
 MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
 {
 #if T_vector_math
@@ -27,6 +28,8 @@ MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
 #endif
 }
 
+#endif
+#if !T_relu
 MODC_INLINE T_vec T_NAME_tanh(T_vec a)
 {
 #if T_vector_math
@@ -41,6 +44,7 @@ MODC_INLINE T_vec T_NAME_tanh(T_vec a)
 #endif
 }
 
+#endif
 /* Of a vector, of which `rest` lanes are there. */
 MODC_INLINE T_vec T_NAME_load(const T_real *p, const int rest)
 {
@@ -61,7 +65,10 @@ static MODC_KERNEL MODC_ALONE void T_NAME_next(T_real *restrict y, const int ldy
                                                const T_real *restrict state, const int ldstate, const T_vec *restrict sum,
                                                const int64_t *restrict lengths, const int t, const int rows, const int units T_ARGS)
 {
-    const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors;
+    const int vectors = (units + T_LANES - 1) / T_LANES;
+#if T_gates > 1
+    const int tile = rows * vectors;
+#endif
 
     for (int r = 0; r < rows; r++) {
         for (int j = 0; j < vectors; j++, sum++) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo_run.sh - three trained networks as C: generates, compiles and runs examples/demo.c. Needs build/modc (demo.sh
+# demo_run.sh - three trained networks as C, and one that C trains: generates, compiles and runs examples/. Needs build/modc (demo.sh
 # builds it); writes to build/demo only.
 # shellcheck source=scripts/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -47,13 +47,19 @@ $out/demo specs "${flash[@]}" || status=$?
 say "the policy balances a pole on a simulated cart (500 steps is all it is asked for)"
 $out/balance || status=$?
 
+say "training: the same classifier, from PyTorch's initial weights, in C"
+printf 'modc generate examples/train_digits/learner.yaml\n'
+$modc generate examples/train_digits/learner.yaml -o $out
+"$cc" "${cflags[@]}" -Iruntime -I$out examples/train_digits/train_digits.c $out/learner.c "${runtime[@]}" -o $out/train_digits -lm
+$out/train_digits specs/digits || status=$?
+
 say "what modc wrote for the cnn"
 awk '/^static void cnn_forward_eval\(/ { on = 1 } on { print } on && (/^}/ || ++lines == 40) { exit }' $out/cnn.c
 
 cat <<END
 
 written by modc   $out/cnn.h cnn.c cnn_weights.bin, and as many for mlp and policy
-the programs      $out/demo and $out/balance, from examples/
+the programs      $out/demo, $out/balance and $out/train_digits, from examples/
 their sources     specs/digits/cnn.yaml, specs/digits/mlp.yaml, specs/cartpole/policy.yaml
 how to go on      README.md
 END

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# demo_run.sh - three trained networks as C, and one that C trains: generates, compiles and runs examples/. Needs build/modc (demo.sh
-# builds it); writes to build/demo only.
+# demo_run.sh - three trained networks as C, and one that C trains: generates, compiles and runs programs of examples/.
+# Needs build/modc (demo.sh builds it); writes to build/demo only.
 # shellcheck source=scripts/lib.sh
 source "$(dirname "$0")/lib.sh"
 

@@ -9,9 +9,11 @@
 #include "pass.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "adjoint.h"
+#include "emitted.h"
 
 /* A gradient of a value or, where axis is not negative, of a part of it. */
 struct part {
@@ -85,9 +87,26 @@ static void give_part(const struct adjoint *adjoint, struct value *value, int ax
     *last = part;
 }
 
+/* What is made for a gradient is called by the value that it is of: dx. */
+static void name_gradient(struct backward *b, const struct value *value, struct value *gradient)
+{
+    struct arena *arena = &b->graph->cx->arena;
+    const struct module_call *call = value->op->call;
+
+    if (gradient->name || gradient->id < b->value_count || gradient->op->code == GRAPH_OP_CONST)
+        return;
+    if (value->name)
+        gradient->name = arena_format(arena, "d%s", value->name);
+    else if (call && call->module->path[0])
+        gradient->name = arena_format(arena, isdigit((unsigned char)call->module->path[0]) ? "dy%s" : "d%s",
+                                      emitted_flat(b->graph->cx, call->module->path));
+}
+
 static void give(const struct adjoint *adjoint, struct value *value, struct value *gradient)
 {
     assert(!gradient || (dims_equal(value, gradient) && value->dtype == gradient->dtype));
+    if (gradient)
+        name_gradient(adjoint->data, value, gradient);
     give_part(adjoint, value, -1, NULL, NULL, gradient);
 }
 

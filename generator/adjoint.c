@@ -691,4 +691,7 @@ void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *gr
 {
     if (rows[op->code])
         rows[op->code](adjoint, op, gradient);
+    else
+        diag_error(adjoint->eval->cx, op->loc, "%s has no gradient yet in this version of modc",
+                   op->call ? op->call->module->class_name : op->label);
 }

@@ -362,6 +362,17 @@ static struct value *read_again(struct backward *b, struct value *value, int *at
     return draw_again(b, value, at);
 }
 
+/* The gradient of the first result of the op that has one. */
+static struct value *take_first(struct backward *b, const struct op *op)
+{
+    struct value *gradient = NULL;
+
+    for (int j = 0; j < op->output_count && !gradient; j++)
+        if (b->wanted[op->outputs[j]->id])
+            gradient = take(b, op->outputs[j]);
+    return gradient;
+}
+
 void pass_backward(struct graph *graph)
 {
     struct arena *arena = &graph->cx->arena;
@@ -381,14 +392,7 @@ void pass_backward(struct graph *graph)
     add_yield(&b);
     for (int i = op_count - 1; i >= 0; i--) {
         struct op *op = graph->ops[i];
-
-        if (op->code == GRAPH_OP_RECURRENT && b.wanted[op->outputs[0]->id]) {
-            diag_error(graph->cx, op->loc, "%s has no gradient yet in this version of modc", op->call->module->class_name);
-            continue;
-        }
-        if (op->code == GRAPH_OP_INPUT || op->output_count != 1 || !b.wanted[op->outputs[0]->id])
-            continue;
-        struct value *gradient = take(&b, op->outputs[0]);
+        struct value *gradient = op->code == GRAPH_OP_INPUT ? NULL : take_first(&b, op);
 
         b.eval.call = op->call;
         if (gradient && op->code == GRAPH_OP_TENSOR)
@@ -400,7 +404,6 @@ void pass_backward(struct graph *graph)
     add_inputs(&b);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
-
         for (int j = 0; j < op->input_count && in_backward; j++)
             op->inputs[j] = read_again(&b, op->inputs[j], &i);
         in_backward |= op->code == GRAPH_OP_YIELD;

@@ -295,8 +295,54 @@ static struct ev pair(const struct adjoint *a, struct loc loc, const int *number
     return ev_tuple(a->eval, loc, items, 2);
 }
 
+/* Windows side by side that fill the image, of few cells. */
+static bool fills_image(const struct adjoint *a, const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    bool fills = op->window.kernel[0] * op->window.kernel[1] <= 9;
+
+    for (int i = 0; i < 2; i++)
+        fills &= op->window.kernel[i] == op->window.stride[i] && op->window.padding[i] == 0 && op->window.dilation[i] == 1 &&
+                 dim_equal(x->dims[2 + i], dim_mul(&a->eval->cx->arena, y->dims[2 + i], whole(a, op->window.kernel[i])));
+    return fills;
+}
+
+/* Then each cell of all windows is one map: it gets the gradient where it is the maximum and none before it is. */
+static struct value *cell_gradient(const struct adjoint *a, struct op *op, struct value *const *cells, int at, struct value *g)
+{
+    struct arena *arena = &a->eval->cx->arena;
+    struct named names[13] = {{"y", op->outputs[0], NULL}, {"g", g, NULL}};
+    struct text text = text_new(arena);
+
+    text_printf(&text, "return torch.where(((x%d == y) | (x%d != x%d))", at, at, at);
+    for (int i = 0; i <= at; i++) {
+        names[2 + i] = (struct named){arena_format(arena, "x%d", i), cells[i], NULL};
+        if (i < at)
+            text_printf(&text, " & (x%d != y) & (x%d == x%d)", i, i, i);
+    }
+    text_add(&text, ", g, 0)");
+    return statements(a, op, text.data, names);
+}
+
+static struct value *cells_gradient(const struct adjoint *a, struct op *op, struct value *g)
+{
+    struct eval *eval = a->eval;
+    const struct dim *one = whole(a, 1), *dims[6] = {g->dims[0], g->dims[1], g->dims[2], one, g->dims[3], one};
+    struct value *cells[9], *rows[9], *columns[9];
+    int height = op->window.kernel[0], width = op->window.kernel[1];
+
+    for (int k = 0; k < height * width; k++) {
+        cells[k] = build_slice(eval, op->loc, op->inputs[0], 2, whole(a, k / width), whole(a, height), g->dims[2]);
+        cells[k] = build_slice(eval, op->loc, cells[k], 3, whole(a, k % width), whole(a, width), g->dims[3]);
+        columns[k % width] = build_reshape(eval, op->loc, cell_gradient(a, op, cells, k, g), 6, dims);
+        if (k % width == width - 1)
+            rows[k / width] = build_concat(eval, op->loc, "stack", columns, width, 5);
+    }
+    return build_reshape(eval, op->loc, build_concat(eval, op->loc, "stack", rows, height, 3), 4, op->inputs[0]->dims);
+}
+
 /* The elements of the windows' maxima, the first of those that are as large, get their gradients. */
-static struct value *max_gradient(const struct adjoint *a, const struct op *op, struct value *g)
+static struct value *max_gradient(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct eval *eval = a->eval;
     struct arena *arena = &eval->cx->arena;
@@ -306,6 +352,8 @@ static struct value *max_gradient(const struct adjoint *a, const struct op *op, 
     struct scope scope = {0};
     struct ev pooled;
 
+    if (fills_image(a, op))
+        return cells_gradient(a, op, g);
     eval->at = op->loc;
     scope_bind(eval, &scope, "x", ev_tensor(op->loc, x));
     scope_bind(eval, &scope, "kernel", pair(a, op->loc, op->window.kernel));

@@ -642,7 +642,6 @@ function("eye", n=[1, 3, 4], m=[2, 3, 5], dtype=DTYPE)
 
 # Rows whose gradients are not compared, and why.
 NO_GRADIENTS = {
-    **dict.fromkeys(("RNN", "LSTM", "GRU"), "the op has no gradient yet"),
     "CrossMapLRN2d": "PyTorch's own backward sums over channels that lie one beside those of forward",
     **{name: "modc has none yet" for name in ("RNN", "LSTM", "GRU")},
 }

@@ -708,14 +708,14 @@ static struct value *same_view(const struct adjoint *a, struct value *view, cons
     return op->outputs[0];
 }
 
-/* A layer that writes a parameter, as embedding does, does so beside the gradient's way. What is written over in state gets
- * nothing; what stays, its own. */
+/* A layer that writes running statistics, or as embedding does a parameter, does so beside the gradients' way. What is written
+ * over in state gets nothing; what stays, its own. */
 static void write_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *slot = op->inputs[0], *target = op->inputs[1];
 
     assert(dag_is_identity(op->dag));
-    if (op->write.tensor->kind == MODULE_PARAMETER) {
+    if (op->write.detached) {
         a->give(a, slot, g);
         return;
     }

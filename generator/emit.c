@@ -215,10 +215,10 @@ static void print_gradient_arguments(struct emit *e, struct text *out, const str
 {
     for (int i = 0; i < graph->result_count; i++)
         if (has_gradient(graph, graph->outputs[i]))
-            text_printf(out, ", const %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_gradient(e->cx, graph, graph->output_names[i]));
+            text_printf(out, ", const %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_gradient(e->cx, graph, graph->output_names[i], true));
     for (int i = 0; i < graph->input_count; i++)
         if (has_gradient(graph, graph->inputs[i]))
-            text_printf(out, ", %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_gradient(e->cx, graph, graph->inputs[i]->name));
+            text_printf(out, ", %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_gradient(e->cx, graph, graph->inputs[i]->name, false));
 }
 
 /* The call of it: the inputs are those that forward noted. */
@@ -230,10 +230,10 @@ static void pass_second_arguments(struct emit *e, struct text *out, const struct
         text_printf(out, ", net->saved_inputs[%d]", i);
     for (int i = 0; i < graph->result_count; i++)
         if (has_gradient(graph, graph->outputs[i]))
-            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->output_names[i]));
+            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->output_names[i], true));
     for (int i = 0; i < graph->input_count; i++)
         if (has_gradient(graph, graph->inputs[i]))
-            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->inputs[i]->name));
+            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->inputs[i]->name, false));
 }
 
 /* Of the function behind it: the inputs of forward, too. */
@@ -1301,8 +1301,8 @@ static void print_function(struct emit *e, struct text *out, const struct varian
         if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->result_count && backward; i++)
-        if (has_gradient(graph, graph->outputs[i]) && !uses_word(body, c_gradient(e->cx, graph, graph->output_names[i])))
-            text_printf(out, "    (void)%s;\n", c_gradient(e->cx, graph, graph->output_names[i]));
+        if (has_gradient(graph, graph->outputs[i]) && !uses_word(body, c_gradient(e->cx, graph, graph->output_names[i], true)))
+            text_printf(out, "    (void)%s;\n", c_gradient(e->cx, graph, graph->output_names[i], true));
     text_printf(out, "%s%s}\n\n", body, fails(variant, backward) ? "    return MODC_OK;\n" : "");
 }
 
@@ -1521,7 +1521,7 @@ static void print_alignment(struct emit *e, struct text *out, const struct graph
 
             if (dtype_rows[value->dtype].bytes != bytes || (backward && !has_gradient(graph, value)))
                 continue;
-            name = backward ? c_gradient(e->cx, graph, name) : o < 0 ? c_argument(e->cx, name) : c_output(e->cx, graph, o);
+            name = backward ? c_gradient(e->cx, graph, name, o >= 0) : o < 0 ? c_argument(e->cx, name) : c_output(e->cx, graph, o);
             text_printf(&tensors, "%s(uintptr_t)%s", count++ > 0 ? " | " : "", name);
         }
         if (count > 0)
@@ -1582,7 +1582,7 @@ static void print_backward(struct emit *e, struct text *out, const struct entry 
     text_printf(out, ")\n{\n    enum modc_status status;\n%s\n", e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->result_count; i++)
         if (has_gradient(graph, graph->outputs[i]))
-            text_printf(&none, "%s!%s", none.length ? " && " : "", c_gradient(e->cx, graph, graph->output_names[i]));
+            text_printf(&none, "%s!%s", none.length ? " && " : "", c_gradient(e->cx, graph, graph->output_names[i], true));
     if (none.length > 0)
         text_printf(out, strstr(none.data, "&&") ? "    if (!net || (%s))\n" : "    if (!net || %s)\n", none.data);
     else

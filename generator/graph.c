@@ -276,6 +276,7 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     op->loc = loc;
     op->dag = dag_identity(arena, tensor->dtype);
     op->write.tensor = tensor;
+    op->write.detached = eval->within != NULL;
     tensor->written = true;
     tensor->written_in_eval |= !eval->training;
 

@@ -173,7 +173,7 @@ struct op {
          * at most `labels` */
         struct { int64_t blank; const struct dim *labels; bool gradient; } ctc;
         struct { enum check_kind kind; bool negative; const struct dim *extent; } check; /* negative: lowest is -extent */
-        struct { struct module_tensor *tensor; } write;
+        struct { struct module_tensor *tensor; bool detached; } write; /* detached: of a layer, beside the gradients' way */
         struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */
         struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */
         struct { struct module *module; int draw; } random; /* draw: how often the module has drawn before in the graph */

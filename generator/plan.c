@@ -79,12 +79,16 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index)
     return taken ? arena_format(&cx->arena, "%s_out", name) : name;
 }
 
-const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name)
+const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result)
 {
     const struct module_tree *tree = graph->program->tree;
     const char *own = arena_format(&cx->arena, "d%s", name);
-    bool taken = strcmp(own, c_argument(cx, own)) != 0;
+    bool taken;
 
+    for (int i = 0; i < graph->input_count && result; i++)
+        if (strcmp(graph->inputs[i]->name, name) == 0)
+            own = arena_format(&cx->arena, "d%s_out", name);
+    taken = strcmp(own, c_argument(cx, own)) != 0;
     for (int i = 0; i < graph->input_count; i++)
         taken |= strcmp(c_argument(cx, graph->inputs[i]->name), own) == 0;
     for (int i = 0; i < graph->result_count; i++)
@@ -723,7 +727,7 @@ static void place_gradient(struct planner *planner, struct place *place)
         place->index = gradient_index(planner->plan, place->tensor);
     } else {
         place->kind = PLACE_OUTPUT;
-        place->name = c_gradient(planner->cx, graph, gradient_input(graph, place->index)->name);
+        place->name = c_gradient(planner->cx, graph, gradient_input(graph, place->index)->name, false);
     }
 }
 
@@ -756,7 +760,7 @@ static void place_value(struct planner *planner, struct value *value)
         return;
     case GRAPH_OP_YIELD:
         place->kind = PLACE_INPUT;
-        place->name = c_gradient(planner->cx, variant->graph, value->name);
+        place->name = c_gradient(planner->cx, variant->graph, value->name, true);
         return;
     case GRAPH_OP_GRADIENT:
         place->kind = op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;

@@ -272,8 +272,8 @@ const char *c_argument(struct cx *cx, const char *name);
 /* An output as an argument: `return x` of an input x writes x_out. */
 const char *c_output(struct cx *cx, const struct graph *graph, int index);
 
-/* The gradient of an input or a result as an argument: dlogits. */
-const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name);
+/* The gradient of an input or a result as an argument: dlogits; of an input x that is returned dx and dx_out. */
+const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
 
 /* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
 const char *relative_path(const struct module *root, const char *path);

@@ -44,6 +44,8 @@ static bool flows(const struct backward *b, const struct op *op)
         return op->tensor.tensor->kind == MODULE_PARAMETER && op->tensor.tensor->requires_grad;
     case GRAPH_OP_VIEW:
         return !op->view.detached && b->wanted[op->inputs[0]->id];
+    case GRAPH_OP_WRITE:
+        return b->wanted[op->inputs[0]->id] || (!op->write.detached && b->wanted[op->inputs[2]->id]);
     default:
         for (int i = 0; i < op->input_count; i++)
             if (b->wanted[op->inputs[i]->id])

@@ -63,6 +63,16 @@ def flat(value):
     return [tensor for part in value for tensor in flat(part)]
 
 
+def distance(outputs, expected):
+    """The largest error of any output, relative to that output's largest value; infinite for a NaN that is not expected."""
+    worst = 0.0
+    for found, wanted in zip(outputs, expected, strict=True):
+        largest = max(float(numpy.abs(wanted).max(initial=0.0)), 1e-30)
+        error = float(numpy.abs(found.astype(numpy.float64) - wanted.astype(numpy.float64)).max(initial=0.0))
+        worst = max(worst, error / largest if error == error else float("inf"))
+    return worst
+
+
 class Model:
     """What `text` says, below `folder`. Files that were made from the same text by the same versions are kept."""
 
@@ -156,11 +166,4 @@ class Model:
         return weights + sum(array.nbytes for array in (*self.inputs, *self.expected))
 
     def distance(self, outputs):
-        """The largest error of any output, relative to that output's largest value; infinite for a NaN that PyTorch has
-        not."""
-        worst = 0.0
-        for found, expected in zip(outputs, self.expected, strict=True):
-            largest = max(float(numpy.abs(expected).max(initial=0.0)), 1e-30)
-            error = float(numpy.abs(found.astype(numpy.float64) - expected.astype(numpy.float64)).max(initial=0.0))
-            worst = max(worst, error / largest if error == error else float("inf"))
-        return worst
+        return distance(outputs, self.expected)

@@ -77,7 +77,8 @@ class Modc(clock.InC):
     def command(self):
         return [self.compiler, *shlex.split(self.flags), "-fPIC", "-DMODC_LIBM", f"-I{ROOT / 'runtime'}"]
 
-    def open(self, model):
+    def compiled(self, model, peer):
+        """The library of a model, compiled together with the file `peer`."""
         folder = model.folder / re.sub(r"\W+", "_", self.name)
         text, file = model.spec_file.read_text(), model.spec_file
         spec = re.search(r"^model: (\w+)", text, re.MULTILINE).group(1)
@@ -86,13 +87,17 @@ class Modc(clock.InC):
             file = folder / model.spec_file.name
             file.write_text(text + self.further)
         run([*shlex.split(self.modc), "generate", file, "-o", folder, *self.options], "modc generate")
-        sources, runtime = [folder / f"{spec}.c", FOLDER / "peer_modc.c"], self.runtime()
+        sources, runtime = [folder / f"{spec}.c", FOLDER / peer], self.runtime()
         library = folder / "peer.so"
         build(library, [*self.command(), "-shared", f"-DMODC_MODEL={spec}_model", f"-I{folder}", *sources, *runtime, "-lm"],
               [*sources, folder / f"{spec}.h", *runtime], self.compiler)
         code = ctypes.CDLL(str(library))
         code.peer_open.restype = ctypes.c_void_p
         code.peer_status.restype = ctypes.c_char_p
+        return code
+
+    def open(self, model):
+        code = self.compiled(model, "peer_modc.c")
         code.peer_macs.restype = ctypes.c_double
         code.peer_macs.argtypes = [ctypes.c_void_p]
         self.outputs = model.new_outputs()
@@ -268,12 +273,12 @@ PEERS = {
 
 # ---- what bench/run and bench/sweep share -------------------------------------------------------------------------
 
-def add_options(parser, default, seconds):
+def add_options(parser, default, seconds, table=PEERS):
     parser.add_argument("--modc", action="append", help="the compiler; one that is given behind the first is a peer of it")
     parser.add_argument("--option", action="append", default=[], help="of modc generate: --option=--plan=contract=gemm_dot")
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="what compiles modc's C")
     parser.add_argument("--flags", default=MODC_FLAGS, help=f"its flags; else {MODC_FLAGS}")
-    parser.add_argument("--peers", default=default, help=f"of {','.join(PEERS)}; else %(default)s")
+    parser.add_argument("--peers", default=default, help=f"of {','.join(table)}; else %(default)s")
     parser.add_argument("--check", action="store_true", help="time nothing, compare numbers alone")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=seconds, help="for each peer in each round; else %(default)s")
@@ -281,18 +286,18 @@ def add_options(parser, default, seconds):
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core to be pinned to")
 
 
-def made_for(args):
+def made_for(args, own=Modc, table=PEERS):
     """modc, and all others that are asked for and can be made here; a line on each that cannot. PyTorch is set up."""
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     if args.cpu_time:
         clock.use_cpu_time()
     asked = [key for key in args.peers.split(",") if key]
-    if set(asked) - set(PEERS):
-        sys.exit(f"no peer {', '.join(sorted(set(asked) - set(PEERS)))}; there are {', '.join(PEERS)}")
-    made = [Modc("modc" if i == 0 else f"modc {i + 1}", modc, args.option, args.cc, args.flags)
+    if set(asked) - set(table):
+        sys.exit(f"no peer {', '.join(sorted(set(asked) - set(table)))}; there are {', '.join(table)}")
+    made = [own("modc" if i == 0 else f"modc {i + 1}", modc, args.option, args.cc, args.flags)
             for i, modc in enumerate(args.modc or [str(ROOT / "build" / "modc")])]
-    for maker in (maker for key in asked for maker in PEERS[key]):
+    for maker in (maker for key in asked for maker in table[key]):
         try:
             made.append(maker())
         except Missing as reason:

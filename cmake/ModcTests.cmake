@@ -702,7 +702,7 @@ endfunction()
 # The programs of bench/: their C compiles, and where bench/setup has been they agree on numbers. Nothing is timed.
 function(modc_bench_tests)
     add_library(modc_bench OBJECT ${PROJECT_SOURCE_DIR}/bench/clock.c ${PROJECT_SOURCE_DIR}/bench/peer_ort.c
-                ${PROJECT_SOURCE_DIR}/bench/peer_modc.c)
+                ${PROJECT_SOURCE_DIR}/bench/peer_modc.c ${PROJECT_SOURCE_DIR}/bench/peer_train.c)
     set_target_properties(modc_bench PROPERTIES C_EXTENSIONS ON) # as bench/clock.py compiles them
     target_compile_definitions(modc_bench PRIVATE MODC_MODEL=policy_model)
     target_include_directories(modc_bench PRIVATE ${PROJECT_SOURCE_DIR}/runtime)

@@ -109,7 +109,8 @@ static MODC_KERNEL MODC_ALONE void T_NAME_next(T_real *restrict y, const int ldy
 #if T_lstm
         cell += T_cellm;
 #elif T_gru
-        state += state ? ldstate : 0;
+        if (state)
+            state += ldstate;
 #endif
     }
 }

@@ -831,7 +831,7 @@ class Spec:
         for path in self.ties:
             owner, _, name = path.rpartition(".")
             parent, _, key = self.origin(path).rpartition(".")
-            root.get_submodule(owner)._parameters[name] = root.get_submodule(parent)._parameters[key]
+            setattr(root.get_submodule(owner), name, root.get_submodule(parent)._parameters[key])  # an RNN keeps its own list
         for prefix, module in root.named_modules():
             if self.named_by("freeze", prefix):
                 module.requires_grad_(False)

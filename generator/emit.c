@@ -348,9 +348,9 @@ static void print_hosted_wrappers(struct emit *e, struct text *out)
     const char *m = e->m;
 
     text_printf(out, "/* In modc_host.c: */\n"
-                     "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags,\n"
-                     "%*sstruct modc_report *report)\n"
-                     "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n", m, m, (int)strlen(m) + 38, "");
+                     "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags, "
+                     "struct modc_report *report)\n"
+                     "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n", m, m);
     text_printf(out, "static inline enum modc_status %s_save(const struct %s_params *params, const char *path)\n"
                      "{\n    return modc_save(&params->base, path);\n}\n\n", m, m);
     text_printf(out, "/* A context with a workspace of its own, by malloc (modc_host.c). */\n"
@@ -369,14 +369,14 @@ static void print_optimizer_wrappers(struct emit *e, struct text *out)
 
     text_printf(out, "/* Gradients, optimiser and schedule at their start, in training mode: see modc.h and modc_optim.h. block:\n"
                      " * %s_TRAINING_BYTES. */\n"
-                     "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, void *block,\n"
-                     "%*ssize_t bytes)\n"
+                     "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, "
+                     "void *block, size_t bytes)\n"
                      "{\n    enum modc_status status = modc_training_init(&training->base, &net->base, block, bytes);\n\n"
                      "    if (status != MODC_OK)\n        return status;\n    if (bytes < %s_TRAINING_BYTES)\n        return MODC_SIZE;\n"
                      "    modc_train(&net->base, true);\n"
-                     "    return modc_optimizer_init(&training->optimizer.base, &%s_optimizer_table, &training->base,\n"
-                     "                               (char *)block + %s_GRADIENT_BYTES, bytes - %s_GRADIENT_BYTES, NULL, NULL);\n}\n\n",
-                M, m, m, m, (int)strlen(m) + 47, "", M, m, M, M);
+                     "    return modc_optimizer_init(&training->optimizer.base, &%s_optimizer_table, &training->base, "
+                     "(char *)block + %s_GRADIENT_BYTES, bytes - %s_GRADIENT_BYTES, NULL, NULL);\n}\n\n",
+                M, m, m, m, M, m, M, M);
     text_printf(out, "/* Behind backward: clips, updates the parameters whose gradients are there and packs them. */\n"
                      "static inline enum modc_status %s_step(struct %s_training *training)\n"
                      "{\n    enum modc_status status = modc_optimizer_clip(&training->optimizer.base, NULL);\n\n"
@@ -388,14 +388,12 @@ static void print_optimizer_wrappers(struct emit *e, struct text *out)
                          "static inline enum modc_status %s_schedule_step(struct %s_training *training, double metric)\n"
                          "{\n    return modc_schedule_step(&training->optimizer.base.scheduling, metric);\n}\n\n", m, m);
     text_printf(out, "/* The optimiser's state, as safetensors under PyTorch's names. */\n"
-                     "static inline enum modc_status %s_training_save_bytes(const struct %s_training *training, void *out,\n"
-                     "%*ssize_t capacity, size_t *length)\n"
-                     "{\n    return modc_optimizer_save_bytes(&training->optimizer.base, out, capacity, length);\n}\n\n", m, m,
-                (int)strlen(m) + 53, "");
-    text_printf(out, "static inline enum modc_status %s_training_load_bytes(struct %s_training *training, const void *bytes,\n"
-                     "%*ssize_t length, const char **fault)\n"
-                     "{\n    return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);\n}\n\n", m, m,
-                (int)strlen(m) + 53, "");
+                     "static inline enum modc_status %s_training_save_bytes(const struct %s_training *training, void *out, "
+                     "size_t capacity, size_t *length)\n"
+                     "{\n    return modc_optimizer_save_bytes(&training->optimizer.base, out, capacity, length);\n}\n\n", m, m);
+    text_printf(out, "static inline enum modc_status %s_training_load_bytes(struct %s_training *training, const void *bytes, "
+                     "size_t length, const char **fault)\n"
+                     "{\n    return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);\n}\n\n", m, m);
 }
 
 static void print_training_wrappers(struct emit *e, struct text *out)
@@ -406,19 +404,19 @@ static void print_training_wrappers(struct emit *e, struct text *out)
         print_optimizer_wrappers(e, out);
     else
         text_printf(out, "/* Gradients: see modc.h. block: %s_GRADIENT_BYTES. */\n"
-                         "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, void *block,\n"
-                         "%*ssize_t bytes)\n"
-                         "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n", e->M, m, m, m,
-                    (int)strlen(m) + 47, "");
+                         "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, "
+                         "void *block, size_t bytes)\n"
+                         "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n", e->M, m, m, m);
     text_printf(out, "static inline void %s_set_grad_enabled(struct %s *net, bool enabled)\n"
                      "{\n    modc_set_grad_enabled(&net->base, enabled);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_zero_grad(struct %s_training *training, bool set_to_none)\n"
                      "{\n    modc_zero_grad(&training->base, set_to_none);\n}\n\n", m, m);
-    text_printf(out, "static inline enum modc_status %s_get_gradient(const struct %s_training *training, const char *key,\n"
-                     "%*sconst void **gradient)\n"
-                     "{\n    return modc_get_gradient(&training->base, key, gradient);\n}\n\n", m, m, (int)strlen(m) + 46, "");
+    text_printf(out, "static inline enum modc_status %s_get_gradient(const struct %s_training *training, const char *key, "
+                     "const void **gradient)\n"
+                     "{\n    return modc_get_gradient(&training->base, key, gradient);\n}\n\n", m, m);
     text_printf(out, "/* Of a parameter, a module, or all (\"\"). */\n"
-                     "static inline enum modc_status %s_requires_grad_(struct %s_training *training, const char *name, bool requires_grad)\n"
+                     "static inline enum modc_status %s_requires_grad_(struct %s_training *training, const char *name, "
+                     "bool requires_grad)\n"
                      "{\n    return modc_requires_grad(&training->base, name, requires_grad);\n}\n\n", m, m);
 }
 
@@ -430,14 +428,12 @@ static void print_wrappers(struct emit *e, struct text *out)
     text_printf(out, "/* Parameters: see modc.h for what each returns. */\n");
     text_printf(out, "static inline enum modc_status %s_bind(struct %s_params *params, void *block, size_t bytes)\n"
                      "{\n    return modc_bind(&params->base, &%s_model, block, bytes);\n}\n\n", m, m, m);
-    text_printf(out, "static inline enum modc_status %s_load_bytes(struct %s_params *params, const void *bytes, size_t length,\n"
-                     "%*sunsigned flags, struct modc_report *report)\n"
-                     "{\n    return modc_load_bytes(&params->base, bytes, length, flags, report);\n}\n\n", m, m,
-                (int)strlen(m) + 43, "");
-    text_printf(out, "static inline enum modc_status %s_save_bytes(const struct %s_params *params, void *out, size_t capacity,\n"
-                     "%*ssize_t *length)\n"
-                     "{\n    return modc_save_bytes(&params->base, out, capacity, length);\n}\n\n", m, m,
-                (int)strlen(m) + 43, "");
+    text_printf(out, "static inline enum modc_status %s_load_bytes(struct %s_params *params, const void *bytes, "
+                     "size_t length, unsigned flags, struct modc_report *report)\n"
+                     "{\n    return modc_load_bytes(&params->base, bytes, length, flags, report);\n}\n\n", m, m);
+    text_printf(out, "static inline enum modc_status %s_save_bytes(const struct %s_params *params, void *out, "
+                     "size_t capacity, size_t *length)\n"
+                     "{\n    return modc_save_bytes(&params->base, out, capacity, length);\n}\n\n", m, m);
     text_printf(out, "static inline enum modc_status %s_pack(struct %s_params *params, void *block, size_t bytes)\n"
                      "{\n    return modc_pack(&params->base, block, bytes);\n}\n\n", m, m);
     text_printf(out, "static inline enum modc_status %s_reset(struct %s_params *params, uint64_t seed)\n"
@@ -460,10 +456,9 @@ static void print_wrappers(struct emit *e, struct text *out)
     if (e->target->hosted)
         print_hosted_wrappers(e, out);
     text_printf(out, "/* Contexts. */\n"
-                     "static inline enum modc_status %s_init(struct %s *net, struct %s_params *params, void *workspace,\n"
-                     "%*ssize_t bytes)\n"
-                     "{\n    return modc_init(&net->base, &%s_model, &params->base, workspace, bytes);\n}\n\n", m, m, m,
-                (int)strlen(m) + 38, "", m);
+                     "static inline enum modc_status %s_init(struct %s *net, struct %s_params *params, void *workspace, "
+                     "size_t bytes)\n"
+                     "{\n    return modc_init(&net->base, &%s_model, &params->base, workspace, bytes);\n}\n\n", m, m, m, m);
     text_printf(out, "static inline void %s_train(struct %s *net, bool mode)\n{\n    modc_train(&net->base, mode);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_eval(struct %s *net)\n{\n    modc_train(&net->base, false);\n}\n\n", m, m);
     text_printf(out, "static inline void %s_seed(struct %s *net, uint64_t seed)\n{\n    modc_seed(&net->base, seed);\n}\n\n", m, m);
@@ -480,10 +475,10 @@ static void print_wrappers(struct emit *e, struct text *out)
     if (e->tree->spec->hooks != SPEC_OFF) {
         text_printf(out, "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
         for (int pre = 0; pre < 2; pre++)
-            text_printf(out, "static inline enum modc_status %s_register_forward_%shook(struct %s *net, int module, struct modc_hook *hook,\n"
-                             "%*sunsigned flags)\n"
+            text_printf(out, "static inline enum modc_status %s_register_forward_%shook(struct %s *net, int module, "
+                             "struct modc_hook *hook, unsigned flags)\n"
                              "{\n    return modc_register_forward_%shook(&net->base, module, hook, flags);\n}\n\n", m,
-                        pre ? "pre_" : "", m, (int)strlen(m) + (pre ? 55 : 51), "", pre ? "pre_" : "");
+                        pre ? "pre_" : "", m, pre ? "pre_" : "");
     }
     if (e->tree->spec->hooks != SPEC_OFF)
         text_printf(out, "/* Hooks of all modules, shared by any number of contexts; NULL: none. */\n"
@@ -1610,9 +1605,8 @@ static void print_backward_call(struct emit *e, struct text *out, const struct e
 {
     const struct graph *graph = entry_graph(entry);
 
-    text_printf(out, "static enum modc_status %s_backward_call(struct modc_context *net, const int *sizes,\n"
-                     "%*sconst void *const *output_gradients, void *const *input_gradients)\n{\n", entry->name,
-                (int)strlen(entry->name) + 39, "");
+    text_printf(out, "static enum modc_status %s_backward_call(struct modc_context *net, const int *sizes, "
+                     "const void *const *output_gradients, void *const *input_gradients)\n{\n", entry->name);
     if (e->tree->size_count == 0)
         text_add(out, "    (void)sizes;\n");
     text_add(out, "    (void)output_gradients;\n    (void)input_gradients;\n");
@@ -1647,11 +1641,12 @@ static void print_train_step(struct emit *e, struct text *out)
         text_printf(out, ", %s", e->tree->sizes[i].c_name);
     text_printf(out, ");\n    return status == MODC_OK ? %s_step(training) : status;\n}\n\n", m);
 
-    text_printf(out, "static enum modc_status %s_start(struct modc_training *training, struct modc_context *net, void *block, size_t bytes)\n"
+    text_printf(out, "static enum modc_status %s_start(struct modc_training *training, struct modc_context *net, void *block, "
+                     "size_t bytes)\n"
                      "{\n    return %s_training_init((struct %s_training *)(void *)training, (struct %s *)(void *)net, block, bytes);\n}\n\n",
                 m, m, m, m);
-    text_printf(out, "static enum modc_status %s_train_step_call(struct modc_training *training, const int *sizes,\n"
-                     "%*sconst void *const *inputs, void *loss)\n{\n", m, (int)strlen(m) + 41, "");
+    text_printf(out, "static enum modc_status %s_train_step_call(struct modc_training *training, const int *sizes, "
+                     "const void *const *inputs, void *loss)\n{\n", m);
     if (e->tree->size_count == 0)
         text_add(out, "    (void)sizes;\n");
     if (graph->input_count == 0)
@@ -1791,8 +1786,8 @@ static void print_call_function(struct emit *e, struct text *out, const struct e
 {
     const struct graph *graph = entry_graph(entry);
 
-    text_printf(out, "static enum modc_status %s_call(struct modc_context *net, const int *sizes, const void *const *inputs,\n"
-                     "%*svoid *const *outputs)\n{\n", entry->name, (int)strlen(entry->name) + 30, "");
+    text_printf(out, "static enum modc_status %s_call(struct modc_context *net, const int *sizes, const void *const *inputs, "
+                     "void *const *outputs)\n{\n", entry->name);
     if (e->tree->size_count == 0)
         text_add(out, "    (void)sizes;\n");
     if (graph->input_count == 0)

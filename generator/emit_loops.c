@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE_WIDTH 110
+#include "template.h"
+
 #define MAX_DEPTH 32   /* of parentheses that lines break in */
 #define LONG_LOADS 60  /* loads that are longer together get names */
 #define SCALAR_ROW 8   /* rows that are shorter at their maximum stay scalar */
@@ -80,7 +81,7 @@ static struct break_place find_break(const char *line, const struct break_place 
     struct break_place here = *at, best = {.score = 1000};
     size_t margin = strspn(line, " ");
 
-    for (size_t i = at->position; line[i] && column < LINE_WIDTH; i++, column++) {
+    for (size_t i = at->position; line[i] && column < EMITTED_WIDTH; i++, column++) {
         if ((line[i] == '(' || line[i] == '[') && here.depth + 1 < MAX_DEPTH)
             here.columns[++here.depth] = column + 1;
         if ((line[i] == ')' || line[i] == ']') && here.depth > 0)
@@ -106,7 +107,7 @@ void emit_line(struct text *text, const char *line)
     struct break_place at = {.position = margin, .columns = {margin + 4}};
 
     text_add_bytes(text, line, margin);
-    while (column + strlen(line + at.position) > LINE_WIDTH) {
+    while (column + strlen(line + at.position) > EMITTED_WIDTH) {
         struct break_place next = find_break(line, &at, column);
 
         if (next.position == 0)
@@ -204,7 +205,7 @@ static void close_block(struct kernel *k)
 
     k->block = block->outer;
     k->depth--;
-    single = single && strlen(indent_text(k)) + strlen(block->head) <= LINE_WIDTH;
+    single = single && strlen(indent_text(k)) + strlen(block->head) <= EMITTED_WIDTH;
     k->names.count = block->names;
     begin_statement(k);
     if (block->unrolled)
@@ -345,7 +346,7 @@ static void add_comment(struct text *out, const char *comment)
     while (*comment) {
         size_t length = strcspn(comment, " \n");
 
-        if (line.length + 1 + length > LINE_WIDTH - 3) {
+        if (line.length + 1 + length > EMITTED_WIDTH - 1) {
             text_printf(out, "%s\n", line.data);
             line = text_new(out->arena);
             text_add(&line, " *");

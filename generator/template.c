@@ -369,22 +369,20 @@ static const char *simplify(struct cx *cx, const char *line)
     return strcmp(out.data, line) == 0 ? out.data : simplify(cx, out.data);
 }
 
-#define MAX_COLUMN 108
-
 /* The last character of what stays on the line. */
 static bool is_break(const char *at)
 {
     return at[0] && at[1] == ' ' && (*at == ',' || *at == ';' || (*at == '|' && (at[-1] == '|' || at[-1] == ' ')) || (*at == '&' && at[-1] == '&'));
 }
 
-/* One logical line, broken behind commas so that it stands in MAX_COLUMN, aligned behind its open parenthesis. */
+/* One logical line, broken behind commas so that it stands in EMITTED_WIDTH, aligned behind its open parenthesis. */
 static void wrap_line(struct text *out, const char *line)
 {
     size_t indent = strspn(line, " "), column = 0, open[64] = {indent + 4};
     int depth = 0;
     bool quoted = false;
 
-    if (strlen(line) <= MAX_COLUMN) {
+    if (strlen(line) <= EMITTED_WIDTH) {
         text_printf(out, "%s\n", line);
         return;
     }
@@ -408,7 +406,7 @@ static void wrap_line(struct text *out, const char *line)
             inner ^= at[1 + piece] == '"' && at[piece] != '\\';
             piece++;
         }
-        if (column + piece + 1 > MAX_COLUMN) {
+        if (column + piece + 1 > EMITTED_WIDTH) {
             text_printf(out, "\n%*s", (int)open[depth], "");
             column = open[depth];
             at++;
@@ -465,7 +463,7 @@ void template_wrap(struct cx *cx, struct text *out, const char *text)
         size_t length = strcspn(text, "\n");
         char *line = arena_copy(&cx->arena, text, length);
 
-        if (length > MAX_COLUMN && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#')
+        if (length > EMITTED_WIDTH && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#')
             wrap_line(out, line);
         else
             text_printf(out, "%s\n", line);

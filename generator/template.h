@@ -11,6 +11,8 @@
 
 #include "base/text.h"
 
+#define EMITTED_WIDTH 108 /* columns of a line of emitted code */
+
 struct hole {
     const char *name; /* "T_m" */
     const char *text; /* a number, an identifier, or an expression (which gets parentheses) */
@@ -36,7 +38,7 @@ bool template_uses(const char *word);
 /* The text of a template that is built into modc ("c/gemm_panel.c"), or NULL. */
 const char *template_find(const char *name);
 
-/* Breaks the lines of emitted text that are too long, behind commas and aligned. */
+/* Breaks the lines of emitted text that are too long, behind commas and aligned: what prints lines need not. */
 void template_wrap(struct cx *cx, struct text *out, const char *text);
 
 void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill);

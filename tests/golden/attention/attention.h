@@ -68,15 +68,14 @@ static inline enum modc_status attention_bind(struct attention_params *params, v
 }
 
 static inline enum modc_status attention_load_bytes(struct attention_params *params, const void *bytes,
-                                                    size_t length,
-                                                    unsigned flags, struct modc_report *report)
+                                                    size_t length, unsigned flags,
+                                                    struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status attention_save_bytes(const struct attention_params *params, void *out,
-                                                    size_t capacity,
-                                                    size_t *length)
+                                                    size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -126,8 +125,7 @@ static inline void attention_named_buffers(struct modc_names *it, const char *pr
 
 /* In modc_host.c: */
 static inline enum modc_status attention_load(struct attention_params *params, const char *path,
-                                              unsigned flags,
-                                               struct modc_report *report)
+                                              unsigned flags, struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -155,8 +153,7 @@ static inline void attention_destroy(struct attention *net)
 
 /* Contexts. */
 static inline enum modc_status attention_init(struct attention *net, struct attention_params *params,
-                                              void *workspace,
-                                               size_t bytes)
+                                              void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &attention_model, &params->base, workspace, bytes);
 }

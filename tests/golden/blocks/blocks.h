@@ -149,15 +149,13 @@ static inline enum modc_status blocks_bind(struct blocks_params *params, void *b
 }
 
 static inline enum modc_status blocks_load_bytes(struct blocks_params *params, const void *bytes,
-                                                 size_t length,
-                                                 unsigned flags, struct modc_report *report)
+                                                 size_t length, unsigned flags, struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status blocks_save_bytes(const struct blocks_params *params, void *out,
-                                                 size_t capacity,
-                                                 size_t *length)
+                                                 size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -206,7 +204,7 @@ static inline void blocks_named_buffers(struct modc_names *it, const char *prefi
 
 /* In modc_host.c: */
 static inline enum modc_status blocks_load(struct blocks_params *params, const char *path, unsigned flags,
-                                            struct modc_report *report)
+                                           struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -234,8 +232,7 @@ static inline void blocks_destroy(struct blocks *net)
 
 /* Contexts. */
 static inline enum modc_status blocks_init(struct blocks *net, struct blocks_params *params,
-                                           void *workspace,
-                                            size_t bytes)
+                                           void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &blocks_model, &params->base, workspace, bytes);
 }
@@ -257,15 +254,13 @@ static inline void blocks_seed(struct blocks *net, uint64_t seed)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status blocks_register_forward_hook(struct blocks *net, int module,
-                                                            struct modc_hook *hook,
-                                                         unsigned flags)
+                                                            struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status blocks_register_forward_pre_hook(struct blocks *net, int module,
-                                                                struct modc_hook *hook,
-                                                             unsigned flags)
+                                                                struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

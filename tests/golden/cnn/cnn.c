@@ -889,9 +889,10 @@ static MODC_KERNEL void relu_batchx16x8x8(float *y, const float *x0, int batch)
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
         modc_f32_store(y + i, relu_batchx16x8x8_lanes(modc_f32_load(x0 + i)));
-    if (i < count)
+    if (i < count) {
         modc_f32_store_part(y + i, relu_batchx16x8x8_lanes(modc_f32_load_part(x0 + i, count - i)),
                             count - i);
+    }
 }
 
 /* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
@@ -1219,9 +1220,10 @@ static MODC_KERNEL void relu_batchx32x4x4(float *y, const float *x0, int batch)
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
         modc_f32_store(y + i, relu_batchx32x4x4_lanes(modc_f32_load(x0 + i)));
-    if (i < count)
+    if (i < count) {
         modc_f32_store_part(y + i, relu_batchx32x4x4_lanes(modc_f32_load_part(x0 + i, count - i)),
                             count - i);
+    }
 }
 
 /* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4).
@@ -1326,7 +1328,7 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x
 }
 
 /* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_0c25(float *y, const float *x0, const float *x1,
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_6717(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1433,7 +1435,7 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x
 }
 
 /* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_2afb(float *y, const float *x0, const float *x1,
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_3805(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1572,7 +1574,7 @@ static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3(float *y, const float *x
 }
 
 /* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_af45(float *y, const float *x0, const float *x1,
+static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_b047(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1622,7 +1624,7 @@ static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3(float *y, const float *x
 }
 
 /* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_9668(float *y, const float *x0, const float *x1,
+static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_e3de(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1657,8 +1659,8 @@ static MODC_KERNEL void pack_panels_16x9_folded(float *y, const float *x0, const
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                                const float *x3, const float *x4)
+static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const float *x1,
+                                                const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1680,7 +1682,8 @@ static MODC_KERNEL void pack_winograd4_32x144_folded(float *y, const float *x0, 
         for (int j = 0; j < 2; j++) {
             for (int k = 0; k < 16; k++) {
                 for (int l = 0; l < 16; l++) {
-                    const float product = modc_f32s_rsqrt(x2[j * 16 + l] + 9.99999975e-06f) * x1[j * 16 + l];
+                    const float product = modc_f32s_rsqrt(x2[j * 16 + l] + 9.99999975e-06f) *
+                                          x1[j * 16 + l];
 
                     y[i * 512 + j * 256 + k * 16 + l] = x0[i + j * 2304 + k * 9 + l * 144] * product;
                 }
@@ -1690,8 +1693,8 @@ static MODC_KERNEL void pack_winograd4_32x144_folded(float *y, const float *x0, 
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_32x1_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                                const float *x3, const float *x4)
+static MODC_KERNEL void pack_vector_32x1_folded(float *y, const float *x0, const float *x1,
+                                                const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -2133,7 +2136,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_0c25(var, x, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2_6717(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
     write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
@@ -2151,7 +2154,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_2afb(var_b, x_b, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_3805(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
     write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
@@ -2259,7 +2262,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const x = m_1_in_slots[0].data;
     write_scalar(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
     sum_div_batchx16x8x8_over_0_2_3(mean, x, batch);
-    sum_div_batchx16x8x8_over_0_2_3_af45(var, x, mean, batch);
+    sum_div_batchx16x8x8_over_0_2_3_b047(var, x, mean, batch);
     write_16(_1_running_mean_shadow, _1_running_mean_shadow, mean, batch);
     write_16_7314(_1_running_var_shadow, _1_running_var_shadow, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
@@ -2348,7 +2351,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const x_c = m_5_in_slots[0].data;
     write_scalar(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
     sum_div_batchx32x4x4_over_0_2_3(mean_b, x_c, batch);
-    sum_div_batchx32x4x4_over_0_2_3_9668(var_b, x_c, mean_b, batch);
+    sum_div_batchx32x4x4_over_0_2_3_e3de(var_b, x_c, mean_b, batch);
     write_32(_5_running_mean_shadow, _5_running_mean_shadow, mean_b, batch);
     write_32_738a(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);

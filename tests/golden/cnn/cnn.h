@@ -152,7 +152,7 @@ static inline void cnn_named_buffers(struct modc_names *it, const char *prefix, 
 
 /* In modc_host.c: */
 static inline enum modc_status cnn_load(struct cnn_params *params, const char *path, unsigned flags,
-                                         struct modc_report *report)
+                                        struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -180,7 +180,7 @@ static inline void cnn_destroy(struct cnn *net)
 
 /* Contexts. */
 static inline enum modc_status cnn_init(struct cnn *net, struct cnn_params *params, void *workspace,
-                                         size_t bytes)
+                                        size_t bytes)
 {
     return modc_init(&net->base, &cnn_model, &params->base, workspace, bytes);
 }
@@ -202,15 +202,13 @@ static inline void cnn_seed(struct cnn *net, uint64_t seed)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status cnn_register_forward_hook(struct cnn *net, int module,
-                                                         struct modc_hook *hook,
-                                                      unsigned flags)
+                                                         struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status cnn_register_forward_pre_hook(struct cnn *net, int module,
-                                                             struct modc_hook *hook,
-                                                          unsigned flags)
+                                                             struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

@@ -95,15 +95,13 @@ static inline enum modc_status cnn64_bind(struct cnn64_params *params, void *blo
 }
 
 static inline enum modc_status cnn64_load_bytes(struct cnn64_params *params, const void *bytes,
-                                                size_t length,
-                                                unsigned flags, struct modc_report *report)
+                                                size_t length, unsigned flags, struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status cnn64_save_bytes(const struct cnn64_params *params, void *out,
-                                                size_t capacity,
-                                                size_t *length)
+                                                size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -152,7 +150,7 @@ static inline void cnn64_named_buffers(struct modc_names *it, const char *prefix
 
 /* In modc_host.c: */
 static inline enum modc_status cnn64_load(struct cnn64_params *params, const char *path, unsigned flags,
-                                           struct modc_report *report)
+                                          struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -180,7 +178,7 @@ static inline void cnn64_destroy(struct cnn64 *net)
 
 /* Contexts. */
 static inline enum modc_status cnn64_init(struct cnn64 *net, struct cnn64_params *params, void *workspace,
-                                           size_t bytes)
+                                          size_t bytes)
 {
     return modc_init(&net->base, &cnn64_model, &params->base, workspace, bytes);
 }

@@ -150,7 +150,7 @@ static inline void cnn_named_buffers(struct modc_names *it, const char *prefix, 
 
 /* In modc_host.c: */
 static inline enum modc_status cnn_load(struct cnn_params *params, const char *path, unsigned flags,
-                                         struct modc_report *report)
+                                        struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -178,7 +178,7 @@ static inline void cnn_destroy(struct cnn *net)
 
 /* Contexts. */
 static inline enum modc_status cnn_init(struct cnn *net, struct cnn_params *params, void *workspace,
-                                         size_t bytes)
+                                        size_t bytes)
 {
     return modc_init(&net->base, &cnn_model, &params->base, workspace, bytes);
 }

@@ -1225,8 +1225,7 @@ static void probabilities_shape(const int *sizes, int index, int *dims)
 }
 
 static enum modc_status probabilities_call(struct modc_context *net, const int *sizes,
-                                           const void *const *inputs,
-                                           void *const *outputs)
+                                           const void *const *inputs, void *const *outputs)
 {
     return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }

@@ -129,15 +129,14 @@ static inline enum modc_status family_deep_bind(struct family_deep_params *param
 }
 
 static inline enum modc_status family_deep_load_bytes(struct family_deep_params *params, const void *bytes,
-                                                      size_t length,
-                                                      unsigned flags, struct modc_report *report)
+                                                      size_t length, unsigned flags,
+                                                      struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status family_deep_save_bytes(const struct family_deep_params *params, void *out,
-                                                      size_t capacity,
-                                                      size_t *length)
+                                                      size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -189,8 +188,7 @@ static inline void family_deep_named_buffers(struct modc_names *it, const char *
 
 /* In modc_host.c: */
 static inline enum modc_status family_deep_load(struct family_deep_params *params, const char *path,
-                                                unsigned flags,
-                                                 struct modc_report *report)
+                                                unsigned flags, struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -219,8 +217,7 @@ static inline void family_deep_destroy(struct family_deep *net)
 
 /* Contexts. */
 static inline enum modc_status family_deep_init(struct family_deep *net, struct family_deep_params *params,
-                                                void *workspace,
-                                                 size_t bytes)
+                                                void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &family_deep_model, &params->base, workspace, bytes);
 }

@@ -102,15 +102,14 @@ static inline enum modc_status firmware_bind(struct firmware_params *params, voi
 }
 
 static inline enum modc_status firmware_load_bytes(struct firmware_params *params, const void *bytes,
-                                                   size_t length,
-                                                   unsigned flags, struct modc_report *report)
+                                                   size_t length, unsigned flags,
+                                                   struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status firmware_save_bytes(const struct firmware_params *params, void *out,
-                                                   size_t capacity,
-                                                   size_t *length)
+                                                   size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -160,8 +159,7 @@ static inline void firmware_named_buffers(struct modc_names *it, const char *pre
 
 /* Contexts. */
 static inline enum modc_status firmware_init(struct firmware *net, struct firmware_params *params,
-                                             void *workspace,
-                                              size_t bytes)
+                                             void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &firmware_model, &params->base, workspace, bytes);
 }

@@ -127,7 +127,7 @@ static inline void mlp_named_buffers(struct modc_names *it, const char *prefix, 
 
 /* In modc_host.c: */
 static inline enum modc_status mlp_load(struct mlp_params *params, const char *path, unsigned flags,
-                                         struct modc_report *report)
+                                        struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -155,7 +155,7 @@ static inline void mlp_destroy(struct mlp *net)
 
 /* Contexts. */
 static inline enum modc_status mlp_init(struct mlp *net, struct mlp_params *params, void *workspace,
-                                         size_t bytes)
+                                        size_t bytes)
 {
     return modc_init(&net->base, &mlp_model, &params->base, workspace, bytes);
 }
@@ -177,15 +177,13 @@ static inline void mlp_seed(struct mlp *net, uint64_t seed)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status mlp_register_forward_hook(struct mlp *net, int module,
-                                                         struct modc_hook *hook,
-                                                      unsigned flags)
+                                                         struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status mlp_register_forward_pre_hook(struct mlp *net, int module,
-                                                             struct modc_hook *hook,
-                                                          unsigned flags)
+                                                             struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

@@ -125,7 +125,7 @@ static inline void pair_named_buffers(struct modc_names *it, const char *prefix,
 
 /* In modc_host.c: */
 static inline enum modc_status pair_load(struct pair_params *params, const char *path, unsigned flags,
-                                          struct modc_report *report)
+                                         struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -153,7 +153,7 @@ static inline void pair_destroy(struct pair *net)
 
 /* Contexts. */
 static inline enum modc_status pair_init(struct pair *net, struct pair_params *params, void *workspace,
-                                          size_t bytes)
+                                         size_t bytes)
 {
     return modc_init(&net->base, &pair_model, &params->base, workspace, bytes);
 }

@@ -98,15 +98,13 @@ static inline enum modc_status policy_bind(struct policy_params *params, void *b
 }
 
 static inline enum modc_status policy_load_bytes(struct policy_params *params, const void *bytes,
-                                                 size_t length,
-                                                 unsigned flags, struct modc_report *report)
+                                                 size_t length, unsigned flags, struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status policy_save_bytes(const struct policy_params *params, void *out,
-                                                 size_t capacity,
-                                                 size_t *length)
+                                                 size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -155,7 +153,7 @@ static inline void policy_named_buffers(struct modc_names *it, const char *prefi
 
 /* In modc_host.c: */
 static inline enum modc_status policy_load(struct policy_params *params, const char *path, unsigned flags,
-                                            struct modc_report *report)
+                                           struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -183,8 +181,7 @@ static inline void policy_destroy(struct policy *net)
 
 /* Contexts. */
 static inline enum modc_status policy_init(struct policy *net, struct policy_params *params,
-                                           void *workspace,
-                                            size_t bytes)
+                                           void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &policy_model, &params->base, workspace, bytes);
 }
@@ -206,15 +203,13 @@ static inline void policy_seed(struct policy *net, uint64_t seed)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status policy_register_forward_hook(struct policy *net, int module,
-                                                            struct modc_hook *hook,
-                                                         unsigned flags)
+                                                            struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status policy_register_forward_pre_hook(struct policy *net, int module,
-                                                                struct modc_hook *hook,
-                                                             unsigned flags)
+                                                                struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

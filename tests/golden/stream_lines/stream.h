@@ -71,15 +71,13 @@ static inline enum modc_status stream_bind(struct stream_params *params, void *b
 }
 
 static inline enum modc_status stream_load_bytes(struct stream_params *params, const void *bytes,
-                                                 size_t length,
-                                                 unsigned flags, struct modc_report *report)
+                                                 size_t length, unsigned flags, struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status stream_save_bytes(const struct stream_params *params, void *out,
-                                                 size_t capacity,
-                                                 size_t *length)
+                                                 size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -128,7 +126,7 @@ static inline void stream_named_buffers(struct modc_names *it, const char *prefi
 
 /* In modc_host.c: */
 static inline enum modc_status stream_load(struct stream_params *params, const char *path, unsigned flags,
-                                            struct modc_report *report)
+                                           struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -156,8 +154,7 @@ static inline void stream_destroy(struct stream *net)
 
 /* Contexts. */
 static inline enum modc_status stream_init(struct stream *net, struct stream_params *params,
-                                           void *workspace,
-                                            size_t bytes)
+                                           void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &stream_model, &params->base, workspace, bytes);
 }
@@ -184,15 +181,13 @@ static inline void stream_reset_state(struct stream *net)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status stream_register_forward_hook(struct stream *net, int module,
-                                                            struct modc_hook *hook,
-                                                         unsigned flags)
+                                                            struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status stream_register_forward_pre_hook(struct stream *net, int module,
-                                                                struct modc_hook *hook,
-                                                             unsigned flags)
+                                                                struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

@@ -17,7 +17,7 @@ static MODC_KERNEL void copy_batchxtokensx4(float *y, const float *x0, int batch
 /* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
 static MODC_KERNEL void mul_add_where_batchxtokensx8(float *y, const bool *x0, const float *x1,
                                                      const float *x2, const float *x3, int batch,
-                                                         int tokens)
+                                                     int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {

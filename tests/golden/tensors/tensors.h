@@ -64,15 +64,14 @@ static inline enum modc_status tensors_bind(struct tensors_params *params, void 
 }
 
 static inline enum modc_status tensors_load_bytes(struct tensors_params *params, const void *bytes,
-                                                  size_t length,
-                                                  unsigned flags, struct modc_report *report)
+                                                  size_t length, unsigned flags,
+                                                  struct modc_report *report)
 {
     return modc_load_bytes(&params->base, bytes, length, flags, report);
 }
 
 static inline enum modc_status tensors_save_bytes(const struct tensors_params *params, void *out,
-                                                  size_t capacity,
-                                                  size_t *length)
+                                                  size_t capacity, size_t *length)
 {
     return modc_save_bytes(&params->base, out, capacity, length);
 }
@@ -121,7 +120,7 @@ static inline void tensors_named_buffers(struct modc_names *it, const char *pref
 
 /* In modc_host.c: */
 static inline enum modc_status tensors_load(struct tensors_params *params, const char *path, unsigned flags,
-                                             struct modc_report *report)
+                                            struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -149,8 +148,7 @@ static inline void tensors_destroy(struct tensors *net)
 
 /* Contexts. */
 static inline enum modc_status tensors_init(struct tensors *net, struct tensors_params *params,
-                                            void *workspace,
-                                             size_t bytes)
+                                            void *workspace, size_t bytes)
 {
     return modc_init(&net->base, &tensors_model, &params->base, workspace, bytes);
 }
@@ -172,15 +170,13 @@ static inline void tensors_seed(struct tensors *net, uint64_t seed)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status tensors_register_forward_hook(struct tensors *net, int module,
-                                                             struct modc_hook *hook,
-                                                          unsigned flags)
+                                                             struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status tensors_register_forward_pre_hook(struct tensors *net, int module,
-                                                                 struct modc_hook *hook,
-                                                              unsigned flags)
+                                                                 struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

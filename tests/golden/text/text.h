@@ -140,7 +140,7 @@ static inline void text_named_buffers(struct modc_names *it, const char *prefix,
 
 /* In modc_host.c: */
 static inline enum modc_status text_load(struct text_params *params, const char *path, unsigned flags,
-                                          struct modc_report *report)
+                                         struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -168,7 +168,7 @@ static inline void text_destroy(struct text *net)
 
 /* Contexts. */
 static inline enum modc_status text_init(struct text *net, struct text_params *params, void *workspace,
-                                          size_t bytes)
+                                         size_t bytes)
 {
     return modc_init(&net->base, &text_model, &params->base, workspace, bytes);
 }
@@ -190,15 +190,13 @@ static inline void text_seed(struct text *net, uint64_t seed)
 
 /* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
 static inline enum modc_status text_register_forward_hook(struct text *net, int module,
-                                                          struct modc_hook *hook,
-                                                       unsigned flags)
+                                                          struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_hook(&net->base, module, hook, flags);
 }
 
 static inline enum modc_status text_register_forward_pre_hook(struct text *net, int module,
-                                                              struct modc_hook *hook,
-                                                           unsigned flags)
+                                                              struct modc_hook *hook, unsigned flags)
 {
     return modc_register_forward_pre_hook(&net->base, module, hook, flags);
 }

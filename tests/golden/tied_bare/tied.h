@@ -123,7 +123,7 @@ static inline void tied_named_buffers(struct modc_names *it, const char *prefix,
 
 /* In modc_host.c: */
 static inline enum modc_status tied_load(struct tied_params *params, const char *path, unsigned flags,
-                                          struct modc_report *report)
+                                         struct modc_report *report)
 {
     return modc_load(&params->base, path, flags, report);
 }
@@ -151,7 +151,7 @@ static inline void tied_destroy(struct tied *net)
 
 /* Contexts. */
 static inline enum modc_status tied_init(struct tied *net, struct tied_params *params, void *workspace,
-                                          size_t bytes)
+                                         size_t bytes)
 {
     return modc_init(&net->base, &tied_model, &params->base, workspace, bytes);
 }

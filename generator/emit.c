@@ -78,6 +78,26 @@ static const char *module_constant(struct emit *e, const struct module *module)
     return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_module(e->cx, module->path));
 }
 
+/* Whether it stands in emitted code, comments left out: those have the names of modules. */
+static bool uses_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = text; *at; at++) {
+        if (strncmp(at, "/*", 2) == 0)
+            at = strstr(at, "*/") + 1;
+        if (strncmp(at, word, length) != 0)
+            continue;
+
+        bool before = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');
+        bool after = isalnum((unsigned char)at[length]) || at[length] == '_';
+
+        if (!before && !after)
+            return true;
+    }
+    return false;
+}
+
 /* ---- struct NAME_params ----------------------------------------------------------------------------------- */
 
 static bool has_tensors(const struct module *module)
@@ -211,44 +231,52 @@ static bool has_gradient(const struct graph *graph, const struct value *value)
     return dtype_is_float(value->dtype) && !graph->loss;
 }
 
-static void print_gradient_arguments(struct emit *e, struct text *out, const struct graph *graph)
+/* Gradients that backward takes and gives; with `typed` as parameters, else as what is passed. body: only those that it
+ * uses; NULL: all. */
+static void add_gradients(struct emit *e, struct text *out, const struct graph *graph, bool typed, const char *body)
 {
-    for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph, graph->outputs[i]))
-            text_printf(out, ", const %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_gradient(e->cx, graph, graph->output_names[i], true));
-    for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph, graph->inputs[i]))
-            text_printf(out, ", %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_gradient(e->cx, graph, graph->inputs[i]->name, false));
+    for (int i = 0; i < graph->result_count + graph->input_count; i++) {
+        bool result = i < graph->result_count;
+        const struct value *value = result ? graph->outputs[i] : graph->inputs[i - graph->result_count];
+        const char *name = c_gradient(e->cx, graph, result ? graph->output_names[i] : value->name, result);
+
+        if (!has_gradient(graph, value) || (body && !uses_word(body, name)))
+            continue;
+        text_add(out, ", ");
+        if (typed)
+            text_printf(out, "%s%s *", result ? "const " : "", dtype_rows[value->dtype].c);
+        text_add(out, name);
+    }
 }
 
-/* The call of it: the inputs are those that forward noted. */
-static void pass_second_arguments(struct emit *e, struct text *out, const struct graph *graph)
+/* The function behind backward takes the inputs that forward noted too, and of all only what it uses. */
+static void pass_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
 {
+    const struct graph *graph = variant->graph;
+
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", %s", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, ", net->saved_inputs[%d]", i);
-    for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph, graph->outputs[i]))
-            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->output_names[i], true));
-    for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph, graph->inputs[i]))
-            text_printf(out, ", %s", c_gradient(e->cx, graph, graph->inputs[i]->name, false));
+        if (uses_word(variant->second, c_argument(e->cx, graph->inputs[i]->name)))
+            text_printf(out, ", net->saved_inputs[%d]", i);
+    add_gradients(e, out, graph, false, variant->second);
 }
 
-/* Of the function behind it: the inputs of forward, too. */
-static void print_second_arguments(struct emit *e, struct text *out, const struct graph *graph)
+static void print_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
 {
+    const struct graph *graph = variant->graph;
+
     print_sizes(e, out);
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_argument(e->cx, graph->inputs[i]->name));
-    print_gradient_arguments(e, out, graph);
+        if (uses_word(variant->second, c_argument(e->cx, graph->inputs[i]->name)))
+            text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c, c_argument(e->cx, graph->inputs[i]->name));
+    add_gradients(e, out, graph, true, variant->second);
 }
 
 static void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph)
 {
     print_sizes(e, out);
-    print_gradient_arguments(e, out, graph);
+    add_gradients(e, out, graph, true, NULL);
 }
 
 static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, enum emitted_variant kind)
@@ -332,6 +360,17 @@ static void print_header_constants(struct emit *e, struct text *out)
         }
     }
     text_add(out, "\n");
+}
+
+/* Indices of modc_gradient_at. */
+static void print_header_gradients(struct emit *e, struct text *out)
+{
+    if (e->plan->gradient_count == 0)
+        return;
+    text_add(out, "/* Gradients of parameters, in the order of modc_gradient_at. */\nenum {\n");
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        text_printf(out, "    %s%s\n", e->plan->gradient_names[i], i + 1 < e->plan->gradient_count ? "," : "");
+    text_add(out, "};\n\n");
 }
 
 static void print_header_modules(struct emit *e, struct text *out)
@@ -523,8 +562,9 @@ static void print_backward_declaration(struct emit *e, struct text *out, const s
     const struct graph *graph = entry_graph(entry);
 
     text_printf(out, "/* Behind %s_%s with the same sizes, whose inputs are still there: adds the gradients of the parameters that are\n"
-                     " * wanted, from those of the results (NULL: zero), and gives those of the inputs (NULL: not wanted). */\n", e->m,
-                entry->name);
+                     " * wanted%s. */\n", e->m, entry->name,
+                graph->loss ? ""
+                            : ", from those of the results (NULL: zero), and gives those of the inputs (NULL: not wanted)");
     text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
     print_backward_arguments(e, out, graph);
     text_add(out, ");\n\n");
@@ -574,6 +614,7 @@ static void print_header(struct emit *e, struct text *out)
                      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", has_optimizer(e) ? "modc_optim.h" : "modc.h", m);
     print_header_constants(e, out);
     print_header_modules(e, out);
+    print_header_gradients(e, out);
     print_params(e, out);
     text_printf(out, "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
                      "    struct modc_context base;\n%s%s%s};\n\n", m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
@@ -962,26 +1003,6 @@ static void print_region_call(struct emit *e, struct text *out, const struct var
     text_add(out, ", out);\n            in = out;\n        }\n    }\n");
 }
 
-/* Whether it stands in emitted code, comments left out: those have the names of modules. */
-static bool uses_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = text; *at; at++) {
-        if (strncmp(at, "/*", 2) == 0)
-            at = strstr(at, "*/") + 1;
-        if (strncmp(at, word, length) != 0)
-            continue;
-
-        bool before = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');
-        bool after = isalnum((unsigned char)at[length]) || at[length] == '_';
-
-        if (!before && !after)
-            return true;
-    }
-    return false;
-}
-
 /* body: of one of two calls, which declares what it uses; or NULL. */
 static void print_locals(struct emit *e, struct text *out, const struct variant *variant, const char *body)
 {
@@ -1064,7 +1085,7 @@ static const char *guard_text(struct emit *e, const struct variant *variant, int
     const struct place *place = &variant->places[variant->graph->outputs[index]->base->id];
 
     if (place->kind == PLACE_GRADIENT)
-        return arena_format(&e->cx->arena, "training->base.wants[%d]", place->index);
+        return arena_format(&e->cx->arena, "training->base.wants[%s]", place->name);
     return place->name;
 }
 
@@ -1084,57 +1105,61 @@ static void print_zeros(struct emit *e, struct text *out, const struct variant *
     text_printf(out, "    if (%s)\n        memset(zeros, 0, %lld);\n%s", any.data, (long long)variant->zeros_bytes, each.data);
 }
 
-/* Which gradients of parameters there are now. */
-static void print_given(struct emit *e, struct text *out, const struct variant *variant)
+/* Which gradients of parameters there are now: `list` and what ends the call. */
+static void print_given(struct emit *e, struct text *list, struct text *end, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    struct text list = text_new(&e->cx->arena);
     int count = 0;
 
     for (int g = 0; g < e->plan->gradient_count; g++)
         for (int i = graph->result_count; i < graph->output_count; i++)
             if (variant->places[graph->outputs[i]->base->id].kind == PLACE_GRADIENT &&
                 variant->places[graph->outputs[i]->base->id].index == g)
-                text_printf(&list, "%s%d", count++ ? ", " : "", g);
+                text_printf(list, "%s%s", count++ ? ", " : "    static const int given[] = {", e->plan->gradient_names[g]);
     if (count > 0)
-        text_printf(out, "\n    static const int given[] = {%s};\n\n    modc_backward_end(&net->base, given, %d);\n", list.data, count);
-    else
-        text_add(out, "    modc_backward_end(&net->base, NULL, 0);\n");
+        text_add(list, "};\n");
+    text_printf(end, "\n    modc_backward_end(&net->base, %s, %d);\n", count > 0 ? "given" : "NULL", count);
+}
+
+/* Steps that one condition is for. A call alone needs no braces. */
+static void print_guarded(struct text *out, const char *condition, const char *steps)
+{
+    bool single = strchr(steps, '\n') == steps + strlen(steps) - 1;
+
+    text_printf(out, "    if (%s)%s\n", condition, single ? "" : " {");
+    print_indented(out, steps);
+    text_add(out, single ? "" : "    }\n");
 }
 
 /* The steps of the second call. */
 static void print_backward_steps(struct emit *e, struct text *body, const struct variant *variant)
 {
     const struct module_call *last = NULL;
-    int guard = -1;
 
     if (variant->zeros_bytes > 0)
         print_zeros(e, body, variant);
-    for (int s = variant->yield + 1; s < variant->step_count; s++) {
-        const struct step *step = &variant->steps[s];
-        struct text own = text_new(&e->cx->arena);
+    for (int s = variant->yield + 1, next; s < variant->step_count; s = next) {
+        int guard = variant->guards[s];
+        struct text steps = text_new(&e->cx->arena);
 
-        if (guard >= 0 && guard != variant->guards[s])
-            text_add(body, "    }\n");
-        if (step->op->call && step->op->call != last) {
-            print_backward_comment(e, body, variant, step->op->call);
-            last = step->op->call;
+        for (next = s; next < variant->step_count && variant->guards[next] == guard; next++) {
+            const struct op *op = variant->steps[next].op;
+
+            if (op->call && op->call != last && next > s)
+                break;
+            if (op->call && op->call != last)
+                print_backward_comment(e, body, variant, op->call);
+            last = op->call ? op->call : last;
+            if (op->code == GRAPH_OP_CHECK)
+                print_check(e, &steps, variant, op);
+            else
+                text_add(&steps, kernel_step(&e->kernels, variant, &variant->steps[next]));
         }
-        if (variant->guards[s] >= 0 && guard != variant->guards[s])
-            text_printf(body, "    if (%s) {\n", guard_text(e, variant, variant->guards[s]));
-        guard = variant->guards[s];
-        if (step->op->code == GRAPH_OP_CHECK)
-            print_check(e, &own, variant, step->op);
-        else
-            text_add(&own, kernel_step(&e->kernels, variant, step));
         if (guard >= 0)
-            print_indented(body, own.data);
+            print_guarded(body, guard_text(e, variant, guard), steps.data);
         else
-            text_add(body, own.data);
+            text_add(body, steps.data);
     }
-    if (guard >= 0)
-        text_add(body, "    }\n");
-    print_given(e, body, variant);
 }
 
 /* The steps of a call, or of the first of two. */
@@ -1193,12 +1218,15 @@ static const char *function_body(struct emit *e, const struct variant *variant, 
 {
     const struct graph *graph = variant->graph;
     struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena), locals = text_new(&e->cx->arena);
+    struct text given = text_new(&e->cx->arena);
     bool region = graph->region != NULL;
 
-    if (backward)
+    if (backward) {
         print_backward_steps(e, &body, variant);
-    else
+        print_given(e, &given, &body, variant);
+    } else {
         print_steps(e, &body, variant);
+    }
     print_locals(e, &locals, variant, variant->yield >= 0 ? body.data : NULL);
     if (!region && uses_word(body.data, "p"))
         text_printf(&out, "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", e->m, e->m);
@@ -1218,6 +1246,7 @@ static const char *function_body(struct emit *e, const struct variant *variant, 
             text_add(&out, "    char *const ws = net->base.workspace;\n");
     }
     text_add(&out, locals.data);
+    text_add(&out, given.data);
     if (fails(variant, backward))
         text_add(&out, "    enum modc_status status;\n");
     if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
@@ -1282,7 +1311,7 @@ static void print_function(struct emit *e, struct text *out, const struct varian
 
     text_printf(&head, "static %s %s_%s(struct %s *net", fails(variant, backward) ? "enum modc_status" : "void", e->m, name, e->m);
     if (backward)
-        print_second_arguments(e, &head, graph);
+        print_second_arguments(e, &head, variant);
     else
         print_arguments(e, &head, graph);
     text_add(&head, ")");
@@ -1292,12 +1321,9 @@ static void print_function(struct emit *e, struct text *out, const struct varian
     for (int i = 0; i < e->tree->size_count; i++)
         if (!uses_word(body, e->tree->sizes[i].c_name))
             text_printf(out, "    (void)%s;\n", e->tree->sizes[i].c_name);
-    for (int i = 0; i < graph->input_count; i++)
+    for (int i = 0; i < graph->input_count && !backward; i++)
         if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
-    for (int i = 0; i < graph->result_count && backward; i++)
-        if (has_gradient(graph, graph->outputs[i]) && !uses_word(body, c_gradient(e->cx, graph, graph->output_names[i], true)))
-            text_printf(out, "    (void)%s;\n", c_gradient(e->cx, graph, graph->output_names[i], true));
     text_printf(out, "%s%s}\n\n", body, fails(variant, backward) ? "    return MODC_OK;\n" : "");
 }
 
@@ -1347,7 +1373,7 @@ static void print_code(struct emit *e, struct text *out)
             continue;
         text_printf(&members, "    %s (*%s)(struct %s *net", fails(variant, true) ? "enum modc_status" : "void",
                     backward_function(e, variant), e->m);
-        print_second_arguments(e, &members, variant->graph);
+        print_second_arguments(e, &members, variant);
         text_add(&members, ");\n");
         text_printf(&values, "    .%s = %s_%s,\n", backward_function(e, variant), e->m, backward_function(e, variant));
     }
@@ -1379,7 +1405,7 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
     struct text call = text_new(&e->cx->arena);
 
     if (backward)
-        pass_second_arguments(e, &call, variant->graph);
+        pass_second_arguments(e, &call, shown);
     else
         pass_arguments(e, &call, variant->graph);
     if (e->tree->spec->flushes)
@@ -1604,22 +1630,24 @@ static void print_backward(struct emit *e, struct text *out, const struct entry 
 static void print_backward_call(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
+    struct text outputs = text_new(&e->cx->arena), inputs = text_new(&e->cx->arena);
 
     text_printf(out, "static enum modc_status %s_backward_call(struct modc_context *net, const int *sizes, "
                      "const void *const *output_gradients, void *const *input_gradients)\n{\n", entry->name);
     if (e->tree->size_count == 0)
         text_add(out, "    (void)sizes;\n");
-    text_add(out, "    (void)output_gradients;\n    (void)input_gradients;\n");
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph, graph->outputs[i]))
+            text_printf(&outputs, ", output_gradients[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph, graph->inputs[i]))
+            text_printf(&inputs, ", input_gradients[%d]", i);
+    text_add(out, outputs.length > 0 ? "" : "    (void)output_gradients;\n");
+    text_add(out, inputs.length > 0 ? "" : "    (void)input_gradients;\n");
     text_printf(out, "    return %s_%s((struct %s *)(void *)net", e->m, backward_name(e, entry), e->m);
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", sizes[%d]", i);
-    for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph, graph->outputs[i]))
-            text_printf(out, ", output_gradients[%d]", i);
-    for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph, graph->inputs[i]))
-            text_printf(out, ", input_gradients[%d]", i);
-    text_add(out, ");\n}\n\n");
+    text_printf(out, "%s%s);\n}\n\n", outputs.data, inputs.data);
 }
 
 /* One step of training: the parts in turn, on gradients that start anew. */

@@ -66,6 +66,11 @@ const char *emitted_module(struct cx *cx, const char *path)
     return upper_case(cx, flat[0] == '_' ? flat + 1 : flat);
 }
 
+const char *emitted_gradient(struct cx *cx, const char *path)
+{
+    return arena_format(&cx->arena, "GRADIENT_%s", emitted_module(cx, path));
+}
+
 const char *emitted_max(struct cx *cx, const char *entry, const char *size)
 {
     return upper_case(cx, arena_format(&cx->arena, "%s%sMAX_%s", entry ? entry : "", entry ? "_" : "", size));

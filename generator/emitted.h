@@ -22,6 +22,9 @@ const char *emitted_flat(struct cx *cx, const char *path);
 /* The constant of a module: TRUNK_0; ROOT for the path "". */
 const char *emitted_module(struct cx *cx, const char *path);
 
+/* The constant of a parameter's gradient: GRADIENT_TRUNK_0_WEIGHT. */
+const char *emitted_gradient(struct cx *cx, const char *path);
+
 /* MAX_BATCH; ACT_MAX_BATCH for an entry that has a maximum of its own (NULL: the model's). */
 const char *emitted_max(struct cx *cx, const char *entry, const char *size);
 

@@ -75,7 +75,7 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
     case PLACE_GRADIENT:
         return arena_format(&cx->arena, "gradients->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PRESENT:
-        return arena_format(&cx->arena, "(const %s *)(const void *)&training->base.present[%d]", dtype_rows[base->dtype].c, place->index);
+        return arena_format(&cx->arena, "modc_present(&training->base, %s)", place->name);
     case PLACE_NONE:
         assert(!"a value without a place");
         return "?";

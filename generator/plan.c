@@ -5,7 +5,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "cost.h"
+#include "emitted.h"
 #include "options.h"
 #include "pass.h"
 #include "plan_join.h"
@@ -725,6 +727,7 @@ static void place_gradient(struct planner *planner, struct place *place)
     if (place->tensor) {
         place->kind = PLACE_GRADIENT;
         place->index = gradient_index(planner->plan, place->tensor);
+        place->name = planner->plan->gradient_names[place->index];
     } else {
         place->kind = PLACE_OUTPUT;
         place->name = c_gradient(planner->cx, graph, gradient_input(graph, place->index)->name, false);
@@ -766,6 +769,7 @@ static void place_value(struct planner *planner, struct value *value)
         place->kind = op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;
         place->tensor = op->gradient.tensor;
         place->index = gradient_index(planner->plan, op->gradient.tensor);
+        place->name = planner->plan->gradient_names[place->index];
         return;
     case GRAPH_OP_FENCE:
         place->kind = PLACE_FENCE;
@@ -1352,11 +1356,27 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
     plan->schema = text_hash(text.data, text.length);
 }
 
+/* POLICY_GRADIENT_TRUNK_0_WEIGHT; underscores follow where another constant has that name. */
+static const char *gradient_name(struct cx *cx, const struct plan *plan, struct names *taken, const struct module_tensor *tensor)
+{
+    const char *name = emitted_gradient(cx, tensor->path);
+
+    while (names_add(&cx->arena, taken, name, "", tensor->loc))
+        name = arena_format(&cx->arena, "%s_", name);
+    return arena_format(&cx->arena, "%s_%s", spec_upper_c_name(cx, plan->model), name);
+}
+
 /* Those of parameters that are trained, each once. */
 static void lay_out_gradients(struct cx *cx, struct plan *plan)
 {
     const struct module_tree *tree = plan->program->tree;
+    struct names taken = {0};
+    int named = 0;
 
+    for (int i = 0; emitted_constants[i]; i++)
+        names_add(&cx->arena, &taken, emitted_constants[i], "", tree->root->loc);
+    for (int i = 0; i < tree->module_count; i++)
+        names_add(&cx->arena, &taken, emitted_module(cx, tree->modules[i]->path), "", tree->root->loc);
     plan->gradient_offsets = ARENA_ARRAY(&cx->arena, tree->key_count + 1, int64_t);
     for (int i = 0; i < tree->key_count && tree->spec->backward; i++) {
         struct module_tensor *tensor = tree->keys[i];
@@ -1366,6 +1386,7 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
         plan->gradient_offsets[plan->gradient_count] = plan->gradient_bytes;
         plan->gradient_bytes += plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
         ARENA_PUSH(&cx->arena, plan->gradients, plan->gradient_count, tensor);
+        ARENA_PUSH(&cx->arena, plan->gradient_names, named, gradient_name(cx, plan, &taken, tensor));
     }
     plan->gradient_block = plan->gradient_bytes + plan_aligned(plan, 8 * (int64_t)plan->gradient_count) +
                            plan_aligned(plan, plan->gradient_count);

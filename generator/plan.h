@@ -235,6 +235,7 @@ struct plan {
     int64_t state_bytes, *state_offsets; /* by index of tree->states */
     int64_t param_bytes, *param_offsets; /* by index of tree->keys */
     struct module_tensor **gradients;    /* with backward: the parameters that have one, in the order of keys */
+    const char **gradient_names;         /* their constants, POLICY_GRADIENT_TRUNK_0_WEIGHT */
     int gradient_count;
     int64_t gradient_bytes, *gradient_offsets;
     int64_t gradient_block; /* these, then a cell of 8 bytes for each: whether it is there; then a byte: whether it is wanted */

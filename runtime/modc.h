@@ -541,6 +541,12 @@ enum modc_status modc_get_gradient(const struct modc_training *training, const c
  * backward on. Its memory stays. MODC_NAME. */
 enum modc_status modc_requires_grad(struct modc_training *training, const char *name, bool requires_grad);
 
+/* For emitted code: the number, of the gradient's dtype, which is not 0 where the gradient is there. */
+static inline const void *modc_present(const struct modc_training *training, int index)
+{
+    return &training->present[index];
+}
+
 /* Whether a call keeps what backward needs. */
 static inline bool modc_saves(const struct modc_context *net)
 {

@@ -830,20 +830,24 @@ static void map_rows(struct kernel *k, struct value_source *source)
     close_blocks(k, last);
 }
 
-static void map_copy(struct kernel *k)
+/* Rows of bytes that are copied, or all 0. */
+static void map_bytes(struct kernel *k, bool zeros)
 {
     int last = k->nest.ndim - 1;
     const char *count = dim_c_text(k->cx, k->nest.dims[last], true);
 
     for (int axis = 0; axis < last; axis++)
         open_loop(k, axis);
-    if (dim_is_const(k->nest.dims[last], NULL))
-        statement(k, "memcpy(%s, %s, %s * sizeof *%s);", address(k, 0), address(k, 1), count,
-                  k->parameter[0]);
-    else
-        statement(k, "memcpy(%s, %s, (size_t)%s * sizeof *%s);", address(k, 0), address(k, 1), count,
-                  k->parameter[0]);
+    statement(k, "%s(%s, %s, %s%s * sizeof *%s);", zeros ? "memset" : "memcpy", address(k, 0), zeros ? "0" : address(k, 1),
+              dim_is_const(k->nest.dims[last], NULL) ? "" : "(size_t)", count, k->parameter[0]);
     close_blocks(k, last);
+}
+
+static bool is_zero(const struct dag *dag)
+{
+    const struct dag_node *node = &dag->nodes[dag->result];
+
+    return node->prim == PRIM_CONST && (dtype_is_float(node->dtype) ? node->number == 0 && !signbit(node->number) : node->integer == 0);
 }
 
 /* The axis along which the one operand of a copy is contiguous, where the copy is a transposition of at least a vector
@@ -896,7 +900,9 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
     int last = k.nest.ndim - 1;
 
     if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
-        map_copy(&k);
+        map_bytes(&k, false);
+    else if (last >= 0 && is_zero(dag) && stride_is(&k, 0, last, 1))
+        map_bytes(&k, true);
     else if (turned_axis(&k, dag) >= 0)
         map_turned(&k, turned_axis(&k, dag));
     else if (operands_vectorise(&k, dag, 1, k.nest.operand_count - 1) && stride_is(&k, 0, last, 1))

@@ -673,18 +673,54 @@ static struct nest_job map_job(struct cx *cx, const struct value *target, const 
     return job;
 }
 
+/* The dag over the inputs that lie somewhere, which become *inputs: the others are numbers in it. */
+static const struct dag *with_numbers(struct cx *cx, const struct variant *variant, const struct dag *dag,
+                                      struct value *const **inputs, int *count)
+{
+    struct arena *arena = &cx->arena;
+    struct dag *own = dag_new(arena, *count);
+    struct value **left = ARENA_ARRAY(arena, *count + 1, struct value *);
+    int *nodes = ARENA_ARRAY(arena, *count + 1, int), used = 0;
+
+    for (int i = 0; i < *count; i++) {
+        const struct value *base = (*inputs)[i]->base;
+        struct dag_node number = {.prim = PRIM_CONST, .dtype = base->dtype, .args = {-1, -1, -1}};
+
+        if (variant->places[base->id].kind != PLACE_NUMBER) {
+            nodes[i] = dag_load(arena, own, used, base->dtype);
+            left[used++] = (*inputs)[i];
+            continue;
+        }
+        if (dtype_is_float(base->dtype))
+            number.number = base->constant->data[0].f;
+        else
+            number.integer = base->constant->data[0].i;
+        nodes[i] = dag_add(arena, own, number);
+    }
+    if (used == *count)
+        return dag;
+    own->result = dag_inline(arena, own, dag, nodes);
+    own->input_count = used;
+    *inputs = left;
+    *count = used;
+    return own;
+}
+
 static void call_map(struct kernels *kernels, struct text *out, const struct variant *variant, struct split split,
                      const char *stem, const struct value *target, const char *target_pointer, const struct dag *dag,
                      struct value *const *inputs, int count)
 {
     struct cx *cx = kernels->cx;
-    struct nest_job job = map_job(cx, target, dag, inputs, count);
+    const struct dag *own = with_numbers(cx, variant, dag, &inputs, &count);
+    struct nest_job job = map_job(cx, target, own, inputs, count);
     bool *used = new_used(kernels);
     struct text arguments = text_new(&cx->arena);
     const char *name;
 
+    if (own->nodes[own->result].prim == PRIM_CONST && strncmp(stem, "copy_", 5) == 0)
+        stem = arena_format(&cx->arena, "fill_%s", stem + 5);
     mark_nest(&job.nest, used);
-    dag_mark_sizes(dag, used);
+    dag_mark_sizes(own, used);
     slice_nest(kernels, &job, target, split);
     name = register_once(kernels, stem, print_nest, &job, sizeof job, same_nest);
     text_add(&arguments, target_pointer);

@@ -734,6 +734,27 @@ static void place_gradient(struct planner *planner, struct place *place)
     }
 }
 
+/* Whether the kernel that reads operand `index` is a map over it. */
+static bool is_mapped(const struct op *op, int index)
+{
+    return op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_CONCAT || (op->code == GRAPH_OP_WRITE && index > 1) ||
+           (op->code == GRAPH_OP_SCATTER && index == 0);
+}
+
+/* A constant of one element that is a number wherever it is read, and need not lie anywhere. */
+static bool is_number(const struct graph *graph, const struct value *base)
+{
+    int index;
+
+    if (!base->constant || tensor_count(base->constant) != 1 || base->dtype == DTYPE_COMPLEX64 || is_output(graph, base, &index))
+        return false;
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->input_count; j++)
+            if (graph->ops[i]->inputs[j]->base == base && !is_mapped(graph->ops[i], j))
+                return false;
+    return true;
+}
+
 /* Where a base value lies; workspace offsets and names come later. */
 static void place_value(struct planner *planner, struct value *value)
 {
@@ -754,8 +775,9 @@ static void place_value(struct planner *planner, struct value *value)
         place->kind = place->tensor->kind == MODULE_STATE ? PLACE_STATE : PLACE_TENSOR;
         return;
     case GRAPH_OP_CONST:
-        place->kind = PLACE_CONST;
-        place->name = plan_constant(planner->cx, planner->plan, value);
+        place->kind = is_number(variant->graph, value) ? PLACE_NUMBER : PLACE_CONST;
+        if (place->kind == PLACE_CONST)
+            place->name = plan_constant(planner->cx, planner->plan, value);
         return;
     case GRAPH_OP_WRITE:
         *place = variant->places[op->inputs[0]->base->id];

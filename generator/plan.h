@@ -76,6 +76,7 @@ enum place_kind {
     PLACE_TENSOR,    /* a pointer of the parameter struct */
     PLACE_STATE,     /* in the state block */
     PLACE_CONST,     /* a constant array of the emitted file */
+    PLACE_NUMBER,    /* a constant of one element that maps alone read: it is written in their kernels */
     PLACE_PACKED,
     PLACE_WORKSPACE, /* offset */
     PLACE_FENCE,     /* through the slot of a module boundary */

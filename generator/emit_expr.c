@@ -171,6 +171,7 @@ static struct piece infix(struct printer *p, struct piece a, const char *operato
 const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t integer)
 {
     bool single = dtype != DTYPE_FLOAT64;
+    struct text text = text_new(&cx->arena);
     char digits[40];
     size_t mantissa;
 
@@ -186,10 +187,13 @@ const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t 
         return single ? "modc_f32_nan()" : "modc_f64_nan()";
     if (isinf(number))
         return arena_format(&cx->arena, "%smodc_f%d_inf()", number < 0 ? "-" : "", single ? 32 : 64);
-    snprintf(digits, sizeof digits, "%.*g", single ? 9 : 17, number);
+    if (!single) {
+        text_double(&text, number);
+        return text.data;
+    }
+    snprintf(digits, sizeof digits, "%.9g", number);
     mantissa = strcspn(digits, "e");
-    return arena_format(&cx->arena, "%.*s%s%s%s", (int)mantissa, digits, strchr(digits, '.') ? "" : ".0",
-                        digits + mantissa, single ? "f" : "");
+    return arena_format(&cx->arena, "%.*s%s%sf", (int)mantissa, digits, strchr(digits, '.') ? "" : ".0", digits + mantissa);
 }
 
 static struct piece number_piece(struct printer *p, enum dtype dtype, double number, int64_t integer)

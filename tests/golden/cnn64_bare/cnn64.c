@@ -885,9 +885,8 @@ static MODC_KERNEL void write_16(double *y, const double *x0, const double *x1, 
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 sum = 0.90000000000000002 * v0 + 0.10000000000000001 * modc_f64_load(x1 + i);
 
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
     }
 }
 
@@ -898,20 +897,16 @@ static MODC_KERNEL void write_16_c6ca(double *y, const double *x0, const double 
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
         const modc_f64 product = modc_f64_load(x1 + i) * ((double)(64 * batch) / (double)(64 * batch - 1));
-        const modc_f64 sum = 0.90000000000000002 * v0 + 0.10000000000000001 * product;
 
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * product);
     }
 }
 
 /* y (16) = rsqrt(x1 + 1e-05) * x0 */
 static MODC_KERNEL void add_rsqrt_mul_16(double *y, const double *x0, const double *x1)
 {
-    for (int i = 0; i < 16; i += MODC_LANES64) {
-        const modc_f64 inverse_root = modc_f64_rsqrt(modc_f64_load(x1 + i) + 1.0000000000000001e-05);
-
-        modc_f64_store(y + i, inverse_root * modc_f64_load(x0 + i));
-    }
+    for (int i = 0; i < 16; i += MODC_LANES64)
+        modc_f64_store(y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
 }
 
 /* y (16) = x0 - x1 * x2 */
@@ -1204,9 +1199,8 @@ static MODC_KERNEL void write_32(double *y, const double *x0, const double *x1, 
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 sum = 0.90000000000000002 * v0 + 0.10000000000000001 * modc_f64_load(x1 + i);
 
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
     }
 }
 
@@ -1217,20 +1211,16 @@ static MODC_KERNEL void write_32_ead4(double *y, const double *x0, const double 
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
         const modc_f64 product = modc_f64_load(x1 + i) * ((double)(16 * batch) / (double)(16 * batch - 1));
-        const modc_f64 sum = 0.90000000000000002 * v0 + 0.10000000000000001 * product;
 
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * product);
     }
 }
 
 /* y (32) = rsqrt(x1 + 1e-05) * x0 */
 static MODC_KERNEL void add_rsqrt_mul_32(double *y, const double *x0, const double *x1)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64) {
-        const modc_f64 inverse_root = modc_f64_rsqrt(modc_f64_load(x1 + i) + 1.0000000000000001e-05);
-
-        modc_f64_store(y + i, inverse_root * modc_f64_load(x0 + i));
-    }
+    for (int i = 0; i < 32; i += MODC_LANES64)
+        modc_f64_store(y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
 }
 
 /* y (32) = x0 - x1 * x2 */
@@ -1296,8 +1286,7 @@ static MODC_KERNEL void pack_panels_16x9_folded(double *y, const double *x0, con
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 9; j++) {
             for (int k = 0; k < 8; k++) {
-                const double product = modc_f64s_rsqrt(x2[i * 8 + k] + 1.0000000000000001e-05) *
-                                       x1[i * 8 + k];
+                const double product = modc_f64s_rsqrt(x2[i * 8 + k] + 1e-05) * x1[i * 8 + k];
 
                 y[i * 72 + j * 8 + k] = x0[i * 72 + j + k * 9] * product;
             }
@@ -1315,7 +1304,7 @@ static MODC_KERNEL void pack_vector_16x1_folded(double *y, const double *x0, con
         const modc_f64 v2 = modc_f64_load(x2 + i);
         const modc_f64 v3 = modc_f64_load(x3 + i);
         const modc_f64 v4 = modc_f64_load(x4 + i);
-        const modc_f64 product = modc_f64_rsqrt(v2 + 1.0000000000000001e-05) * v1;
+        const modc_f64 product = modc_f64_rsqrt(v2 + 1e-05) * v1;
 
         modc_f64_store(y + i, v0 * product + (v3 - v4 * product));
     }
@@ -1329,8 +1318,7 @@ static MODC_KERNEL void pack_panels_32x144_folded(double *y, const double *x0, c
         for (int j = 0; j < 9; j++) {
             for (int k = 0; k < 16; k++) {
                 for (int l = 0; l < 8; l++) {
-                    const double product = modc_f64s_rsqrt(x2[i * 8 + l] + 1.0000000000000001e-05) *
-                                           x1[i * 8 + l];
+                    const double product = modc_f64s_rsqrt(x2[i * 8 + l] + 1e-05) * x1[i * 8 + l];
 
                     y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144] * product;
                 }
@@ -1349,7 +1337,7 @@ static MODC_KERNEL void pack_vector_32x1_folded(double *y, const double *x0, con
         const modc_f64 v2 = modc_f64_load(x2 + i);
         const modc_f64 v3 = modc_f64_load(x3 + i);
         const modc_f64 v4 = modc_f64_load(x4 + i);
-        const modc_f64 product = modc_f64_rsqrt(v2 + 1.0000000000000001e-05) * v1;
+        const modc_f64 product = modc_f64_rsqrt(v2 + 1e-05) * v1;
 
         modc_f64_store(y + i, v0 * product + (v3 - v4 * product));
     }

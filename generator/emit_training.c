@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "emit_names.h"
 #include "training.h"
 
 struct emit {
@@ -60,8 +59,10 @@ static int64_t lay_out(const struct emit *e, struct layout *layouts)
             layouts[i].states[j] = end;
             end += plan_aligned(e->plan, states[j]->scalar ? 8 : bytes_of(tensor));
         }
+        if (!e->training->averages)
+            continue;
         layouts[i].average = end;
-        end += e->training->averages ? plan_aligned(e->plan, bytes_of(tensor)) : 0;
+        end += plan_aligned(e->plan, bytes_of(tensor));
     }
     return end;
 }
@@ -82,7 +83,7 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
                 m, m, e.training->group_count);
     if (e.training->schedule)
         text_printf(out, "    struct modc_schedule schedules[%d];\n", schedule_nodes(e.training->schedule));
-    text_printf(out, "    double steps[%d];\n};\nextern const struct modc_optimizer_table %s_optimizer_table;\n\n",
+    text_printf(out, "    double steps[%d];\n};\n\nextern const struct modc_optimizer_table %s_optimizer_table;\n\n",
                 plan->gradient_count, m);
 }
 
@@ -149,18 +150,20 @@ static void print_group(struct emit *e, struct text *table, int index)
 
 static void print_params(struct emit *e, const struct layout *layouts)
 {
-    text_add(e->out, "static const struct modc_optimizer_param optimizer_params[] = {\n");
+    text_printf(e->out, "/* step, group, elements, where in the block its states begin%s */\n"
+                        "static const struct modc_optimizer_param optimizer_params[] = {\n",
+                e->training->averages ? " and its average" : "");
     for (int i = 0; i < e->plan->gradient_count; i++) {
         const struct module_tensor *tensor = e->plan->gradients[i];
         int group = group_of(e, tensor);
         const struct optim *optim = e->training->groups[group].optim;
 
-        text_printf(e->out, "    /* %s */\n    {%s_step, %d, %lld, {", tensor->path,
+        text_printf(e->out, "    {%s_step, %d, %lld, {",
                     optim_step_name(e->cx, optim, tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype), group,
                     (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
         for (int j = 0; j < OPTIM_MAX_STATES; j++)
             text_printf(e->out, "%s%lld", j ? ", " : "", (long long)layouts[i].states[j]);
-        text_printf(e->out, "}, %lld},\n", (long long)layouts[i].average);
+        text_printf(e->out, "}, %lld}, /* %s */\n", (long long)layouts[i].average, tensor->path);
     }
     text_add(e->out, "};\n");
 }
@@ -175,8 +178,8 @@ static void print_saved(struct emit *e, const char *kind, int index, int item, i
     va_list args;
 
     va_start(args, format);
-    emit_line(e->out, arena_format(&e->cx->arena, "    {\"%s\", MODC_SAVED_%s, %d, %d, %d, %s, %s},",
-                                   arena_vformat(&e->cx->arena, format, args), kind, index, item, count, dtype, value));
+    text_printf(e->out, "    {\"%s\", MODC_SAVED_%s, %d, %d, %d, %s, %s},\n", arena_vformat(&e->cx->arena, format, args), kind,
+                index, item, count, dtype, value);
     va_end(args);
 }
 
@@ -248,9 +251,8 @@ static void save_schedule(struct emit *e, const struct schedule *schedule, int *
 
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!fields[i].kind || strcmp(fields[i].kind, schedule->row->kind) == 0)
-            emit_line(e->out, arena_format(&e->cx->arena,
-                                           "    {\"scheduler.%d.%s\", MODC_SAVED_SCHEDULE, %d, %s, 0, MODC_INT64, NULL},",
-                                           *index, fields[i].name, *index, fields[i].field));
+            text_printf(e->out, "    {\"scheduler.%d.%s\", MODC_SAVED_SCHEDULE, %d, %s, 0, MODC_INT64, NULL},\n", *index,
+                        fields[i].name, *index, fields[i].field);
     ++*index;
     for (int i = 0; i < schedule->child_count; i++)
         save_schedule(e, schedule->children[i], index);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "emit_names.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -419,22 +418,21 @@ static void print_node(struct cx *cx, struct text *out, struct text *table, cons
     const struct schedule_row *row = schedule->row;
     const struct ev *milestones = optim_argument(&schedule->args, "milestones");
     struct scope scope = schedule->args;
-    struct text line = text_new(&cx->arena);
     const char *own = *index == 0 ? name : arena_format(&cx->arena, "%s_%d", name, *index);
 
     ++*index;
-    text_printf(&line, "    {.kind = %s, .nodes = %d", row->kind, schedule_nodes(schedule));
+    text_printf(table, "    {.kind = %s, .nodes = %d", row->kind, schedule_nodes(schedule));
     for (int i = 0; i < COUNT(row->fields) && row->fields[i].name; i++) {
         struct ev value = eval_text(&eval, &scope, row->fields[i].value);
 
-        text_printf(&line, ", .%s = %s", row->fields[i].name, value_text(cx, &value));
+        text_printf(table, ", .%s = %s", row->fields[i].name, value_text(cx, &value));
     }
     if (milestones && milestones->count > 0) {
         text_printf(out, "static const int64_t %s_milestones[] = {", own);
         for (int i = 0; i < milestones->count; i++)
             text_printf(out, "%s%s", i ? ", " : "", value_text(cx, &milestones->items[i]));
         text_add(out, "};\n");
-        text_printf(&line, ", .milestones = %s_milestones, .milestone_count = %d", own, milestones->count);
+        text_printf(table, ", .milestones = %s_milestones, .milestone_count = %d", own, milestones->count);
     }
     for (int i = 0; i < COUNT(row->groups) && row->groups[i].name; i++) {
         const struct schedule_field *field = &row->groups[i];
@@ -449,10 +447,9 @@ static void print_node(struct cx *cx, struct text *out, struct text *table, cons
             text_printf(out, "%s%s", j ? ", " : "", value_text(cx, &value));
         }
         text_add(out, "};\n");
-        text_printf(&line, ", .%s = %s_%s", field->name, own, field->name);
+        text_printf(table, ", .%s = %s_%s", field->name, own, field->name);
     }
-    text_add(&line, "},");
-    emit_line(table, line.data);
+    text_add(table, "},\n");
     for (int i = 0; i < schedule->child_count; i++)
         print_node(cx, out, table, schedule->children[i], name, index, group_count);
 }

@@ -313,6 +313,7 @@ static struct value *cell_gradient(const struct adjoint *a, struct op *op, struc
     struct arena *arena = &a->eval->cx->arena;
     struct named names[13] = {{"y", op->outputs[0], NULL}, {"g", g, NULL}};
     struct text text = text_new(arena);
+    struct value *cell;
 
     text_printf(&text, "return torch.where(((x%d == y) | (x%d != x%d))", at, at, at);
     for (int i = 0; i <= at; i++) {
@@ -321,7 +322,9 @@ static struct value *cell_gradient(const struct adjoint *a, struct op *op, struc
             text_printf(&text, " & (x%d != y) & (x%d == x%d)", i, i, i);
     }
     text_add(&text, ", g, 0)");
-    return statements(a, op, text.data, names);
+    cell = statements(a, op, text.data, names);
+    cell->op->label = "dmax_pool";
+    return cell;
 }
 
 static struct value *cells_gradient(const struct adjoint *a, struct op *op, struct value *g)

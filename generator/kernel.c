@@ -921,8 +921,8 @@ static void call_reduce(struct kernels *kernels, struct text *out, const struct 
                 n++;
         }
     }
-    job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "%s of %s%s%s", op->label, dag_text(cx, job.dag),
-                                                     op->tail ? ", then " : "", op->tail ? dag_text(cx, op->tail) : ""));
+    job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "%.*s of %s%s%s", (int)strcspn(op->label, op->tail ? "_" : ""),
+                                                     op->label, dag_text(cx, job.dag), op->tail ? ", then " : "", op->tail ? dag_text(cx, op->tail) : ""));
     nest_normalise(&cx->arena, &job.nest);
     mark_nest(&job.nest, used);
     dag_mark_sizes(job.dag, used);

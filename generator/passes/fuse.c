@@ -7,6 +7,7 @@
 /* More operands than this make a kernel slower and unreadable. */
 #define FUSE_MAX_INPUTS 12
 #define FUSE_MAX_NODES 64
+#define FUSE_MAX_LABEL 32 /* what joins longer ones is called fused */
 
 /* Adds inputs of `from` (from index `first`) to `op`, each once; the nodes that load them go to nodes[]. `base` is the
  * number of the op's inputs that its dag does not count. */
@@ -27,6 +28,47 @@ static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int 
         nodes[i] = at - base;
     }
     (void)dag;
+}
+
+/* ---- labels --------------------------------------------------------------------------------------------------- */
+
+/* "gt", "ne_eq_or": a condition, which says little beside what it is for. */
+static bool is_condition(const char *label)
+{
+    static const char words[] = " eq ne lt le gt ge and or not fused ";
+
+    for (;;) {
+        size_t length = strcspn(label, "_");
+        const char *at = words;
+
+        while (at[1] && (strncmp(at + 1, label, length) != 0 || at[1 + length] != ' '))
+            at += 1 + strcspn(at + 1, " ");
+        if (!at[1])
+            return false;
+        if (!label[length])
+            return true;
+        label += length + 1;
+    }
+}
+
+/* Of a map that goes into what reads it. */
+static const char *label_inlined(struct arena *arena, const char *map, const char *reader)
+{
+    if (strcmp(map, "copy") == 0 || strcmp(map, "size") == 0 || (is_condition(map) && !is_condition(reader)) ||
+        strncmp(reader, "fused_", 6) == 0)
+        return reader;
+    return strlen(map) + 1 + strlen(reader) > FUSE_MAX_LABEL ? arena_format(arena, "fused_%s", reader)
+                                                             : arena_format(arena, "%s_%s", map, reader);
+}
+
+/* Of an op that goes on with the map. */
+static const char *label_with_tail(struct arena *arena, const char *op, const char *map)
+{
+    size_t length = strlen(op);
+
+    if (strcmp(map, "copy") == 0 || (length > 6 && strcmp(op + length - 6, "_fused") == 0))
+        return op;
+    return length + 1 + strlen(map) > FUSE_MAX_LABEL ? arena_format(arena, "%s_fused", op) : arena_format(arena, "%s_%s", op, map);
 }
 
 /* ---- map into map, write or reduction ---------------------------------------------------------------------- */
@@ -136,8 +178,8 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     *slot = dag;
     if (op->code == GRAPH_OP_MAP && op->label && map->label && strcmp(op->label, "copy") == 0)
         op->label = map->label;
-    else if (op->code == GRAPH_OP_MAP && map->label && strcmp(map->label, "copy") != 0 && strcmp(map->label, "size") != 0)
-        op->label = arena_format(arena, "%s_%s", map->label, op->label);
+    else if (op->code == GRAPH_OP_MAP && map->label)
+        op->label = label_inlined(arena, map->label, op->label);
     return true;
 }
 
@@ -171,6 +213,18 @@ static bool is_by_rows(const struct op *norm, const struct value *operand, const
     return true;
 }
 
+/* The op stands where the map stood, and makes its value. */
+static void take_place(struct graph *graph, struct op *op, struct op *map)
+{
+    struct value *out = map->outputs[0];
+
+    graph_remove(graph, graph_position(graph, op));
+    graph->ops[graph_position(graph, map)] = op;
+    out->op = op;
+    out->result = 0;
+    op->outputs[0] = out;
+}
+
 static bool join_tail(struct graph *graph, struct op *map, int at)
 {
     struct arena *arena = &graph->cx->arena;
@@ -198,6 +252,10 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
         others[count++] = map->inputs[i];
     }
     /* others that are made between move before: only if the op itself moves to the map's place */
+    if (!op->tail && dag_is_identity(map->dag) && out->dtype == value->dtype) {
+        take_place(graph, op, map);
+        return true;
+    }
     if (!op->tail) {
         op->tail = dag_identity(arena, value->dtype);
         op->tail_first = main_inputs;
@@ -223,16 +281,9 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     dag->input_count = 1 + op->input_count - main_inputs;
     op->tail = dag;
     op->tail_first = main_inputs;
-    if (strcmp(map->label, "copy") != 0)
-        op->label = arena_format(arena, "%s_%s", op->label, map->label);
+    op->label = label_with_tail(arena, op->label, map->label);
 
-    /* the op takes the map's place and makes its value */
-    graph_remove(graph, from);
-    from = graph_position(graph, map);
-    graph->ops[from] = op;
-    out->op = op;
-    out->result = 0;
-    op->outputs[0] = out;
+    take_place(graph, op, map);
     return true;
 }
 

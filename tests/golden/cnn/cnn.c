@@ -1306,7 +1306,7 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = sum_div of x0, then x0 / float32(dim(64 * batch)) */
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
 static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1327,8 +1327,8 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x
     }
 }
 
-/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_6717(float *y, const float *x0, const float *x1,
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_c633(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1415,7 +1415,7 @@ static MODC_KERNEL void mul_add_relu_batchx8x8x16(float *y, const float *x0, con
     }
 }
 
-/* y (32) = sum_div of x0, then x0 / float32(dim(16 * batch)) */
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
 static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1434,8 +1434,8 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x
     }
 }
 
-/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_3805(float *y, const float *x0, const float *x1,
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_4671(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1549,7 +1549,7 @@ static MODC_KERNEL void random_dropped_mul_batchx128(float *y, const float *x0, 
     }
 }
 
-/* y (16) = sum_div of x0, then x0 / float32(dim(64 * batch)) */
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
 static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1573,8 +1573,8 @@ static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3(float *y, const float *x
     }
 }
 
-/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_b047(float *y, const float *x0, const float *x1,
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_304b(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1602,7 +1602,7 @@ static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_b047(float *y, const flo
     }
 }
 
-/* y (32) = sum_div of x0, then x0 / float32(dim(16 * batch)) */
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
 static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1623,8 +1623,8 @@ static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3(float *y, const float *x
     }
 }
 
-/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_e3de(float *y, const float *x0, const float *x1,
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_4a82(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -2136,7 +2136,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_6717(var, x, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2_c633(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
     write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
@@ -2154,7 +2154,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_3805(var_b, x_b, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_4671(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
     write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
@@ -2262,7 +2262,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const x = m_1_in_slots[0].data;
     write_scalar(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
     sum_div_batchx16x8x8_over_0_2_3(mean, x, batch);
-    sum_div_batchx16x8x8_over_0_2_3_b047(var, x, mean, batch);
+    sum_div_batchx16x8x8_over_0_2_3_304b(var, x, mean, batch);
     write_16(_1_running_mean_shadow, _1_running_mean_shadow, mean, batch);
     write_16_7314(_1_running_var_shadow, _1_running_var_shadow, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
@@ -2351,7 +2351,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const x_c = m_5_in_slots[0].data;
     write_scalar(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
     sum_div_batchx32x4x4_over_0_2_3(mean_b, x_c, batch);
-    sum_div_batchx32x4x4_over_0_2_3_e3de(var_b, x_c, mean_b, batch);
+    sum_div_batchx32x4x4_over_0_2_3_4a82(var_b, x_c, mean_b, batch);
     write_32(_5_running_mean_shadow, _5_running_mean_shadow, mean_b, batch);
     write_32_738a(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);

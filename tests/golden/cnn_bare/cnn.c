@@ -847,7 +847,7 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = sum_div of x0, then x0 / float32(dim(64 * batch)) */
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
 static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -868,8 +868,8 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x
     }
 }
 
-/* y (16) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_6717(float *y, const float *x0, const float *x1,
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_c633(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1168,7 +1168,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y,
     }
 }
 
-/* y (32) = sum_div of x0, then x0 / float32(dim(16 * batch)) */
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
 static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1187,8 +1187,8 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x
     }
 }
 
-/* y (32) = sum_div of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_3805(float *y, const float *x0, const float *x1,
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_4671(float *y, const float *x0, const float *x1,
                                                              int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
@@ -1469,7 +1469,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_6717(var, x, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2_c633(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
     write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
@@ -1487,7 +1487,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_3805(var_b, x_b, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_4671(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
     write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);

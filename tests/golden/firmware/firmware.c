@@ -959,7 +959,7 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (6) = sum_div of x0, then x0 * 0.015625 */
+/* y (6) = sum of x0, then x0 * 0.015625 */
 static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
@@ -971,8 +971,8 @@ static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2(float *y, const float *x0)
     }
 }
 
-/* y (6) = sum_div of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_9277(float *y, const float *x0, const float *x1)
+/* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
+static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_13c7(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -1168,7 +1168,7 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     /* 1: BatchNorm2d(6) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_1x8x8x6_over_0_1_2(mean, x);
-    sum_div_1x8x8x6_over_0_1_2_9277(var, x, mean);
+    sum_div_1x8x8x6_over_0_1_2_13c7(var, x, mean);
     write_6(p->_1.running_mean, p->_1.running_mean, mean);
     write_6_686f(p->_1.running_var, p->_1.running_var, var);
     add_rsqrt_mul_6(scale, p->_1.weight, var);

@@ -402,7 +402,7 @@ static MODC_KERNEL void sum_batchxtokensx8_over_2(float *y, const float *x0, int
     }
 }
 
-/* y (batch, tokens, 1) = min_div_sub of x0, then x1 * 0.125 - x0 */
+/* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
 static MODC_KERNEL void min_div_sub_batchxtokensx8_over_2(float *y, const float *x0, const float *x1,
                                                           int batch, int tokens)
 {

@@ -124,7 +124,7 @@ static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const floa
     }
 }
 
-/* y (batch, 1) = sum_maximum of int64(x0), then maximum(x0, 1) */
+/* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
 static MODC_KERNEL void sum_maximum_batchxlength_over_1(int64_t *y, const bool *x0, int batch, int length)
 {
     for (int i = 0; i < batch; i++) {
@@ -139,7 +139,7 @@ static MODC_KERNEL void sum_maximum_batchxlength_over_1(int64_t *y, const bool *
     }
 }
 
-/* y (batch, 32) = sum_div of x0 * float32(x1), then x0 / float32(x1) */
+/* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
 static MODC_KERNEL void sum_div_batchxlengthx32_over_1(float *y, const float *x0, const bool *x1,
                                                        const int64_t *x2, int batch, int length)
 {

@@ -1,0 +1,1590 @@
+/* trained.c - written by modc from trained.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "trained.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct trained_packed {
+    MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
+    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
+    MODC_ALIGNED float _0_weight_rows_71be[64]; /* [4][16] */
+};
+
+typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 linear_batchx4_to_16_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx4_to_16_relu_tile(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int columns, const int sets,
+                                                const int row, const int column, const int share,
+                                                const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 4;
+    w += column / 16 * (4 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 4 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 4 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 4 / sets * sets; k < 4; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, linear_batchx4_to_16_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 16 + c, linear_batchx4_to_16_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx4_to_16_relu_strip(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int row, const int tall,
+                                                 const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (16 * 4 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                               row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                               bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 16 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+static MODC_KERNEL void linear_batchx4_to_16_relu(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx16_to_3_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 16 / MODC_LANES * MODC_LANES;
+
+    x += row * 16;
+    w += column * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 16 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 16 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 16) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 3 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx16_to_3_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 3 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx16_to_3_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (3 > full)
+        linear_batchx16_to_3_tile(y, x, w, bias, rows, 3 - full, row, full, batch);
+}
+
+/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+static MODC_KERNEL void linear_batchx16_to_3(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx16_to_3_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx16_to_3_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
+static MODC_KERNEL void sum_accumulate_batchx3_over_0(float *y, const float *x0, const float *x1,
+                                                      const float *x2, int batch)
+{
+    for (int i = 0; i < 3; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < batch; j++)
+            sum += x0[j * 3 + i];
+        y[i] = x2[0] != 0.0f ? x1[i] + sum : sum;
+    }
+}
+
+MODC_INLINE float matmul_3xbatch_to_16_tail(float x, float e0, float e1)
+{
+    return e1 != 0.0f ? e0 + x : x;
+}
+
+MODC_INLINE modc_f32 matmul_3xbatch_to_16_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
+{
+    return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_3xbatch_to_16_tile(float *y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int vectors, const int part,
+                                           const int first, const int row, const int column,
+                                           const float *e0, const float *e1, int batch)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < batch; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 16 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i + k * 3];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, matmul_3xbatch_to_16_tail_v(sum[i],
+                                                                       modc_f32_load(e0 + (first + r) * 16 + (c)),
+                                                                       modc_f32_set(e1[0])));
+            continue;
+        }
+        float lanes[MODC_LANES];
+
+        modc_f32_store(lanes, sum[i]);
+        for (int l = 0; l < count; l++)
+            y[r * 16 + c + l] = matmul_3xbatch_to_16_tail(lanes[l], e0[(first + r) * 16 + (c + l)], e1[0]);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_3xbatch_to_16_strip(float *y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int first, const int row, const int count,
+                                            const float *e0, const float *e1, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 16 / band * band,
+              whole = 16 / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                      e0, e1, batch);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, e0, e1, batch);
+        if (16 > whole)
+            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, 1, 16 - whole, first, row + t * rows, whole, e0,
+                                      e1, batch);
+    }
+}
+
+/* y (3, 16) = x (3, batch) . w (batch, 16);
+ * then where(x2 != 0.0, x1 + x0, x0).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
+static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const float *e0, const float *e1, int batch)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * 3;
+            const int most = 3 / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
+                                       e0, e1, batch);
+#if MODC_LANES > 1
+            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, 4, first, most, (3 - most) / 4, e0, e1, batch);
+            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, 1, first, 3 - (3 - most) % 4, (3 - most) % 4, e0,
+                                       e1, batch);
+#endif
+        }
+    }
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void matmul_batchx3_to_16_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn,
+                                           const float *restrict e0, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 3;
+    w += column / 16 * (3 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 3 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 3 + (turn * 3 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 3 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 3 / sets * sets; k < 3; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 3 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * 16 + (c)),
+                                                                       modc_f32_set(0.0f)),
+                                                           modc_f32_set(0.0f), sum[i]));
+            continue;
+        }
+        float part[MODC_LANES];
+
+        modc_f32_store(part, sum[i]);
+        for (int l = 0; l < MODC_LANES && l < rest; l++)
+            y[r * 16 + c + l] = e0[(r) * 16 + (c + l)] <= 0.0f ? 0.0f : part[l];
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void matmul_batchx3_to_16_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const float *restrict e0, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 3);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 3);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (16 * 3 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                          n * band, 0, 0, e0, batch);
+            if (rest > 0)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                          bands * band, 0, 0, e0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
+                                          0, e0, batch);
+            if (rest > 0)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                          bands * band, 0, 0, e0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 16 * 3 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                          n * band, share, t, e0, batch);
+            for (int t = 0; t < flat; t++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                          share, tall + t, e0, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, e0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            matmul_batchx3_to_16_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, e0, batch);
+    }
+}
+
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then where(x1 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+static MODC_KERNEL void matmul_batchx3_to_16(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const float *restrict e0, int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        matmul_batchx3_to_16_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        matmul_batchx3_to_16_strip(y, x, w, bias, 8, row, 0, 1, e0, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        matmul_batchx3_to_16_strip(y, x, w, bias, 4, row, 0, 1, e0, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        matmul_batchx3_to_16_strip(y, x, w, bias, 2, row, 0, 1, e0, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        matmul_batchx3_to_16_strip(y, x, w, bias, 1, row, 0, 1, e0, batch);
+#endif
+}
+
+MODC_INLINE float matmul_16xbatch_to_4_tail(float x, float e0, float e1)
+{
+    return e1 != 0.0f ? e0 + x : x;
+}
+
+MODC_INLINE modc_f32 matmul_16xbatch_to_4_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
+{
+    return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_16xbatch_to_4_tile(float *y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int vectors, const int part,
+                                           const int first, const int row, const int column,
+                                           const float *e0, const float *e1, int batch)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < batch; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 4 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i + k * 16];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 4 + c, matmul_16xbatch_to_4_tail_v(sum[i],
+                                                                      modc_f32_load(e0 + (first + r) * 4 + (c)),
+                                                                      modc_f32_set(e1[0])));
+            continue;
+        }
+        float lanes[MODC_LANES];
+
+        modc_f32_store(lanes, sum[i]);
+        for (int l = 0; l < count; l++)
+            y[r * 4 + c + l] = matmul_16xbatch_to_4_tail(lanes[l], e0[(first + r) * 4 + (c + l)], e1[0]);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_16xbatch_to_4_strip(float *y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int first, const int row, const int count,
+                                            const float *e0, const float *e1, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
+              whole = 4 / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                      e0, e1, batch);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, e0, e1, batch);
+        if (4 > whole)
+            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, 1, 4 - whole, first, row + t * rows, whole, e0,
+                                      e1, batch);
+    }
+}
+
+/* y (16, 4) = x (16, batch) . w (batch, 4);
+ * then where(x2 != 0.0, x1 + x0, x0).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
+static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const float *e0, const float *e1, int batch)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * 16;
+            const int most = 16 / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
+                                       e0, e1, batch);
+#if MODC_LANES > 1
+            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, 4, first, most, (16 - most) / 4, e0, e1, batch);
+            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, 1, first, 16 - (16 - most) % 4, (16 - most) % 4,
+                                       e0, e1, batch);
+#endif
+        }
+    }
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void matmul_batchx16_to_4_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 16 / MODC_LANES * MODC_LANES;
+
+    x += row * 16;
+    w += column * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 16 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 16 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 16) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j];
+
+            y[r * 4 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_batchx16_to_4_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 4 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        matmul_batchx16_to_4_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (4 > full)
+        matmul_batchx16_to_4_tile(y, x, w, bias, rows, 4 - full, row, full, batch);
+}
+
+/* y (batch, 4) = x (batch, 16) . weight (4, 16)^T.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+static MODC_KERNEL void matmul_batchx16_to_4(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        matmul_batchx16_to_4_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        matmul_batchx16_to_4_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* y (batch) = x0 != -100 */
+static MODC_KERNEL void ne_batch(bool *y, const int64_t *x0, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = x0[i] != -100;
+}
+
+/* y (batch) = where(x0, x1, 0) */
+static MODC_KERNEL void where_batch(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = x0[i] ? x1[i] : 0;
+}
+
+/* y (batch, 3) = log softmax(x) along the last dimension.
+ * A row at a time: its maximum, then exponentials and their sum, then the result */
+static MODC_KERNEL void log_softmax_batchx3(float *restrict y, const float *restrict x, int batch)
+{
+    for (int r = 0; r < batch; r++) {
+        const float *const row = x + r * 3;
+        float *const out = y + r * 3;
+        const int full = 3 / MODC_LANES * MODC_LANES, rest = 3 - full;
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        float most, last;
+
+        for (int k = 0; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
+
+            total += e;
+        }
+        if (rest > 0) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
+                                                                        -modc_f32_inf()) - most);
+
+            total += e;
+        }
+        last = modc_f32s_log(modc_f32_sum(total));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = (modc_f32_load(row + k) - most) - last;
+
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < 3; k++) {
+            const float value = (row[k] - most) - last;
+
+            out[k] = value;
+        }
+    }
+}
+
+/* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
+static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        const float *from = x0 + i * 3 + (ptrdiff_t)x1[i];
+
+        y[i] = *from;
+    }
+}
+
+/* y (batch, 1) = where(x0, -x1, 0.0) */
+static MODC_KERNEL void neg_where_batchx1(float *y, const bool *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = x0[i] ? -x1[i] : 0.0f;
+}
+
+/* y () = sum of int64(x0) */
+static MODC_KERNEL void sum_batch_over_0(int64_t *y, const bool *x0, int batch)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < batch; i++)
+        sum += (uint64_t)(int64_t)x0[i];
+    y[0] = (int64_t)sum;
+}
+
+/* y () = sum of x0, then x0 / float32(x1) */
+static MODC_KERNEL void sum_div_batch_over_0(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    modc_f32 sums = zero;
+    int i = 0;
+
+    for (; i <= batch - MODC_LANES; i += MODC_LANES)
+        sums += modc_f32_load(x0 + i);
+    if (i < batch)
+        sums += modc_f32_load_part(x0 + i, batch - i);
+
+    const float sum = modc_f32_sum(sums);
+
+    y[0] = sum / (float)x1[0];
+}
+
+/* y () = 1.0 / float32(x0) */
+static MODC_KERNEL void ddiv_scalar(float *y, const int64_t *x0)
+{
+    y[0] = 1.0f / (float)x0[0];
+}
+
+/* y (batch) = -where(x0, x1, 0.0) */
+static MODC_KERNEL void dwhere_dneg_batch(float *y, const bool *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = -(x0[i] ? x1[0] : 0.0f);
+}
+
+/* y (batch, 3) = 0.0 */
+static MODC_KERNEL void fill_batchx3(float *y, int batch)
+{
+    memset(y, 0, (size_t)(3 * batch) * sizeof *y);
+}
+
+/* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
+static MODC_KERNEL void dgather_batchx3(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float *to = y + i * 3 + (ptrdiff_t)x1[i];
+
+        to[0] = to[0] + x0[i];
+    }
+}
+
+/* y (batch, 1) = sum of x0 */
+static MODC_KERNEL void sum_batchx3_over_1(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 3; j++)
+            sum += x0[i * 3 + j];
+        y[i] = sum;
+    }
+}
+
+/* y (batch, 3) = x0 - exp(x2) * x1 */
+static MODC_KERNEL void exp_mul_sub_batchx3(float *y, const float *x0, const float *x1, const float *x2,
+                                            int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 3; j++)
+            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
+    }
+}
+
+/* y in panels [1][4][16] = x0 */
+static MODC_KERNEL void pack_panels_16x4(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 4];
+    }
+}
+
+/* y in panels [1][3][16] = x0 */
+static MODC_KERNEL void pack_panels_16x3(float *y, const float *x0)
+{
+    memcpy(y, x0, 48 * sizeof *y);
+}
+
+/* y in [4][16] = x0 */
+static MODC_KERNEL void pack_rows_4x16(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 4];
+    }
+}
+
+MODC_KERNELS_END
+
+static enum modc_status trained_pack_all(struct modc_params *params)
+{
+    const struct trained_params *p = (const struct trained_params *)(const void *)params;
+    struct trained_packed *k = params->packed;
+
+    pack_panels_16x4(k->_0_weight, p->_0.weight);
+    pack_panels_16x3(k->_2_weight, p->_2.weight);
+    pack_rows_4x16(k->_0_weight_rows_71be, p->_0.weight);
+    return MODC_OK;
+}
+
+static void trained_forward_eval(struct trained *net, int batch, const float *x, float *output)
+{
+    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(output, y_0, p->_2.weight, p->_2.bias, batch);
+}
+
+static void trained_forward_eval_saving(struct trained *net, int batch, const float *x, float *output)
+{
+    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(output, y_0, p->_2.weight, p->_2.bias, batch);
+}
+
+static void trained_forward_eval_backward(struct trained *net, int batch, const float *x,
+                                          const float *doutput, float *dx)
+{
+    const struct trained_packed *k = net->base.params->packed;
+    const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
+    const struct trained_params *gradients = &training->gradients;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
+    static const int given[] = {TRAINED_GRADIENT_0_WEIGHT, TRAINED_GRADIENT_2_WEIGHT,
+                                TRAINED_GRADIENT_2_BIAS};
+
+    /* 2: Linear(16, 3), backward */
+    if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
+        sum_accumulate_batchx3_over_0(gradients->_2.bias, doutput, gradients->_2.bias,
+                                      modc_present(&training->base, TRAINED_GRADIENT_2_BIAS), batch);
+    if (training->base.wants[TRAINED_GRADIENT_2_WEIGHT])
+        matmul_3xbatch_to_16(gradients->_2.weight, doutput, y_0, NULL, gradients->_2.weight,
+                             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
+    matmul_batchx3_to_16(dy_0, doutput, k->_2_weight, NULL, y_0, batch);
+
+    /* 0: Linear(4, 16), backward */
+    if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
+        matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
+                             modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
+    if (dx)
+        matmul_batchx16_to_4(dx, dy_0, k->_0_weight_rows_71be, NULL, batch);
+
+    modc_backward_end(&net->base, given, 3);
+}
+
+static enum modc_status trained_loss_eval(struct trained *net, int batch, const float *x,
+                                          const int64_t *target, float *loss)
+{
+    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    bool *const counts = (bool *)(void *)(ws + 640); /* (batch) */
+    int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
+    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 3) */
+    float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
+    float *const kept = (float *)(void *)(ws + 128); /* (batch, 1) */
+    int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
+    enum modc_status status;
+
+    ne_batch(counts, target, batch);
+    where_batch(at, counts, target, batch);
+    status = modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3);
+    if (status != MODC_OK)
+        return status;
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax_batchx3(x_b, y_2, batch);
+    gather_batchx1(gather, x_b, at, batch);
+    neg_where_batchx1(kept, counts, gather, batch);
+    sum_batch_over_0(sum, counts, batch);
+    sum_div_batch_over_0(loss, kept, sum, batch);
+    return MODC_OK;
+}
+
+static enum modc_status trained_loss_eval_saving(struct trained *net, int batch, const float *x,
+                                                 const int64_t *target, float *loss)
+{
+    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
+    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
+    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
+    float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const kept = (float *)(void *)(ws + 512); /* (batch, 1) */
+    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    enum modc_status status;
+
+    ne_batch(counts, target, batch);
+    where_batch(at, counts, target, batch);
+    status = modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3);
+    if (status != MODC_OK)
+        return status;
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax_batchx3(x_b, y_2, batch);
+    gather_batchx1(gather, x_b, at, batch);
+    neg_where_batchx1(kept, counts, gather, batch);
+    sum_batch_over_0(sum, counts, batch);
+    sum_div_batch_over_0(loss, kept, sum, batch);
+    return MODC_OK;
+}
+
+static void trained_loss_eval_backward(struct trained *net, int batch, const float *x)
+{
+    const struct trained_packed *k = net->base.params->packed;
+    const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
+    const struct trained_params *gradients = &training->gradients;
+    char *const ws = net->base.workspace;
+    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
+    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
+    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    float *const ddiv = (float *)(void *)(ws + 512); /* () */
+    float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
+    float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
+    float *const sum_b = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
+    float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
+    static const int given[] = {TRAINED_GRADIENT_0_WEIGHT, TRAINED_GRADIENT_2_WEIGHT,
+                                TRAINED_GRADIENT_2_BIAS};
+
+    ddiv_scalar(ddiv, sum);
+    dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
+    fill_batchx3(dx, batch);
+    dgather_batchx3(dx, dwhere_dneg, at, batch);
+    sum_batchx3_over_1(sum_b, dx, batch);
+    exp_mul_sub_batchx3(dy_2, dx, sum_b, x_b, batch);
+
+    /* 2: Linear(16, 3), backward */
+    if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
+        sum_accumulate_batchx3_over_0(gradients->_2.bias, dy_2, gradients->_2.bias,
+                                      modc_present(&training->base, TRAINED_GRADIENT_2_BIAS), batch);
+    if (training->base.wants[TRAINED_GRADIENT_2_WEIGHT])
+        matmul_3xbatch_to_16(gradients->_2.weight, dy_2, y_0, NULL, gradients->_2.weight,
+                             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
+    if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
+        matmul_batchx3_to_16(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
+
+    /* 0: Linear(4, 16), backward */
+    if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
+        matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
+                             modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
+
+    modc_backward_end(&net->base, given, 3);
+}
+
+MODC_KERNELS_BEGIN
+
+/* A step of AdamW of each element. */
+static MODC_KERNEL void adamw_decay_float32(float *params, const float *grads, float *exp_avgs,
+                                            float *exp_avg_sqs, size_t count, float beta2, float eps,
+                                            float kept, float part1, float part2, float step_size,
+                                            float rescale)
+{
+    size_t i = 0;
+
+    for (; i + MODC_LANES <= count; i += MODC_LANES) {
+        modc_f32 param = modc_f32_load(params + i);
+        const modc_f32 grad = modc_f32_load(grads + i);
+        modc_f32 exp_avg = modc_f32_load(exp_avgs + i);
+        modc_f32 exp_avg_sq = modc_f32_load(exp_avg_sqs + i);
+
+        param = param * kept;
+        exp_avg = exp_avg + part1 * (grad - exp_avg);
+        exp_avg_sq = beta2 * exp_avg_sq + part2 * grad * grad;
+        param = param - step_size * exp_avg / (rescale * modc_f32_sqrt(exp_avg_sq) + eps);
+
+        modc_f32_store(params + i, param);
+        modc_f32_store(exp_avgs + i, exp_avg);
+        modc_f32_store(exp_avg_sqs + i, exp_avg_sq);
+    }
+    for (; i < count; i++) {
+        float param = params[i];
+        const float grad = grads[i];
+        float exp_avg = exp_avgs[i];
+        float exp_avg_sq = exp_avg_sqs[i];
+
+        param = param * kept;
+        exp_avg = exp_avg + part1 * (grad - exp_avg);
+        exp_avg_sq = beta2 * exp_avg_sq + part2 * grad * grad;
+        param = param - step_size * exp_avg / (rescale * modc_f32s_sqrt(exp_avg_sq) + eps);
+
+        params[i] = param;
+        exp_avgs[i] = exp_avg;
+        exp_avg_sqs[i] = exp_avg_sq;
+    }
+}
+
+/* A step of AdamW of one parameter. hyper: lr, beta1, beta2, eps, weight_decay. */
+static void adamw_decay_float32_step(void *param, const void *grad, void *const *state, size_t count,
+                                     const double *hyper, double step)
+{
+    const double lr = hyper[0];
+    const double beta1 = hyper[1];
+    const double beta2 = hyper[2];
+    const double eps = hyper[3];
+    const double weight_decay = hyper[4];
+    const double kept = 1.0 - lr * weight_decay;
+    const double part1 = 1.0 - beta1;
+    const double part2 = 1.0 - beta2;
+    const double step_size = lr / (1.0 - modc_f64s_pow(beta1, step));
+    const double rescale = 1.0 / modc_f64s_sqrt(1.0 - modc_f64s_pow(beta2, step));
+
+    adamw_decay_float32(param, grad, state[0], state[1], count, (float)beta2, (float)eps, (float)kept,
+                        (float)part1, (float)part2, (float)step_size, (float)rescale);
+}
+
+/* A step of AdamW of each element. */
+static MODC_KERNEL void adamw_float32(float *params, const float *grads, float *exp_avgs,
+                                      float *exp_avg_sqs, size_t count, float beta2, float eps,
+                                      float part1, float part2, float step_size, float rescale)
+{
+    size_t i = 0;
+
+    for (; i + MODC_LANES <= count; i += MODC_LANES) {
+        modc_f32 param = modc_f32_load(params + i);
+        const modc_f32 grad = modc_f32_load(grads + i);
+        modc_f32 exp_avg = modc_f32_load(exp_avgs + i);
+        modc_f32 exp_avg_sq = modc_f32_load(exp_avg_sqs + i);
+
+        exp_avg = exp_avg + part1 * (grad - exp_avg);
+        exp_avg_sq = beta2 * exp_avg_sq + part2 * grad * grad;
+        param = param - step_size * exp_avg / (rescale * modc_f32_sqrt(exp_avg_sq) + eps);
+
+        modc_f32_store(params + i, param);
+        modc_f32_store(exp_avgs + i, exp_avg);
+        modc_f32_store(exp_avg_sqs + i, exp_avg_sq);
+    }
+    for (; i < count; i++) {
+        float param = params[i];
+        const float grad = grads[i];
+        float exp_avg = exp_avgs[i];
+        float exp_avg_sq = exp_avg_sqs[i];
+
+        exp_avg = exp_avg + part1 * (grad - exp_avg);
+        exp_avg_sq = beta2 * exp_avg_sq + part2 * grad * grad;
+        param = param - step_size * exp_avg / (rescale * modc_f32s_sqrt(exp_avg_sq) + eps);
+
+        params[i] = param;
+        exp_avgs[i] = exp_avg;
+        exp_avg_sqs[i] = exp_avg_sq;
+    }
+}
+
+/* A step of AdamW of one parameter. hyper: lr, beta1, beta2, eps, weight_decay. */
+static void adamw_float32_step(void *param, const void *grad, void *const *state, size_t count,
+                               const double *hyper, double step)
+{
+    const double lr = hyper[0];
+    const double beta1 = hyper[1];
+    const double beta2 = hyper[2];
+    const double eps = hyper[3];
+    const double part1 = 1.0 - beta1;
+    const double part2 = 1.0 - beta2;
+    const double step_size = lr / (1.0 - modc_f64s_pow(beta1, step));
+    const double rescale = 1.0 / modc_f64s_sqrt(1.0 - modc_f64s_pow(beta2, step));
+
+    adamw_float32(param, grad, state[0], state[1], count, (float)beta2, (float)eps, (float)part1,
+                  (float)part2, (float)step_size, (float)rescale);
+}
+
+MODC_KERNELS_END
+
+enum modc_status trained_forward(struct trained *net, int batch, const float *x, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if (batch < 0 || batch > 8)
+        return MODC_SIZE;
+    if (modc_saves(&net->base)) {
+        status = modc_check(&net->base, TRAINED_BACKWARD_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        trained_forward_eval_saving(net, batch, x, output);
+        net->saved_inputs[0] = x;
+        net->saved_sizes[0] = batch;
+        net->base.saved_version = net->base.params->version;
+        net->base.saved = 1;
+    } else {
+        status = modc_check(&net->base, TRAINED_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        trained_forward_eval(net, batch, x, output);
+    }
+    return status;
+}
+
+enum modc_status trained_backward(struct trained *net, int batch, const float *doutput, float *dx)
+{
+    enum modc_status status;
+
+    if (!net || !doutput)
+        return MODC_POINTER;
+    if (((uintptr_t)dx | (uintptr_t)doutput) % 4 != 0)
+        return MODC_ALIGNMENT;
+    status = modc_backward_begin(&net->base, 0);
+    if (status != MODC_OK)
+        return status;
+    if (batch != net->saved_sizes[0])
+        return MODC_SIZE;
+    trained_forward_eval_backward(net, batch, net->saved_inputs[0], doutput, dx);
+    return status;
+}
+
+enum modc_status trained_loss(struct trained *net, int batch, const float *x, const int64_t *target,
+                              float *loss)
+{
+    enum modc_status status;
+
+    if (!net || !x || !target || !loss)
+        return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)loss) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if ((uintptr_t)target % MODC_ALIGN_WIDE != 0)
+        return MODC_ALIGNMENT;
+    if (batch < 0 || batch > 8)
+        return MODC_SIZE;
+    if (modc_saves(&net->base)) {
+        status = modc_check(&net->base, TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = trained_loss_eval_saving(net, batch, x, target, loss);
+        net->saved_inputs[0] = x;
+        net->saved_inputs[1] = target;
+        net->saved_sizes[0] = batch;
+        net->base.saved_version = net->base.params->version;
+        net->base.saved = status != MODC_OK ? 0 : 3;
+    } else {
+        status = modc_check(&net->base, TRAINED_LOSS_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = trained_loss_eval(net, batch, x, target, loss);
+    }
+    return status;
+}
+
+enum modc_status trained_loss_backward(struct trained *net, int batch)
+{
+    enum modc_status status;
+
+    if (!net)
+        return MODC_POINTER;
+    status = modc_backward_begin(&net->base, 1);
+    if (status != MODC_OK)
+        return status;
+    if (batch != net->saved_sizes[0])
+        return MODC_SIZE;
+    trained_loss_eval_backward(net, batch, net->saved_inputs[0]);
+    return status;
+}
+
+enum modc_status trained_train_step(struct trained_training *training, int batch, const float *x,
+                                    const int64_t *target, float *loss)
+{
+    struct trained *net;
+    enum modc_status status;
+
+    if (!training || !training->base.net)
+        return MODC_POINTER;
+    net = (struct trained *)(void *)training->base.net;
+    modc_zero_grad(&training->base, true);
+    status = trained_loss(net, batch, x, target, loss);
+    if (status == MODC_OK)
+        status = trained_loss_backward(net, batch);
+    return status == MODC_OK ? trained_step(training) : status;
+}
+
+static enum modc_status trained_start(struct modc_training *training, struct modc_context *net, void *block,
+                                      size_t bytes)
+{
+    return trained_training_init((struct trained_training *)(void *)training, (struct trained *)(void *)net,
+                                 block, bytes);
+}
+
+static enum modc_status trained_train_step_call(struct modc_training *training, const int *sizes,
+                                                const void *const *inputs, void *loss)
+{
+    return trained_train_step((struct trained_training *)(void *)training, sizes[0], inputs[0], inputs[1],
+                              loss);
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 8}};
+
+static const struct modc_key keys_table[] = {
+    {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_0,
+     offsetof(struct trained_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
+         0.49999999999999994, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN, TRAINED_0,
+     offsetof(struct trained_params, _0.bias), 256, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
+    {"2.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_2,
+     offsetof(struct trained_params, _2.weight), 320, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
+         0.24999999999999997, NULL},
+    {"2.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_2,
+     offsetof(struct trained_params, _2.bias), 512, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.49999999999999994, 0.49999999999999994}, /* 0.weight */
+    {1, MODC_INIT_UNIFORM, -0.5, 0.5}, /* 0.bias */
+    {2, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* 2.weight */
+    {3, MODC_INIT_UNIFORM, -0.25, 0.25}, /* 2.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 3, false},
+    {"0", "0", "Linear", "in_features=4, out_features=16, bias=True", 0, 0, false},
+    {"1", "1", "ReLU", "", 0, 0, false},
+    {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {8, 3}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {8};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 3;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return trained_forward((struct trained *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static enum modc_status forward_backward_call(struct modc_context *net, const int *sizes,
+                                              const void *const *output_gradients,
+                                              void *const *input_gradients)
+{
+    return trained_backward((struct trained *)(void *)net, sizes[0], output_gradients[0],
+                            input_gradients[0]);
+}
+
+static const struct modc_io loss_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
+    {"target", MODC_INT64, 1, {8}, {0}},
+};
+
+static const struct modc_io loss_outputs[] = {
+    {"loss", MODC_FLOAT32, 0, {0}, {0}},
+};
+
+static const int loss_max_sizes[] = {8};
+
+static void loss_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case -2:
+        dims[0] = batch;
+        break;
+    case 0:
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                  void *const *outputs)
+{
+    return trained_loss((struct trained *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
+}
+
+static enum modc_status loss_backward_call(struct modc_context *net, const int *sizes,
+                                           const void *const *output_gradients,
+                                           void *const *input_gradients)
+{
+    (void)output_gradients;
+    (void)input_gradients;
+    return trained_loss_backward((struct trained *)(void *)net, sizes[0]);
+}
+
+static const struct modc_gradient gradients_table[] = {
+    {0, 0}, /* 0.weight */
+    {2, 256}, /* 2.weight */
+    {3, 448}, /* 2.bias */
+};
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {TRAINED_WORKSPACE_BYTES, TRAINED_TRAIN_WORKSPACE_BYTES}, {0, 0}, 896.0, forward_shape, forward_call,
+     {TRAINED_BACKWARD_WORKSPACE_BYTES, TRAINED_TRAIN_BACKWARD_WORKSPACE_BYTES}, forward_backward_call},
+    {"loss", 2, 1, loss_inputs, loss_outputs, loss_max_sizes,
+     {TRAINED_LOSS_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_WORKSPACE_BYTES}, {0, 0}, 912.0, loss_shape,
+         loss_call,
+     {TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES},
+         loss_backward_call},
+};
+
+const struct modc_model trained_model = {
+    .abi = MODC_ABI,
+    .name = "trained",
+    .schema = 0x596e54b4347e9f88u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct trained_params),
+    .context_bytes = sizeof(struct trained),
+    .param_block = TRAINED_PARAM_BYTES,
+    .packed_block = TRAINED_PACKED_BYTES,
+    .pack = trained_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 4,
+    .keys = keys_table,
+    .draw_count = 4,
+    .draws = draws_table,
+    .module_count = TRAINED_MODULES,
+    .modules = modules_table,
+    .entry_count = 2,
+    .entries = entries_table,
+    .gradient_count = 3,
+    .gradients = gradients_table,
+    .gradient_block = TRAINED_GRADIENT_BYTES,
+    .training_bytes = sizeof(struct trained_training),
+    .gradients_offset = offsetof(struct trained_training, gradients),
+    .training_block = TRAINED_TRAINING_BYTES,
+    .training_init = trained_start,
+    .train_step = trained_train_step_call,
+};
+
+static const char *const optimizer_hypers[] = {"lr", "beta1", "beta2", "eps", "weight_decay"};
+static const double optimizer_hyper_0[] = {0.001, 0.9, 0.999, 1e-08, 0.0};
+static const struct modc_optimizer_state optimizer_states_0[] = {
+    {"exp_avg", false, 0.0},
+    {"exp_avg_sq", false, 0.0},
+};
+static const double optimizer_hyper_1[] = {0.001, 0.9, 0.999, 1e-08, 0.01};
+static const struct modc_optimizer_state optimizer_states_1[] = {
+    {"exp_avg", false, 0.0},
+    {"exp_avg_sq", false, 0.0},
+};
+static const struct modc_optimizer_group optimizer_groups[] = {
+    {optimizer_hyper_0, 16, 2, optimizer_states_0},
+    {optimizer_hyper_1, 0, 2, optimizer_states_1},
+};
+/* step, group, elements, where in the block its states begin */
+static const struct modc_optimizer_param optimizer_params[] = {
+    {adamw_decay_float32_step, 1, 64, {0, 256, 0}, 0}, /* 0.weight */
+    {adamw_decay_float32_step, 1, 48, {512, 704, 0}, 0}, /* 2.weight */
+    {adamw_float32_step, 0, 3, {896, 960, 0}, 0}, /* 2.bias */
+};
+static const struct modc_saved optimizer_saved[] = {
+    {"optimizer", MODC_SAVED_CONSTANT, 0, 0, 5, MODC_UINT8, "AdamW"},
+    {"param_groups.0.params", MODC_SAVED_CONSTANT, 0, 0, 7, MODC_UINT8, "2.bias\n"},
+    {"param_groups.0.lr", MODC_SAVED_HYPER, 0, 0, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.betas", MODC_SAVED_HYPER, 0, 1, 2, MODC_FLOAT64, NULL},
+    {"param_groups.0.eps", MODC_SAVED_HYPER, 0, 3, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.weight_decay", MODC_SAVED_HYPER, 0, 4, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.amsgrad", MODC_SAVED_CONSTANT, 0, 0, 0, MODC_BOOL, "\0"},
+    {"param_groups.0.maximize", MODC_SAVED_CONSTANT, 0, 0, 0, MODC_BOOL, "\0"},
+    {"param_groups.1.params", MODC_SAVED_CONSTANT, 0, 0, 18, MODC_UINT8, "0.weight\n2.weight\n"},
+    {"param_groups.1.lr", MODC_SAVED_HYPER, 1, 0, 0, MODC_FLOAT64, NULL},
+    {"param_groups.1.betas", MODC_SAVED_HYPER, 1, 1, 2, MODC_FLOAT64, NULL},
+    {"param_groups.1.eps", MODC_SAVED_HYPER, 1, 3, 0, MODC_FLOAT64, NULL},
+    {"param_groups.1.weight_decay", MODC_SAVED_HYPER, 1, 4, 0, MODC_FLOAT64, NULL},
+    {"param_groups.1.amsgrad", MODC_SAVED_CONSTANT, 0, 0, 0, MODC_BOOL, "\0"},
+    {"param_groups.1.maximize", MODC_SAVED_CONSTANT, 0, 0, 0, MODC_BOOL, "\0"},
+    {"state.0.weight.step", MODC_SAVED_STEP, 0, 0, 0, MODC_FLOAT32, NULL},
+    {"state.0.weight.exp_avg", MODC_SAVED_STATE, 0, 0, 0, MODC_FLOAT32, NULL},
+    {"state.0.weight.exp_avg_sq", MODC_SAVED_STATE, 0, 1, 0, MODC_FLOAT32, NULL},
+    {"state.2.weight.step", MODC_SAVED_STEP, 1, 0, 0, MODC_FLOAT32, NULL},
+    {"state.2.weight.exp_avg", MODC_SAVED_STATE, 1, 0, 0, MODC_FLOAT32, NULL},
+    {"state.2.weight.exp_avg_sq", MODC_SAVED_STATE, 1, 1, 0, MODC_FLOAT32, NULL},
+    {"state.2.bias.step", MODC_SAVED_STEP, 2, 0, 0, MODC_FLOAT32, NULL},
+    {"state.2.bias.exp_avg", MODC_SAVED_STATE, 2, 0, 0, MODC_FLOAT32, NULL},
+    {"state.2.bias.exp_avg_sq", MODC_SAVED_STATE, 2, 1, 0, MODC_FLOAT32, NULL},
+};
+
+const struct modc_optimizer_table trained_optimizer_table = {
+    .name = "AdamW",
+    .hyper_count = 5,
+    .momentum = 1,
+    .hypers = optimizer_hypers,
+    .counted = true,
+    .eager = false,
+    .group_count = 2,
+    .groups = optimizer_groups,
+    .param_count = 3,
+    .params = optimizer_params,
+    .saved_count = 24,
+    .saved = optimizer_saved,
+    .clip = MODC_CLIP_NORM,
+    .max_norm = 1.0,
+    .norm_type = 2.0,
+    .error_if_nonfinite = false,
+    .block = TRAINED_OPTIMIZER_BYTES,
+    .groups_at = offsetof(struct trained_optimizer, groups),
+    .steps_at = offsetof(struct trained_optimizer, steps),
+};

@@ -498,6 +498,89 @@ static void ctc_adjoint(const struct adjoint *a, struct op *op, struct value *g)
                        (struct named[]){{"d", build_op(a->eval, op->loc, slope), NULL}, {"g", g, NULL}, {NULL, NULL, NULL}}));
 }
 
+/* ---- recurrent layers ----------------------------------------------------------------------------------------- */
+
+/* What each step's gates, whose gradients are d (L, N, G), add up to with what they were multiplied by: the state before the step,
+ * which is that of the step beside it or, at a row's first step, the one that was given. */
+static struct value *state_weight_gradient(const struct adjoint *a, struct op *op, struct value *d)
+{
+    static const char *const sums[2] = {"return d[1:].flatten(0, 1).t() @ y[:-1].flatten(0, 1)",
+                                        "return d[:-1].flatten(0, 1).t() @ y[1:].flatten(0, 1)"};
+    static const char *const firsts[3] = {"return sum + d[0].t() @ h", "return sum + d[-1].t() @ h",
+                                          "return sum + d.gather(0, (lengths - 1)[None, :, None].expand(1, d.shape[1], d.shape[2]))[0].t() @ h"};
+    struct value *state = recurrent_input(op, RECURRENT_STATE), *lengths = recurrent_input(op, RECURRENT_LENGTHS);
+    bool reverse = op->recurrent.reverse;
+    struct value *sum = statements(a, op, sums[reverse],
+                                   (struct named[]){{"d", d, NULL}, {"y", op->outputs[0], NULL}, {NULL, NULL, NULL}});
+
+    if (!state)
+        return sum;
+    return statements(a, op, firsts[reverse + (reverse && lengths)],
+                      (struct named[]){{"sum", sum, NULL}, {"d", d, NULL}, {"h", state, NULL},
+                                       {lengths ? "lengths" : NULL, lengths, NULL}, {NULL, NULL, NULL}});
+}
+
+/* The op that goes back through time; g: what came for the results of op. */
+static struct op *through_time(const struct adjoint *a, struct op *op, struct value *const *g)
+{
+    static const enum recurrent_input given[] = {RECURRENT_WEIGHT, RECURRENT_CELL, RECURRENT_PROJECTION, RECURRENT_LENGTHS};
+    struct arena *arena = &a->eval->cx->arena;
+    struct value *y = op->outputs[0], *roles[RECURRENT_INPUTS] = {NULL}, *inputs[RECURRENT_INPUTS];
+    const struct dim *saved[] = {y->dims[0], y->dims[1],
+                                 dim_mul(arena, whole(a, recurrent_saved(op->recurrent.kind)), recurrent_width(arena, op))};
+    enum recurrent_kind kind = op->recurrent.kind;
+    bool has_last = op->recurrent.has[RECURRENT_LENGTHS], lstm = kind == RECURRENT_LSTM, gru = kind == RECURRENT_GRU;
+    int count = 0, made = 2 + gru + lstm + op->recurrent.has[RECURRENT_PROJECTION];
+    struct op *back;
+
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        roles[given[i]] = recurrent_input(op, given[i]);
+    roles[RECURRENT_STATE] = gru ? recurrent_input(op, RECURRENT_STATE) : NULL;
+    roles[RECURRENT_D_STATES] = g[0] ? g[0] : zeros_like(a, y);
+    roles[RECURRENT_D_LAST] = has_last ? g[1] : NULL;
+    roles[RECURRENT_D_CELL] = lstm ? g[1 + has_last] : NULL;
+    roles[RECURRENT_STATES] = lstm ? NULL : y;
+    op->recurrent.saves = true;
+    roles[RECURRENT_SAVED] = lstm || gru ? graph_value(a->eval->graph, op, y->dtype, 3, saved) : NULL;
+    for (int i = 0; i < RECURRENT_INPUTS; i++)
+        if (roles[i])
+            inputs[count++] = roles[i];
+    back = op_new(a->eval, GRAPH_OP_RECURRENT_GRADIENT, arena_format(arena, "d%s", op->label), inputs, count);
+    back->recurrent.kind = kind;
+    back->recurrent.reverse = op->recurrent.reverse;
+    for (int i = 0; i < RECURRENT_INPUTS; i++)
+        back->recurrent.has[i] = roles[i] != NULL;
+    back->recurrent.to_state = op->recurrent.has[RECURRENT_STATE] && a->wants(a, recurrent_input(op, RECURRENT_STATE));
+    build_outputs(a->eval, op->loc, back, made);
+    return back;
+}
+
+static void recurrent_adjoint(const struct adjoint *a, struct op *op, struct value *const *g)
+{
+    struct op *back = through_time(a, op, g);
+    enum recurrent_kind kind = op->recurrent.kind;
+    struct value *weight = recurrent_input(op, RECURRENT_WEIGHT), *bias = recurrent_input(op, RECURRENT_BIAS);
+    struct value *state = recurrent_input(op, RECURRENT_STATE), *cell = recurrent_input(op, RECURRENT_CELL);
+    struct value *projection = recurrent_input(op, RECURRENT_PROJECTION);
+    struct value *hidden = back->outputs[kind == RECURRENT_GRU]; /* of what the state adds to the gates */
+
+    a->give(a, op->inputs[RECURRENT_GATES], back->outputs[0]);
+    if (a->wants(a, weight))
+        a->give(a, weight, state_weight_gradient(a, op, hidden));
+    if (bias && a->wants(a, bias))
+        a->give(a, bias, sum_to(a, bias, as_matrix(a, hidden)));
+    if (state && a->wants(a, state))
+        a->give(a, state, back->outputs[1 + (kind == RECURRENT_GRU)]);
+    if (cell && a->wants(a, cell))
+        a->give(a, cell, back->outputs[2]);
+    if (projection && a->wants(a, projection))
+        a->give(a, projection,
+                statements(a, op, "put = kept[..., 3 * h:4 * h] * torch.tanh(kept[..., 4 * h:])\n"
+                                  "return d.flatten(0, 1).t() @ put.flatten(0, 1)",
+                           (struct named[]){{"kept", op->outputs[op->output_count - 1], NULL}, {"d", back->outputs[3], NULL},
+                                            {"h", NULL, recurrent_width(&a->eval->cx->arena, op)}, {NULL, NULL, NULL}}));
+}
+
 /* ---- places --------------------------------------------------------------------------------------------------- */
 
 static void concat_adjoint(const struct adjoint *a, struct op *op, struct value *g)
@@ -728,7 +811,7 @@ static void write_adjoint(const struct adjoint *a, struct op *op, struct value *
         diag_error(a->eval->cx, op->loc, "'%s' is written in parts, which has no gradient yet in this version of modc", op->write.tensor->path);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------ */
+/* ---- the table: of ops of one result ------------------------------------------------------------------------------------------------ */
 
 static adjoint_row *const rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_VIEW] = view_adjoint,         [GRAPH_OP_MAP] = map_adjoint,         [GRAPH_OP_REDUCE] = reduce_adjoint,
@@ -738,11 +821,10 @@ static adjoint_row *const rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_CTC] = ctc_adjoint,           [GRAPH_OP_WRITE] = write_adjoint,
 };
 
-void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *gradient)
+void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *const *gradients)
 {
-    if (rows[op->code])
-        rows[op->code](adjoint, op, gradient);
+    if (op->code == GRAPH_OP_RECURRENT)
+        recurrent_adjoint(adjoint, op, gradients);
     else
-        diag_error(adjoint->eval->cx, op->loc, "%s has no gradient yet in this version of modc",
-                   op->call ? op->call->module->class_name : op->label);
+        rows[op->code](adjoint, op, gradients[0]);
 }

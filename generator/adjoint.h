@@ -15,8 +15,8 @@ struct adjoint {
                       const struct dim *length, struct value *gradient);
 };
 
-/* Gives the gradients of the op's inputs that are wanted, from that of its only result. */
-void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *gradient);
+/* Gives the gradients of the op's inputs that are wanted, from those of its results; NULL: nothing came for that one. */
+void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *const *gradients);
 
 /* Zeros of that type and those dims: a view of one. */
 struct value *adjoint_zeros(struct eval *eval, struct loc loc, enum dtype dtype, int ndim, const struct dim *const *dims);

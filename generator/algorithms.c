@@ -606,12 +606,18 @@ static double cost_recurrent_dot(const struct op *op)
     return 2.0 * op_macs(op) + 100;
 }
 
-/* What a step of an LSTM puts out before it is projected. */
+/* What a step of an LSTM puts out before it is projected, or the gradient of that. */
 static int64_t scratch_recurrent(const struct op *op)
 {
     const struct value *y = op->outputs[0], *projection = recurrent_input(op, RECURRENT_PROJECTION);
 
     return projection ? upper(y->dims[1]) * upper(projection->dims[1]) * dtype_rows[y->dtype].bytes : 0;
+}
+
+/* A step's product with the weight, as many gates, and what makes these. */
+static double cost_recurrent_gradient(const struct op *op)
+{
+    return 1.5 * op_macs(op) + 100;
 }
 
 static bool fits_always(const struct graph *graph, const struct op *op)
@@ -670,10 +676,13 @@ const struct algorithm algorithms[] = {
      scratch_heads, "a head at a time: all of its scores, then its weights, then its values"},
     {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks, PACKED_NONE,
      PACKED_NONE, scratch_blocks, "some queries of a head at a time: so few that their scores stay in the cache"},
-    {"recurrent_panel", GRAPH_OP_RECURRENT, "c/recurrent.c", NULL, fits_recurrent_panel, cost_recurrent_panel, NULL, PACKED_PANELS,
+    {"recurrent_panel", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_panel, cost_recurrent_panel, NULL, PACKED_PANELS,
      PACKED_VECTOR, scratch_recurrent,
      "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once"},
-    {"recurrent_dot", GRAPH_OP_RECURRENT, "c/recurrent.c", NULL, fits_recurrent_dot, cost_recurrent_dot, NULL, PACKED_NONE,
-     PACKED_NONE, scratch_recurrent, "step by step and row by row, in dot products with the weight as it lies"},
+    {"recurrent_dot", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_dot, cost_recurrent_dot, NULL,
+     PACKED_NONE, PACKED_NONE, scratch_recurrent, "step by step and row by row, in dot products with the weight as it lies"},
+    {"recurrent_gradient", GRAPH_OP_RECURRENT_GRADIENT, "c/recurrent_gradient.c", "c/recurrent_parts.c", fits_always,
+     cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+     "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before"},
 };
 const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

@@ -71,6 +71,7 @@ static double compute_seconds(const struct op *op, const struct algorithm *algor
         seconds = (algorithm ? algorithm->cost(op) : op_macs(op)) / COST_MACS;
         break;
     case GRAPH_OP_RECURRENT:
+    case GRAPH_OP_RECURRENT_GRADIENT:
         seconds = algorithm->cost(op) / COST_MACS + value_count(op->inputs[0]) / COST_FUNCTIONS;
         break;
     case GRAPH_OP_ATTENTION:

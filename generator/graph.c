@@ -1386,7 +1386,8 @@ const char *graph_check(const struct graph *graph)
 
 static void dump_detail(struct text *text, const struct op *op)
 {
-    static const char *const roles[RECURRENT_INPUTS] = {"", "", "bias", "state", "cell", "projected", "lengths"};
+    static const char *const roles[RECURRENT_INPUTS] = {"gates", "weight", "bias", "state", "cell", "projected", "lengths",
+                                                        "saved", "states", "dstates", "dlast", "dcell"};
 
     switch (op->code) {
     case GRAPH_OP_TENSOR:
@@ -1430,8 +1431,9 @@ static void dump_detail(struct text *text, const struct op *op)
             text_printf(text, " causal, %lld ahead", (long long)op->attention.ahead);
         break;
     case GRAPH_OP_RECURRENT:
-        text_add(text, op->recurrent.reverse ? " reverse" : "");
-        for (int i = RECURRENT_BIAS; i < RECURRENT_INPUTS; i++)
+    case GRAPH_OP_RECURRENT_GRADIENT:
+        text_printf(text, "%s%s", op->recurrent.reverse ? " reverse" : "", op->recurrent.saves ? " saves" : "");
+        for (int i = op->code == GRAPH_OP_RECURRENT ? RECURRENT_BIAS : 0; i < RECURRENT_INPUTS; i++)
             text_printf(text, "%s%s", op->recurrent.has[i] ? " " : "", op->recurrent.has[i] ? roles[i] : "");
         break;
     case GRAPH_OP_FENCE:

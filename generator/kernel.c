@@ -246,6 +246,17 @@ static const char *tail_name(const struct op *op, const char *base)
     return op->tail && op->label && strncmp(op->label, base, length) == 0 ? op->label + length : "";
 }
 
+static bool is_recurrent(const struct op *op)
+{
+    return op->code == GRAPH_OP_RECURRENT || op->code == GRAPH_OP_RECURRENT_GRADIENT;
+}
+
+/* Whether a recurrent layer writes what its gradient reads. */
+static bool keeps(const struct op *op)
+{
+    return op->recurrent.saves && recurrent_saved(op->recurrent.kind) > 0;
+}
+
 static const char *kernel_stem(struct cx *cx, const struct op *op)
 {
     struct text text = text_new(&cx->arena);
@@ -270,15 +281,16 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
         text_add(&text, tail_name(op, base));
         return text.data;
     case GRAPH_OP_RECURRENT:
+    case GRAPH_OP_RECURRENT_GRADIENT:
         text_add(&text, op->label);
         name_dims(cx, &text, 2, y->dims);
         text_add(&text, "x");
         name_dim(cx, &text, recurrent_width(&cx->arena, op));
         if (op->recurrent.has[RECURRENT_PROJECTION]) {
             text_add(&text, "_to_");
-            name_dim(cx, &text, y->dims[2]);
+            name_dim(cx, &text, recurrent_input(op, RECURRENT_WEIGHT)->dims[1]);
         }
-        text_add(&text, op->recurrent.reverse ? "_reverse" : "");
+        text_printf(&text, "%s%s", op->recurrent.reverse ? "_reverse" : "", keeps(op) ? "_saving" : "");
         return text.data;
     case GRAPH_OP_CONV:
     case GRAPH_OP_POOL:
@@ -1298,14 +1310,16 @@ static void print_parts(struct kernels *kernels, struct text *out, const char *n
     fill_template(&job, out, job.parts, name, NULL, &extras, "");
 }
 
-/* Named by what it has in common with others. */
+/* Named by what it has in common with others: those of recurrent layers are the same for all of a type. */
 static const char *register_parts(struct kernels *kernels, const struct template_job *job)
 {
     struct cx *cx = job->cx;
     struct op shape = *job->op;
 
     shape.tail = NULL;
-    return register_kernel(kernels, arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)),
+    return register_kernel(kernels,
+                           is_recurrent(job->op) ? "gates"
+                                                 : arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)),
                            print_parts, job);
 }
 
@@ -1715,62 +1729,94 @@ static void hole_parameters(struct template_job *job, const char *name, int firs
     hole(job, name, text.data ? text.data : "");
 }
 
-/* Its holes, and its parameters behind y: the other outputs, the inputs in their order, what it works in. */
-static void holes_recurrent(struct template_job *job, const struct step *step)
+/* The parameters of a recurrent kernel behind y: the other outputs, then the inputs in their order and what it works in, those
+ * from the role `given` on in T_GIVEN. */
+static void add_operands(struct template_job *job, const struct step *step, const char *const *outputs, enum recurrent_input given)
 {
-    static const char *const names[] = {"x", "w", "bias", "h", "c", "project", "lengths"};
-    struct cx *cx = job->cx;
+    static const char *const names[RECURRENT_INPUTS] = {"x",    "w",      "bias", "h",     "c",         "project", "lengths",
+                                                        "kept", "states", "dy",   "dlast", "dcell_last"};
     const struct op *op = job->op;
-    const bool *has = op->recurrent.has;
-    const struct value *x = op->inputs[0], *y = op->outputs[0];
-    const struct dim *units = recurrent_width(&cx->arena, op);
-    enum recurrent_kind kind = op->recurrent.kind;
-    bool lstm = kind == RECURRENT_LSTM, panels = step->algorithm->weight == PACKED_PANELS;
-    int first = job->parameter_count, made = 1, gates = recurrent_gates(kind);
-    int64_t panel = 64 / dtype_rows[y->dtype].bytes, width = dim_upper(units);
+    int first = job->parameter_count;
 
-    hole_dim(job, "T_lastm", has[RECURRENT_LENGTHS] ? op->outputs[made++]->strides[0] : y->dims[2]);
-    hole_dim(job, "T_cellm", lstm ? op->outputs[made]->strides[0] : units);
-    if (has[RECURRENT_LENGTHS])
-        add_parameter(job, job->real, true, "last");
-    if (lstm)
-        add_parameter(job, job->real, true, "cell");
+    for (int i = 1; i < op->output_count; i++)
+        add_parameter(job, job->real, true, outputs[i]);
     hole_parameters(job, "T_KEPT", first);
     for (int i = 0; i < RECURRENT_INPUTS; i++) {
-        if (i == RECURRENT_BIAS)
+        if (i == (int)given)
             first = job->parameter_count;
-        if (has[i])
+        if (op->recurrent.has[i])
             add_parameter(job, i == RECURRENT_LENGTHS ? "int64_t" : i == RECURRENT_WEIGHT && is_narrow(step) ? job->weights : job->real,
                           false, names[i]);
     }
     if (step->scratch_offset >= 0)
         add_parameter(job, job->real, true, "v");
     hole_parameters(job, "T_GIVEN", first);
-    hole_int(job, "T_lstm", lstm);
+}
+
+/* What both directions of time are told alike. y: the states, or their gradient. */
+static void holes_steps(struct template_job *job, const struct value *y)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    enum recurrent_kind kind = op->recurrent.kind;
+    const struct dim *units = recurrent_width(&cx->arena, op), *saved = dim_const(&cx->arena, recurrent_saved(kind));
+
+    hole_int(job, "T_lstm", kind == RECURRENT_LSTM);
     hole_int(job, "T_gru", kind == RECURRENT_GRU);
     hole_int(job, "T_relu", kind == RECURRENT_RELU);
-    hole_int(job, "T_gates", gates);
-    hole_int(job, "T_wide", gates == 4 ? 2 : gates == 3 ? 4 : 8);
-    hole_int(job, "T_across", gates == 1 ? 2 : 1);
+    hole_int(job, "T_gates", recurrent_gates(kind));
     hole_int(job, "T_reverse", op->recurrent.reverse);
-    hole_int(job, "T_bias", has[RECURRENT_BIAS]);
-    hole_int(job, "T_state", has[RECURRENT_STATE]);
-    hole_int(job, "T_projects", has[RECURRENT_PROJECTION]);
-    hole_int(job, "T_lengths", has[RECURRENT_LENGTHS]);
-    hole_int(job, "T_panels", panels);
+    hole_int(job, "T_projects", op->recurrent.has[RECURRENT_PROJECTION]);
+    hole_int(job, "T_lengths", op->recurrent.has[RECURRENT_LENGTHS]);
     hole_int(job, "T_vector_math", y->dtype == DTYPE_FLOAT32);
-    hole_int(job, "T_pitch", panels ? (width + panel - 1) / panel * panel : width);
     hole_dim(job, "T_h", units);
+    hole_dim(job, "T_kept", dim_mul(&cx->arena, saved, units));
     hole_dim(job, "T_k", y->dims[2]);
     hole_dim(job, "T_l", y->dims[0]);
     hole_extent(job, "T_m", y->dims[1]);
+}
+
+static const char *recurrent_text(struct cx *cx, const struct op *op)
+{
+    static const char *const kinds[] = {"an Elman network", "an Elman network of relu", "an LSTM", "a GRU"};
+
+    return arena_format(&cx->arena, "%s%s", kinds[op->recurrent.kind], op->recurrent.reverse ? " from the end back" : "");
+}
+
+static void holes_recurrent(struct template_job *job, const struct step *step)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const bool *has = op->recurrent.has;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct dim *units = recurrent_width(&cx->arena, op);
+    bool lstm = op->recurrent.kind == RECURRENT_LSTM, panels = step->algorithm->weight == PACKED_PANELS;
+    int made = 1, gates = recurrent_gates(op->recurrent.kind);
+    int64_t panel = 64 / dtype_rows[y->dtype].bytes, width = dim_upper(units);
+    const char *outputs[4];
+
+    hole_dim(job, "T_lastm", has[RECURRENT_LENGTHS] ? op->outputs[made]->strides[0] : y->dims[2]);
+    if (has[RECURRENT_LENGTHS])
+        outputs[made++] = "last";
+    hole_dim(job, "T_cellm", lstm ? op->outputs[made]->strides[0] : units);
+    if (lstm)
+        outputs[made++] = "cell";
+    outputs[made] = "kept";
+    add_operands(job, step, outputs, RECURRENT_BIAS);
+    holes_steps(job, y);
+    hole_int(job, "T_saves", keeps(op));
+    hole_int(job, "T_wide", gates == 4 ? 2 : gates == 3 ? 4 : 8);
+    hole_int(job, "T_across", gates == 1 ? 2 : 1);
+    hole_int(job, "T_bias", has[RECURRENT_BIAS]);
+    hole_int(job, "T_state", has[RECURRENT_STATE]);
+    hole_int(job, "T_panels", panels);
+    hole_int(job, "T_pitch", panels ? (width + panel - 1) / panel * panel : width);
     hole_dim(job, "T_xl", x->strides[0]);
     hole_dim(job, "T_xm", x->strides[1]);
     hole_dim(job, "T_yl", y->strides[0]);
     hole_dim(job, "T_ym", y->strides[1]);
-    job->comment = arena_format(&cx->arena, "y %s = the states of %s%s over x %s%s%s%s, weight (%s, %s)%s", shape_text(&cx->arena, 3, y->dims),
-                                lstm ? "an LSTM" : kind == RECURRENT_GRU ? "a GRU" : kind == RECURRENT_RELU ? "an Elman network of relu" : "an Elman network",
-                                op->recurrent.reverse ? " from the end back" : "", shape_text(&cx->arena, 3, x->dims),
+    job->comment = arena_format(&cx->arena, "y %s = the states of %s over x %s%s%s%s, weight (%s, %s)%s", shape_text(&cx->arena, 3, y->dims),
+                                recurrent_text(cx, op), shape_text(&cx->arena, 3, x->dims),
                                 has[RECURRENT_STATE] ? ", from a state" : "", has[RECURRENT_LENGTHS] ? ", rows of their own lengths" : "",
                                 has[RECURRENT_PROJECTION] ? ", projected" : "",
                                 dim_text(&cx->arena, op->inputs[1]->dims[0]), dim_text(&cx->arena, y->dims[2]),
@@ -1843,6 +1889,7 @@ static bool same_job(const void *one, const void *other)
 }
 
 static void holes_attention(struct kernels *kernels, struct template_job *job, const struct step *step);
+static void holes_recurrent_gradient(struct kernels *kernels, struct template_job *job, const struct step *step);
 
 /* The first of the inputs that a template knows as operands behind its own. */
 static int first_extra(const struct op *op, const struct dag *tail)
@@ -1915,19 +1962,21 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
 
         for (int i = 0; i < 3; i++)
             add_parameter(job, job->real, false, names[i]);
-    } else if (op->code != GRAPH_OP_RECURRENT) {
+    } else if (!is_recurrent(op)) {
         add_parameter(job, raw, false, "x");
     }
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM) {
         add_parameter(job, stored, false, "w");
         add_parameter(job, job->real, false, "bias");
     }
-    if (step->scratch_offset >= 0 && op->code != GRAPH_OP_RECURRENT)
+    if (step->scratch_offset >= 0 && !is_recurrent(op))
         add_parameter(job, job->real, true, op->code == GRAPH_OP_ATTENTION ? "s" : "v");
     if (op->code == GRAPH_OP_CONTRACT)
         holes_contract(job, step);
     else if (op->code == GRAPH_OP_RECURRENT)
         holes_recurrent(job, step);
+    else if (op->code == GRAPH_OP_RECURRENT_GRADIENT)
+        holes_recurrent_gradient(kernels, job, step);
     else if (op->code == GRAPH_OP_ATTENTION)
         holes_attention(kernels, job, step);
     else if (op->code == GRAPH_OP_SOFTMAX)
@@ -1955,7 +2004,7 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
         job->comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job->comment, job->split.slices,
                                     split_names[job->split.axis]);
 
-    job->apart = job->parts && (winograd_side(step->algorithm->weight) > 0 || conv_is_apart(op));
+    job->apart = job->parts && (winograd_side(step->algorithm->weight) > 0 || is_recurrent(op) || conv_is_apart(op));
     stem = kernel_stem(cx, op);
     if (!value_is_dense(&cx->arena, y)) {
         stem = arena_format(&cx->arena, "%s_part", stem);
@@ -2056,15 +2105,17 @@ static const struct algorithm *algorithm_named(const char *name)
     return NULL;
 }
 
-/* Registers the kernel of an op over a block and fills the holes of its name and of what it gets behind its operands, which
- * are in `pass` by now. */
-static void block_kernel(struct kernels *kernels, struct template_job *job, struct op *op, const char *algorithm,
-                         const struct size *block, const char *name, struct text *pass)
+/* Registers the kernel of an op that is a part of the job's and fills the holes of its name and of what it gets behind its
+ * operands, which are in `pass` by now. block: what the part is over, or NULL. */
+static void part_kernel(struct kernels *kernels, struct template_job *job, struct op *op, const char *algorithm,
+                        const struct size *block, const char *name, struct text *pass)
 {
-    struct template_job own = {.block = block, .causal = job->op->attention.causal};
+    struct template_job own = {.block = block, .causal = block && job->op->attention.causal};
     struct step step = {.op = op, .algorithm = algorithm_named(algorithm), .split = {.slices = 1}, .scratch_offset = -1};
 
     op->output_count = 1;
+    for (int i = op->tail_first; i < op->input_count && op->tail; i++)
+        own.over_y |= op->inputs[i] == op->outputs[0];
     hole(job, name, template_kernel(kernels, &own, &step));
     pass_sizes(kernels, job, pass, own.used, block);
     hole(job, arena_format(&job->cx->arena, "%s_PASS", name), pass->data);
@@ -2138,7 +2189,7 @@ static void holes_attention(struct kernels *kernels, struct template_job *job, c
     parts[1] = of_head(cx, key, NULL, seen);
     part = (struct op){.code = GRAPH_OP_CONTRACT, .label = "matmul", .inputs = parts, .input_count = 2, .outputs = &s};
     part.tail_first = part.input_count;
-    block_kernel(kernels, job, &part, "matmul_strided", block, "T_SCORES", &pass);
+    part_kernel(kernels, job, &part, "matmul_strided", block, "T_SCORES", &pass);
 
     /* the weights, in their place */
     parts[0] = s;
@@ -2151,7 +2202,7 @@ static void holes_attention(struct kernels *kernels, struct template_job *job, c
     part.softmax.safe = op->attention.safe;
     pass = text_new(&cx->arena);
     pass_operands(job, &pass, 3, op->tail_first);
-    block_kernel(kernels, job, &part, "softmax", block, "T_SOFTMAX", &pass);
+    part_kernel(kernels, job, &part, "softmax", block, "T_SOFTMAX", &pass);
 
     /* the values */
     parts[0] = s;
@@ -2164,7 +2215,7 @@ static void holes_attention(struct kernels *kernels, struct template_job *job, c
     part.outputs = (struct value *[]){of_head(cx, y, queries, NULL)};
     pass = text_new(&cx->arena);
     pass_operands(job, &pass, op->tail_first, op->input_count);
-    block_kernel(kernels, job, &part, "matmul_strided", block, "T_VALUES", &pass);
+    part_kernel(kernels, job, &part, "matmul_strided", block, "T_VALUES", &pass);
 
     job->comment = arena_format(&cx->arena, "y %s = softmax(s) . v %s, s = q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
                                 shape_text(&cx->arena, v->ndim, v->dims), shape_text(&cx->arena, q->ndim, q->dims),
@@ -2178,17 +2229,73 @@ static void holes_attention(struct kernels *kernels, struct template_job *job, c
         job->comment = arena_format(&cx->arena, "%s;\n * y is then %s", job->comment, dag_text(cx, op->tail));
 }
 
-/* What the call of a RECURRENT passes behind y: see holes_recurrent. */
+/* A part that is a product: y = x . w, or y + x . w. */
+static void product_kernel(struct kernels *kernels, struct template_job *job, struct value *y, struct value *x, struct value *w, bool adds,
+                           const char *name, const char *over)
+{
+    struct arena *arena = &kernels->cx->arena;
+    struct value *operands[] = {x, w, y};
+    struct text pass = text_new(arena);
+    struct op part = {.code = GRAPH_OP_CONTRACT, .label = "matmul", .inputs = operands, .input_count = 2 + adds, .tail_first = 2,
+                      .outputs = &y};
+
+    if (adds) {
+        part.label = "matmul_add";
+        part.tail = dag_new(arena, 2);
+        part.tail->result = dag_prim(arena, part.tail, PRIM_ADD, y->dtype, dag_load(arena, part.tail, 0, y->dtype),
+                                     dag_load(arena, part.tail, 1, y->dtype), 0);
+        text_printf(&pass, ", %s", over);
+    }
+    part_kernel(kernels, job, &part, "matmul_strided", NULL, name, &pass);
+}
+
+static void holes_recurrent_gradient(struct kernels *kernels, struct template_job *job, const struct step *step)
+{
+    struct cx *cx = job->cx;
+    const struct op *op = job->op;
+    const bool *has = op->recurrent.has;
+    const struct value *dy = recurrent_input(op, RECURRENT_D_STATES), *states = recurrent_input(op, RECURRENT_STATES);
+    struct value *weight = recurrent_input(op, RECURRENT_WEIGHT), *projection = recurrent_input(op, RECURRENT_PROJECTION);
+    bool gru = op->recurrent.kind == RECURRENT_GRU;
+    const char *outputs[5];
+    int made = 1;
+
+    if (gru)
+        outputs[made++] = "dhidden";
+    outputs[made++] = "dstate";
+    if (op->recurrent.kind == RECURRENT_LSTM)
+        outputs[made++] = "dcell";
+    outputs[made] = "dsum";
+    add_operands(job, step, outputs, RECURRENT_GATES);
+    holes_steps(job, dy);
+    hole_int(job, "T_to_state", op->recurrent.to_state);
+    hole_int(job, "T_last", has[RECURRENT_D_LAST]);
+    hole_int(job, "T_cell", has[RECURRENT_D_CELL]);
+    hole_int(job, "T_h0", has[RECURRENT_STATE]);
+    hole_int(job, "T_c0", has[RECURRENT_CELL]);
+    hole_dim(job, "T_dyl", dy->strides[0]);
+    hole_dim(job, "T_dym", dy->strides[1]);
+    hole_dim(job, "T_sl", states ? states->strides[0] : dy->dims[2]);
+    hole_dim(job, "T_sm", states ? states->strides[1] : dy->dims[2]);
+    product_kernel(kernels, job, op->outputs[1 + gru], of_head(cx, op->outputs[0], NULL, NULL), weight, true, "T_CARRY", "dstate");
+    if (projection)
+        product_kernel(kernels, job, in_scratch(cx, dy->dtype, dy->dims[1], projection->dims[1], dim_upper(projection->dims[1])),
+                       of_head(cx, op->outputs[op->output_count - 1], NULL, NULL), projection, false, "T_PROJECT", NULL);
+    job->comment = arena_format(&cx->arena, "y %s = the gradients of what the input adds to the gates of %s, from dy %s, those of its states",
+                                shape_text(&cx->arena, 3, op->outputs[0]->dims), recurrent_text(cx, op), shape_text(&cx->arena, 3, dy->dims));
+}
+
+/* What the call of a recurrent kernel passes behind y: see add_operands. */
 static void add_recurrent(struct kernels *kernels, struct text *arguments, const struct variant *variant, const struct step *step)
 {
     struct cx *cx = kernels->cx;
     const struct op *op = step->op;
-    int bias = recurrent_at(op, RECURRENT_BIAS);
+    int weight = recurrent_at(op, RECURRENT_WEIGHT), bias = recurrent_at(op, RECURRENT_BIAS);
 
     for (int i = 1; i < op->output_count; i++)
         text_printf(arguments, ", %s", value_pointer(cx, variant, op->outputs[i]));
     for (int i = 0; i < op->input_count; i++) {
-        if (i == 1 && step->weight)
+        if (i == weight && step->weight)
             text_printf(arguments, ", k->%s%s", step->weight_inside, step->weight->name);
         else if (i == bias && step->bias)
             text_printf(arguments, ", k->%s%s", step->bias_inside, step->bias->name);
@@ -2207,7 +2314,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     int next = 1; /* operand behind x */
 
     text_add(&arguments, value_pointer(cx, variant, op->outputs[0]));
-    if (op->code == GRAPH_OP_RECURRENT)
+    if (is_recurrent(op))
         add_recurrent(kernels, &arguments, variant, step);
     else
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[0]));
@@ -2280,6 +2387,7 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
     case GRAPH_OP_ATTENTION:
     case GRAPH_OP_CTC:
     case GRAPH_OP_RECURRENT:
+    case GRAPH_OP_RECURRENT_GRADIENT:
         call_template(kernels, &out, variant, step);
         break;
     default:

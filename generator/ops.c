@@ -304,10 +304,10 @@ static enum op_accepts softmax_accepts(const struct op *op, int input)
     return in_tail(op, input) ? ACCEPT_ANY : softmax_is_last(op) ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 
-/* Of the gates, which lie by steps and rows, the last axis alone has to be contiguous: see pass_reads. */
+/* Of what lies by steps and rows the last axis alone has to be contiguous: see pass_reads. */
 static enum op_accepts recurrent_accepts(const struct op *op, int input)
 {
-    return input == recurrent_at(op, RECURRENT_GATES) ? ACCEPT_ANY : ACCEPT_DENSE;
+    return recurrent_by_rows(op, input) ? ACCEPT_ANY : ACCEPT_DENSE;
 }
 
 const struct op_row op_rows[GRAPH_OP_COUNT] = {
@@ -327,6 +327,7 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_SOFTMAX] = {"softmax", softmax_infer, softmax_interpret, softmax_accepts, .pure = true},
     [GRAPH_OP_ATTENTION] = {.name = "attention", .infer = attention_infer, .pure = true},
     [GRAPH_OP_RECURRENT] = {"recurrent", recurrent_infer, recurrent_interpret, recurrent_accepts, .pure = true},
+    [GRAPH_OP_RECURRENT_GRADIENT] = {"recurrent_gradient", recurrent_gradient_infer, NULL, recurrent_accepts, .pure = true},
     [GRAPH_OP_CONCAT] = {.name = "concat",
                          .infer = concat_infer,
                          .interpret = concat_interpret,
@@ -426,6 +427,7 @@ double op_macs(const struct op *op)
         [GRAPH_OP_CONTRACT] = contract_macs,
         [GRAPH_OP_ATTENTION] = attention_macs,
         [GRAPH_OP_RECURRENT] = recurrent_macs,
+        [GRAPH_OP_RECURRENT_GRADIENT] = recurrent_macs,
         [GRAPH_OP_CONV] = conv_macs,
         [GRAPH_OP_POOL] = pool_macs,
         [GRAPH_OP_REDUCE] = reduce_macs,

@@ -71,6 +71,7 @@ enum op_code {
     GRAPH_OP_SOFTMAX,  /* along the last axis, or its logarithm, tail */
     GRAPH_OP_ATTENTION, /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail; what passes/attention.c makes */
     GRAPH_OP_RECURRENT, /* a recurrent layer in one direction, step by step; see note [recurrent] */
+    GRAPH_OP_RECURRENT_GRADIENT, /* the same backwards, from the gradients of its results */
     GRAPH_OP_CONCAT,   /* along an axis */
     GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
     GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
@@ -100,11 +101,17 @@ enum pool_kind { POOL_MAX, POOL_AVG };
  * G), the weight of the state (G, P), its bias (G), the states before the first step (N, P) and, of an LSTM, (N, H), zeros
  * where they are missing; the weight (P, H) that projects what an LSTM puts out, else P is H; how many steps each row has (N). Outputs:
  * the states of all steps (L, N, P), 0 behind a row's last one; with lengths each row's last state (N, P); of an LSTM its last cell
- * state (N, H). `reverse` starts at each row's end. */
+ * state (N, H); where it saves, what its gradient reads (L, N, K): of an LSTM the gates i, f, g, o and the cell state, of a GRU r,
+ * z, n and what the state adds to n; 0 behind a row's last step. `reverse` starts at each row's end.
+ *
+ * RECURRENT_GRADIENT has of these inputs what it reads, and behind them what RECURRENT saved, its states, and the gradients of
+ * its results; those of the last states may be missing. Outputs: the gradient of what the input adds to the gates (L, N, G);
+ * of a GRU that of what the state adds (L, N, G), which else is the same; those of the states before the first step (N, P), not
+ * made unless it is to go on to them, and, of an LSTM, (N, H); with a projection that of all of each step's state (L, N, P). */
 enum recurrent_kind { RECURRENT_TANH, RECURRENT_RELU, RECURRENT_LSTM, RECURRENT_GRU };
 enum recurrent_input {
     RECURRENT_GATES, RECURRENT_WEIGHT, RECURRENT_BIAS, RECURRENT_STATE, RECURRENT_CELL, RECURRENT_PROJECTION, RECURRENT_LENGTHS,
-    RECURRENT_INPUTS
+    RECURRENT_SAVED, RECURRENT_STATES, RECURRENT_D_STATES, RECURRENT_D_LAST, RECURRENT_D_CELL, RECURRENT_INPUTS
 };
 
 enum check_kind {
@@ -159,7 +166,7 @@ struct op {
         struct { int axis; bool log, safe; } softmax; /* safe: lines of nothing but -inf become 0, not NaN */
         /* causal: query i sees keys 0 to i + ahead; safe: one that sees none gives 0 */
         struct { bool safe, causal; int64_t ahead; } attention;
-        struct { enum recurrent_kind kind; bool has[RECURRENT_INPUTS], reverse; } recurrent; /* has: which inputs */
+        struct { enum recurrent_kind kind; bool has[RECURRENT_INPUTS], reverse, saves, to_state; } recurrent; /* has: which inputs */
         struct { int axis; } concat;
         /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
         struct { int axis; bool along; } gather;
@@ -214,10 +221,12 @@ const struct dim *window_count(struct arena *arena, const struct dim *in, int64_
 bool softmax_is_last(const struct op *op); /* along the last axis */
 
 int recurrent_gates(enum recurrent_kind kind); /* how many: 1, 4, 3 */
+int recurrent_saved(enum recurrent_kind kind); /* K / H: 0, 5, 4 */
 
 /* Which of the op's inputs has that role; -1: none. */
 int recurrent_at(const struct op *op, enum recurrent_input role);
 struct value *recurrent_input(const struct op *op, enum recurrent_input role); /* NULL: none */
+bool recurrent_by_rows(const struct op *op, int input); /* it lies by steps and rows, at any distances */
 const struct dim *recurrent_width(struct arena *arena, const struct op *op);   /* H, units of a gate */
 
 /* Do windows along space axis i reach over the border? padded: over that of the padding. */

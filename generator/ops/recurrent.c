@@ -9,6 +9,11 @@ int recurrent_gates(enum recurrent_kind kind)
     return kind == RECURRENT_LSTM ? 4 : kind == RECURRENT_GRU ? 3 : 1;
 }
 
+int recurrent_saved(enum recurrent_kind kind)
+{
+    return kind == RECURRENT_LSTM ? 5 : kind == RECURRENT_GRU ? 4 : 0;
+}
+
 int recurrent_at(const struct op *op, enum recurrent_input role)
 {
     int at = 0;
@@ -25,9 +30,15 @@ struct value *recurrent_input(const struct op *op, enum recurrent_input role)
     return at < 0 ? NULL : op->inputs[at];
 }
 
+bool recurrent_by_rows(const struct op *op, int input)
+{
+    return input == recurrent_at(op, RECURRENT_GATES) || input == recurrent_at(op, RECURRENT_STATES) ||
+           input == recurrent_at(op, RECURRENT_D_STATES);
+}
+
 const struct dim *recurrent_width(struct arena *arena, const struct op *op)
 {
-    return dim_floordiv(arena, op->inputs[RECURRENT_WEIGHT]->dims[0], dim_const(arena, recurrent_gates(op->recurrent.kind)));
+    return dim_floordiv(arena, recurrent_input(op, RECURRENT_WEIGHT)->dims[0], dim_const(arena, recurrent_gates(op->recurrent.kind)));
 }
 
 static void set_dims(struct value *value, enum dtype dtype, int ndim, const struct dim *const *dims)
@@ -54,14 +65,33 @@ const char *recurrent_infer(struct cx *cx, struct op *op)
     return NULL;
 }
 
+const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
+{
+    const struct value *given = recurrent_input(op, RECURRENT_D_STATES), *weight = recurrent_input(op, RECURRENT_WEIGHT);
+    const struct dim *gates[] = {given->dims[0], given->dims[1], weight->dims[0]};
+    const struct dim *cell[] = {given->dims[1], recurrent_width(&cx->arena, op)};
+    int made = 0;
+
+    set_dims(op->outputs[made++], given->dtype, 3, gates);
+    if (op->recurrent.kind == RECURRENT_GRU)
+        set_dims(op->outputs[made++], given->dtype, 3, gates);
+    set_dims(op->outputs[made++], given->dtype, 2, given->dims + 1);
+    if (op->recurrent.kind == RECURRENT_LSTM)
+        set_dims(op->outputs[made++], given->dtype, 2, cell);
+    if (op->recurrent.has[RECURRENT_PROJECTION])
+        set_dims(op->outputs[made++], given->dtype, 3, given->dims);
+    return NULL;
+}
+
+/* Of all steps forward, and as many backwards. */
 double recurrent_macs(const struct op *op)
 {
-    const struct value *y = op->outputs[0], *gates = op->inputs[0], *projection = recurrent_input(op, RECURRENT_PROJECTION);
-    double each = (double)dim_upper(gates->dims[2]);
+    const struct value *weight = recurrent_input(op, RECURRENT_WEIGHT), *projection = recurrent_input(op, RECURRENT_PROJECTION);
+    double each = dims_upper(2, weight->dims);
 
     if (projection)
-        each += (double)dim_upper(projection->dims[1]);
-    return dims_upper(3, y->dims) * each;
+        each += dims_upper(2, projection->dims);
+    return dims_upper(2, op->outputs[0]->dims) * each;
 }
 
 static double sigmoid(double x)

@@ -46,6 +46,7 @@ double attention_macs(const struct op *op);
 /* recurrent.c */
 const char *recurrent_infer(struct cx *cx, struct op *op);
 void recurrent_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs);
+const char *recurrent_gradient_infer(struct cx *cx, struct op *op);
 double recurrent_macs(const struct op *op);
 
 /* window.c: conv, pool */

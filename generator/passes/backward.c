@@ -364,15 +364,16 @@ static struct value *read_again(struct backward *b, struct value *value, int *at
     return draw_again(b, value, at);
 }
 
-/* The gradient of the first result of the op that has one. */
-static struct value *take_first(struct backward *b, const struct op *op)
+/* The gradients of the op's results, NULL where nothing came. False: nothing did. */
+static bool take_all(struct backward *b, const struct op *op, struct value **gradients)
 {
-    struct value *gradient = NULL;
+    bool any = false;
 
-    for (int j = 0; j < op->output_count && !gradient; j++)
-        if (b->wanted[op->outputs[j]->id])
-            gradient = take(b, op->outputs[j]);
-    return gradient;
+    for (int j = 0; j < op->output_count; j++) {
+        gradients[j] = b->wanted[op->outputs[j]->id] ? take(b, op->outputs[j]) : NULL;
+        any |= gradients[j] != NULL;
+    }
+    return any;
 }
 
 void pass_backward(struct graph *graph)
@@ -394,13 +395,15 @@ void pass_backward(struct graph *graph)
     add_yield(&b);
     for (int i = op_count - 1; i >= 0; i--) {
         struct op *op = graph->ops[i];
-        struct value *gradient = op->code == GRAPH_OP_INPUT ? NULL : take_first(&b, op);
+        struct value **gradients = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
 
         b.eval.call = op->call;
-        if (gradient && op->code == GRAPH_OP_TENSOR)
-            add_parameter(&b, op->tensor.tensor, gradient);
-        else if (gradient)
-            adjoint_give(&b.adjoint, op, gradient);
+        if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
+            continue;
+        if (op->code == GRAPH_OP_TENSOR)
+            add_parameter(&b, op->tensor.tensor, gradients[0]);
+        else
+            adjoint_give(&b.adjoint, op, gradients);
     }
     b.eval.call = NULL;
     add_inputs(&b);

@@ -643,7 +643,6 @@ function("eye", n=[1, 3, 4], m=[2, 3, 5], dtype=DTYPE)
 # Rows whose gradients are not compared, and why.
 NO_GRADIENTS = {
     "CrossMapLRN2d": "PyTorch's own backward sums over channels that lie one beside those of forward",
-    **{name: "modc has none yet" for name in ("RNN", "LSTM", "GRU")},
 }
 
 # Rows, arguments (`ROW.ARGUMENT`) and places (`torch.NAME`) that are not drawn, and why.

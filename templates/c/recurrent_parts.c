@@ -1,0 +1,43 @@
+/* What the kernels of recurrent layers share: functions of vectors of units, of which the last one may have fewer. */
+
+MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
+{
+#if T_vector_math
+    return 1 / (1 + T_V(exp)(-a));
+#else
+    T_real part[T_LANES];
+
+    T_V(store)(part, a);
+    for (int l = 0; l < T_LANES; l++)
+        part[l] = 1 / (1 + T_S(exp)(-part[l]));
+    return T_V(load)(part);
+#endif
+}
+
+MODC_INLINE T_vec T_NAME_tanh(T_vec a)
+{
+#if T_vector_math
+    return T_V(tanh)(a);
+#else
+    T_real part[T_LANES];
+
+    T_V(store)(part, a);
+    for (int l = 0; l < T_LANES; l++)
+        part[l] = T_S(tanh)(part[l]);
+    return T_V(load)(part);
+#endif
+}
+
+/* Of a vector, of which `rest` lanes are there. */
+MODC_INLINE T_vec T_NAME_load(const T_real *p, const int rest)
+{
+    return rest >= T_LANES ? T_V(load)(p) : T_V(load_part)(p, rest);
+}
+
+MODC_INLINE void T_NAME_store(T_real *p, T_vec a, const int rest)
+{
+    if (rest >= T_LANES)
+        T_V(store)(p, a);
+    else
+        T_V(store_part)(p, a, rest);
+}

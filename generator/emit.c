@@ -279,9 +279,14 @@ static void print_backward_arguments(struct emit *e, struct text *out, const str
     add_gradients(e, out, graph, true, NULL);
 }
 
+static bool saves(enum emitted_variant kind)
+{
+    return kind == EMITTED_SAVING || kind == EMITTED_SAVING_FENCED;
+}
+
 static const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training, enum emitted_variant kind)
 {
-    const struct graph *graph = kind == EMITTED_SAVING ? entry->saving[training] : entry->graphs[training][kind];
+    const struct graph *graph = (saves(kind) ? entry->saving : entry->graphs)[training][kind & 1];
 
     return graph ? plan_variant(e->plan, graph) : NULL;
 }
@@ -356,7 +361,7 @@ static void print_header_constants(struct emit *e, struct text *out)
             if (variant)
                 text_printf(out, "#define %s %lld%s\n", workspace_constant(e, entry, v & 1, (enum emitted_variant)(v >> 1)),
                             (long long)variant_bytes(e, variant),
-                            v >> 1 == EMITTED_SAVING ? " /* forward and backward together */" : "");
+                            saves((enum emitted_variant)(v >> 1)) ? " /* forward and backward together */" : "");
         }
     }
     text_add(out, "\n");
@@ -920,10 +925,12 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     text_add(out, "    if (status != MODC_OK)\n        return modc_call_failed(&net->base, status);\n");
     for (int i = first; i < op->output_count; i++) {
         const struct value *value = op->outputs[i];
+        const struct place *place = &variant->places[value->id];
 
         if (is_used(variant, value))
-            text_printf(out, "    %s *const %s = %s[%d].data;\n", dtype_rows[value->dtype].c, variant->places[value->id].name,
-                        array, i - first);
+            text_printf(out, "    %s *const %s = %s[%d].data;\n", dtype_rows[value->dtype].c, place->name, array, i - first);
+        if (place->index >= 0)
+            text_printf(out, "    kept_slots[%d] = %s;\n", place->index, place->name);
     }
 }
 
@@ -1003,14 +1010,26 @@ static void print_region_call(struct emit *e, struct text *out, const struct var
     text_add(out, ", out);\n            in = out;\n        }\n    }\n");
 }
 
-/* body: of one of two calls, which declares what it uses; or NULL. */
-static void print_locals(struct emit *e, struct text *out, const struct variant *variant, const char *body)
+static void print_kept(struct text *out, const struct variant *variant)
 {
+    text_printf(out, "    void **const kept_slots = (void **)(void *)(ws + %lld); /* what hooks gave, for backward */\n",
+                (long long)variant->kept_offset);
+}
+
+/* body: of one of two calls, the first or backward, which declares what it uses; or NULL. */
+static void print_locals(struct emit *e, struct text *out, const struct variant *variant, const char *body, bool backward)
+{
+    int kept = 0;
+
     if (body && uses_word(body, "zeros"))
         text_printf(out, "    char *const zeros = ws + %lld;\n", (long long)variant->zeros_offset);
+    if (body && !backward && uses_word(body, "kept_slots"))
+        print_kept(out, variant);
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
 
+        if (body && !uses_word(body, arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path))))
+            continue;
         text_printf(out, "    %s *const %s_shadow = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
                     dtype_rows[tensor->dtype].c, emitted_flat(e->cx, tensor->path), dtype_rows[tensor->dtype].c,
                     (long long)variant->shadow_offsets[i]);
@@ -1025,6 +1044,12 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
 
             for (int i = 0; i < j; i++)
                 first &= op->outputs[i]->base != value;
+            if (backward && place->kind == PLACE_FENCE && place->index >= 0 && uses_word(body, place->name)) {
+                if (kept++ == 0)
+                    print_kept(out, variant);
+                text_printf(out, "    const %s *const %s = kept_slots[%d]; /* %s */\n", dtype_rows[value->dtype].c, place->name, place->index,
+                            shape_of(e->cx, value));
+            }
             if (!first || (body && !uses_word(body, place->name)))
                 continue;
             text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* %s */\n", dtype_rows[value->dtype].c, place->name,
@@ -1208,7 +1233,7 @@ static bool fails(const struct variant *variant, bool backward)
     if (variant->yield < 0)
         return variant->fails;
     for (int s = backward ? variant->yield : 0; s < (backward ? variant->step_count : variant->yield); s++)
-        if (variant->steps[s].op->code == GRAPH_OP_CHECK)
+        if (variant->steps[s].op->code == GRAPH_OP_CHECK || variant->steps[s].op->code == GRAPH_OP_FENCE)
             return true;
     return false;
 }
@@ -1227,7 +1252,7 @@ static const char *function_body(struct emit *e, const struct variant *variant, 
     } else {
         print_steps(e, &body, variant);
     }
-    print_locals(e, &locals, variant, variant->yield >= 0 ? body.data : NULL);
+    print_locals(e, &locals, variant, variant->yield >= 0 ? body.data : NULL, backward);
     if (!region && uses_word(body.data, "p"))
         text_printf(&out, "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", e->m, e->m);
     if (!region && uses_word(body.data, "k"))
@@ -1327,10 +1352,13 @@ static void print_function(struct emit *e, struct text *out, const struct varian
     text_printf(out, "%s%s}\n\n", body, fails(variant, backward) ? "    return MODC_OK;\n" : "");
 }
 
-/* forward_eval_saving -> forward_eval_backward */
+/* forward_eval_saving -> forward_eval_backward, forward_eval_saving_fenced -> forward_eval_backward_fenced */
 static const char *backward_function(struct emit *e, const struct variant *variant)
 {
-    return arena_format(&e->cx->arena, "%.*sbackward", (int)(strlen(variant->function) - strlen("saving")), variant->function);
+    const char *fenced = variant->graph->fenced ? "_fenced" : "";
+    size_t length = strlen(variant->function) - strlen("saving") - strlen(fenced);
+
+    return arena_format(&e->cx->arena, "%.*sbackward%s", (int)length, variant->function, fenced);
 }
 
 static void print_variant(struct emit *e, struct text *out, struct variant *variant)
@@ -1435,7 +1463,7 @@ static void print_choice_of(struct emit *e, struct text *out, const struct entry
                 variant->uses_packed ? "true" : "false", variant->uses_buffers ? "true" : "false");
     text_printf(out, "%sif (status != MODC_OK)\n%s    return status;\n", indent, indent);
     print_call_of(e, out, variant, false, indent);
-    if (kind != EMITTED_SAVING)
+    if (!saves(kind))
         return;
     for (int i = 0; i < variant->graph->input_count; i++)
         text_printf(out, "%snet->saved_inputs[%d] = %s;\n", indent, i, c_argument(e->cx, variant->graph->inputs[i]->name));
@@ -1444,6 +1472,8 @@ static void print_choice_of(struct emit *e, struct text *out, const struct entry
     text_printf(out, "%snet->base.saved_version = net->base.params->version;\n", indent);
     text_printf(out, "%snet->base.saved = %s%d;\n", indent, fails(variant, false) ? "status != MODC_OK ? 0 : " : "",
                 1 + 2 * (int)(entry - e->plan->program->entries) + training);
+    if (entry_variant(e, entry, training, EMITTED_SAVING_FENCED))
+        text_printf(out, "%snet->base.saved_hooked = %s;\n", indent, kind == EMITTED_SAVING_FENCED ? "true" : "false");
 }
 
 /* The checks and the call of one mode. */
@@ -1452,11 +1482,19 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
     const struct variant *fused = entry_variant(e, entry, training, EMITTED_FUSED), *fenced = entry_variant(e, entry, training, EMITTED_FENCED);
     const struct variant *saving = entry_variant(e, entry, training, EMITTED_SAVING);
     const char *deeper = fenced || saving ? arena_format(&e->cx->arena, "%s    ", indent) : indent;
+    const char *deepest = arena_format(&e->cx->arena, "%s    ", deeper);
 
     if (fused->writes_buffers)
         text_printf(out, "%sif (net->base.params && net->base.params->read_only)\n%s    return MODC_READ_ONLY;\n", indent, indent);
-    if (fenced) {
+    if (fenced)
         text_printf(out, "%sif (modc_hooked(&net->base)) {\n", indent);
+    if (fenced && saving) {
+        text_printf(out, "%sif (modc_saves(&net->base)) {\n", deeper);
+        print_choice_of(e, out, entry, training, EMITTED_SAVING_FENCED, deepest);
+        text_printf(out, "%s} else {\n", deeper);
+        print_choice_of(e, out, entry, training, EMITTED_FENCED, deepest);
+        text_printf(out, "%s}\n", deeper);
+    } else if (fenced) {
         print_choice_of(e, out, entry, training, EMITTED_FENCED, deeper);
     }
     if (saving) {
@@ -1557,11 +1595,13 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
 {
     const struct graph *graph = entry_graph(entry);
     struct text head = text_new(&e->cx->arena);
-    const struct variant *eval = entry_variant(e, entry, 0, 0), *train = entry_variant(e, entry, 1, 0);
-    const struct variant *eval_fenced = entry_variant(e, entry, 0, 1), *train_fenced = entry_variant(e, entry, 1, 1);
-    const struct variant *eval_saving = entry_variant(e, entry, 0, EMITTED_SAVING), *train_saving = entry_variant(e, entry, 1, EMITTED_SAVING);
-    bool one = train->same == eval && (!train_fenced || train_fenced->same == eval_fenced) &&
-               (!train_saving || train_saving->same == eval_saving);
+    bool one = true;
+
+    for (int kind = 0; kind < EMITTED_VARIANTS; kind++) {
+        const struct variant *train = entry_variant(e, entry, 1, (enum emitted_variant)kind);
+
+        one = one && (!train || train->same == entry_variant(e, entry, 0, (enum emitted_variant)kind));
+    }
 
     text_printf(&head, "enum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
     print_arguments(e, &head, graph);
@@ -1592,10 +1632,26 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
     text_add(out, "    return status;\n}\n\n");
 }
 
+/* The second call of one kind, in the mode that the first was in. */
+static void print_second_call(struct emit *e, struct text *out, const struct entry *entry, enum emitted_variant kind, const char *indent)
+{
+    const struct variant *eval = entry_variant(e, entry, 0, kind), *train = entry_variant(e, entry, 1, kind);
+    const char *deeper = arena_format(&e->cx->arena, "%s    ", indent);
+
+    if (train->same == eval) {
+        print_call_of(e, out, eval, true, indent);
+        return;
+    }
+    text_printf(out, "%sif (net->base.saved %% 2 == 0) {\n", indent);
+    print_call_of(e, out, train, true, deeper);
+    text_printf(out, "%s} else {\n", indent);
+    print_call_of(e, out, eval, true, deeper);
+    text_printf(out, "%s}\n", indent);
+}
+
 static void print_backward(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
-    const struct variant *eval = entry_variant(e, entry, 0, EMITTED_SAVING), *train = entry_variant(e, entry, 1, EMITTED_SAVING);
     struct text none = text_new(&e->cx->arena);
 
     text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
@@ -1614,14 +1670,14 @@ static void print_backward(struct emit *e, struct text *out, const struct entry 
                 (int)(entry - e->plan->program->entries));
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, "    if (%s != net->saved_sizes[%d])\n        return MODC_SIZE;\n", e->tree->sizes[i].c_name, i);
-    if (train->same == eval) {
-        print_call_of(e, out, eval, true, "    ");
-    } else {
-        text_printf(out, "    if (net->base.saved %% 2 == 0) {\n");
-        print_call_of(e, out, train, true, "        ");
+    if (entry_variant(e, entry, 0, EMITTED_SAVING_FENCED)) {
+        text_add(out, "    if (net->base.saved_hooked) {\n");
+        print_second_call(e, out, entry, EMITTED_SAVING_FENCED, "        ");
         text_add(out, "    } else {\n");
-        print_call_of(e, out, eval, true, "        ");
+        print_second_call(e, out, entry, EMITTED_SAVING, "        ");
         text_add(out, "    }\n");
+    } else {
+        print_second_call(e, out, entry, EMITTED_SAVING, "    ");
     }
     text_add(out, "    return status;\n}\n\n");
 }
@@ -1959,9 +2015,12 @@ static void print_tables(struct emit *e, struct text *out)
         else
             text_add(out, "0, 0}");
         text_printf(out, ", %s, %s_shape, %s_call,\n     ", macs.data, entry->name, entry->name);
+        for (int kind = EMITTED_SAVING; has_backward(e) && kind < EMITTED_VARIANTS; kind++)
+            for (int mode = 0; mode < 2 && entry_variant(e, entry, mode, (enum emitted_variant)kind); mode++)
+                text_printf(out, "%s%s", kind > EMITTED_SAVING || mode > 0 ? ", " : "{",
+                            workspace_constant(e, entry, mode, (enum emitted_variant)kind));
         if (has_backward(e))
-            text_printf(out, "{%s, %s}, %s_backward_call},\n", workspace_constant(e, entry, 0, EMITTED_SAVING),
-                        workspace_constant(e, entry, 1, EMITTED_SAVING), entry->name);
+            text_printf(out, "}, %s_backward_call},\n", entry->name);
         else
             text_add(out, "{0, 0}, NULL},\n");
     }

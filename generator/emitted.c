@@ -21,8 +21,18 @@ static const char *const functions[] = {
 const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES", "PACKED_BYTES",  "EMBEDDED_BYTES",
                                          "GRADIENT_BYTES", "STATE_BYTES", NULL};
 
-const char *const emitted_variants[8] = {"_eval",        "_train",        "_eval_fenced",   "_train_fenced",
-                                         "_eval_saving", "_train_saving", "_eval_backward", "_train_backward"};
+const char *const emitted_variants[12] = {"_eval",
+                                          "_train",
+                                          "_eval_fenced",
+                                          "_train_fenced",
+                                          "_eval_saving",
+                                          "_train_saving",
+                                          "_eval_backward",
+                                          "_train_backward",
+                                          "_eval_saving_fenced",
+                                          "_train_saving_fenced",
+                                          "_eval_backward_fenced",
+                                          "_train_backward_fenced"};
 
 bool emitted_function(const char *name)
 {
@@ -78,7 +88,7 @@ const char *emitted_max(struct cx *cx, const char *entry, const char *size)
 
 const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant)
 {
-    static const char *const kinds[] = {"", "FENCED_", "BACKWARD_"};
+    static const char *const kinds[] = {"", "FENCED_", "BACKWARD_", "FENCED_BACKWARD_"};
     bool forward = strcmp(entry, "forward") == 0;
 
     return upper_case(cx, arena_format(&cx->arena, "%s%s%s%sWORKSPACE_BYTES", forward ? "" : entry, forward ? "" : "_",

@@ -28,14 +28,14 @@ const char *emitted_gradient(struct cx *cx, const char *path);
 /* MAX_BATCH; ACT_MAX_BATCH for an entry that has a maximum of its own (NULL: the model's). */
 const char *emitted_max(struct cx *cx, const char *entry, const char *size);
 
-/* WORKSPACE_BYTES, ACT_TRAIN_FENCED_WORKSPACE_BYTES, BACKWARD_WORKSPACE_BYTES */
-enum emitted_variant { EMITTED_FUSED, EMITTED_FENCED, EMITTED_SAVING, EMITTED_VARIANTS };
+/* WORKSPACE_BYTES, ACT_TRAIN_FENCED_WORKSPACE_BYTES, FENCED_BACKWARD_WORKSPACE_BYTES */
+enum emitted_variant { EMITTED_FUSED, EMITTED_FENCED, EMITTED_SAVING, EMITTED_SAVING_FENCED, EMITTED_VARIANTS };
 const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant);
 
 /* The other constants, in a list that ends with NULL. */
 extern const char *const emitted_constants[];
 
 /* How the functions of an entry's variants end: policy_act_eval, policy_act_train_fenced. */
-extern const char *const emitted_variants[8];
+extern const char *const emitted_variants[12];
 
 #endif

@@ -109,8 +109,9 @@ void program_each(struct program *program, void (*visit)(struct graph *graph, vo
                     visit(program->entries[i].graphs[training][fenced], data);
     for (int i = 0; i < program->entry_count; i++)
         for (int training = 0; training < 2; training++)
-            if (program->entries[i].saving[training])
-                visit(program->entries[i].saving[training], data);
+            for (int fenced = 0; fenced < 2; fenced++)
+                if (program->entries[i].saving[training][fenced])
+                    visit(program->entries[i].saving[training][fenced], data);
 }
 
 /* ---- lowering --------------------------------------------------------------------------------------------- */
@@ -1235,6 +1236,15 @@ static void check_sizes(struct program *program)
     }
 }
 
+/* Without hooks, and where there are any with them. */
+static void lower_variants(struct program *program, struct entry *entry, bool training, bool saves)
+{
+    int count = program->tree->spec->hooks == SPEC_OFF || program->resolving ? 1 : 2;
+
+    for (int fenced = 0; fenced < count; fenced++)
+        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, training, fenced, saves);
+}
+
 /* Of the forward entry, as one of its own: MODEL_loss. */
 static void lower_loss_entry(struct program *program)
 {
@@ -1263,10 +1273,9 @@ static void lower_loss_entry(struct program *program)
     entry->input_count = entry->model_count + more;
     program->entry_count++;
     for (int training_mode = 0; training_mode < 2; training_mode++) {
-        for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF ? 1 : 2); fenced++)
-            entry->graphs[training_mode][fenced] = lower_entry(program, entry, training_mode, fenced, false);
+        lower_variants(program, entry, training_mode, false);
         if (diag_errors(program->cx) == 0)
-            entry->saving[training_mode] = lower_entry(program, entry, training_mode, false, true);
+            lower_variants(program, entry, training_mode, true);
     }
 }
 
@@ -1295,10 +1304,9 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
         if (i < 0 && !function && entry->input_count != 1)
             continue; /* spec.c said so */
         for (int training = 0; training < 2; training++)
-            for (int fenced = 0; fenced < (spec->hooks == SPEC_OFF || resolving ? 1 : 2); fenced++)
-                entry->graphs[training][fenced] = lower_entry(program, entry, training, fenced, false);
+            lower_variants(program, entry, training, false);
         for (int training = 0; training < 2 && spec->backward && !resolving && diag_errors(cx) == 0; training++)
-            entry->saving[training] = lower_entry(program, entry, training, false, true);
+            lower_variants(program, entry, training, true);
     }
     if (spec->training && !resolving && diag_errors(cx) == 0)
         lower_loss_entry(program);
@@ -1549,7 +1557,7 @@ static void dump_op(struct text *text, const struct op *op, bool json)
 void graph_dump(struct text *text, const struct graph *graph, bool json)
 {
     const char *mode = graph->training ? "train" : "eval";
-    const char *fenced = graph->saves ? "saving" : graph->fenced ? "fenced" : "fused";
+    const char *fenced = graph->saves ? (graph->fenced ? "saving, fenced" : "saving") : graph->fenced ? "fenced" : "fused";
 
     if (json) {
         text_printf(text, "{\"graph\": \"%s\", \"region\": %s, \"mode\": \"%s\", \"variant\": \"%s\", \"ops\": [\n",

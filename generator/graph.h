@@ -73,7 +73,7 @@ struct entry {
     struct module *criterion;         /* of a loss in the short form; NULL: it is statements */
     int model_count;                  /* of inputs: those of the model, in front of what the loss alone needs */
     struct graph *graphs[2][2];       /* [training][fenced]; fenced NULL with hooks: none */
-    struct graph *saving[2];          /* [training]; NULL without backward */
+    struct graph *saving[2][2];       /* the same with what backward needs; NULL without that */
 };
 
 struct program {

@@ -2121,7 +2121,7 @@ static void check_constants(struct build *build)
             names_add(arena, &names, emitted_max(build->cx, entry, spec->sizes[i].name), "", nowhere);
             names_add(arena, &names, emitted_max(build->cx, NULL, spec->sizes[i].name), "", nowhere);
         }
-        for (int v = 0; v < 4; v++)
+        for (int v = 0; v < 2 * EMITTED_VARIANTS; v++)
             names_add(arena, &names, emitted_workspace(build->cx, entry, v & 1, (enum emitted_variant)(v >> 1)), "", nowhere);
     }
     names_add(arena, &names, emitted_module(build->cx, ""), "", nowhere);

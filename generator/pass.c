@@ -152,15 +152,46 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
     return !graph->fenced || a->call == b->call;
 }
 
+bool value_is_lent(struct value *value)
+{
+    const struct value *root = value_root(value);
+    enum op_code maker = root->op->code;
+
+    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE ||
+           root->prepared;
+}
+
+/* Through views, and boundaries in front of which nothing is copied. */
+static struct value *memory_root(struct value *value)
+{
+    for (value = value_root(value); value->op->code == GRAPH_OP_FENCE;) {
+        struct value *given = value->op->inputs[value->result];
+
+        if (value_is_lent(given))
+            break;
+        value = value_root(given);
+    }
+    return value;
+}
+
+bool pass_changes(const struct op *op, struct value *value)
+{
+    if (op->code == GRAPH_OP_WRITE)
+        return value_root(value) == op->inputs[0];
+    if (op->code != GRAPH_OP_FENCE)
+        return false;
+    for (int i = op->fence.post ? op->fence.inputs : 0; i < op->input_count; i++)
+        if (!value_is_lent(op->inputs[i]) && memory_root(op->inputs[i]) == memory_root(value))
+            return true;
+    return false;
+}
+
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
 {
-    for (int i = from + 1; i < to; i++) {
-        if (graph->ops[i]->code != GRAPH_OP_WRITE)
-            continue;
+    for (int i = from + 1; i < to; i++)
         for (int j = 0; j < op->input_count; j++)
-            if (value_root(op->inputs[j]) == graph->ops[i]->inputs[0])
+            if (pass_changes(graph->ops[i], op->inputs[j]))
                 return true;
-    }
     return false;
 }
 

@@ -44,7 +44,15 @@ bool op_is_narrow(const struct graph *graph, const struct op *op);
 /* Boundaries of the fenced variant: ops of different module calls stay apart where hooks may look. */
 bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);
 
-/* Does an op between the two positions write a slot that `op` reads? Then op cannot move from one to the other. */
+/* Whether it lies where hooks may not write: with the caller, among parameters, buffers and state, or in what MODEL_pack makes.
+ * They get a copy. */
+bool value_is_lent(struct value *value);
+
+/* Whether the op writes over the slot that the value is of, or lets hooks write where it lies: a pre-hook over its module's
+ * inputs, a forward hook over its outputs. */
+bool pass_changes(const struct op *op, struct value *value);
+
+/* Does an op between the two positions change what `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 
 /* Forgets inputs from `first` up to the tail's that the op's dag does not read. They are its last loads; those before are of

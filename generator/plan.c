@@ -795,6 +795,7 @@ static void place_value(struct planner *planner, struct value *value)
         return;
     case GRAPH_OP_FENCE:
         place->kind = PLACE_FENCE;
+        place->index = -1;
         place->same = op->inputs[value->result]->base;
         return;
     default:
@@ -1180,6 +1181,27 @@ static void place_zeros(struct planner *planner)
     add_interval(planner, "zeros", variant->zeros_bytes, variant->yield, last, &variant->zeros_offset);
 }
 
+/* A hook may leave a value anywhere: pointers to those of forward that backward reads. */
+static void place_kept(struct planner *planner)
+{
+    enum { POINTER = 8 }; /* at most */
+    struct variant *variant = planner->variant;
+
+    for (int s = variant->yield + 1; s < variant->step_count && variant->yield >= 0; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->input_count; j++) {
+            struct place *place = &variant->places[op->inputs[j]->base->id];
+
+            if (place->kind == PLACE_FENCE && place->index < 0 && place->first < variant->yield)
+                place->index = variant->kept_count++;
+        }
+    }
+    if (variant->kept_count > 0)
+        add_interval(planner, "kept", plan_aligned(planner->plan, variant->kept_count * POINTER), 0, variant->step_count - 1,
+                     &variant->kept_offset);
+}
+
 /* The most that intervals have together in a step. */
 static int64_t interval_bound(const struct variant *variant)
 {
@@ -1300,6 +1322,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     variant->bound = live_bytes(&planner);
     find_guards(&planner);
     place_zeros(&planner);
+    place_kept(&planner);
     for (int i = 0; i < variant->shadow_count; i++) {
         int64_t bytes = plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes);
 
@@ -1325,7 +1348,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s,
                          &step->scratch_offset);
     }
-    if (variant->zeros_bytes > 0)
+    if (variant->zeros_bytes > 0 || variant->kept_count > 0)
         variant->bound = interval_bound(variant);
     variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
     for (int i = 0; i < variant->interval_count; i++)
@@ -1532,9 +1555,12 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                                            fenced ? "_fenced" : "")))
                     return NULL;
         for (int training = 0; training < 2; training++)
-            if (entry->saving[training] && !plan_one(cx, plan, entry->saving[training], entry,
-                                                     arena_format(&cx->arena, "%s_%s_saving", entry->name, training ? "train" : "eval")))
-                return NULL;
+            for (int fenced = 0; fenced < 2; fenced++)
+                if (entry->saving[training][fenced] &&
+                    !plan_one(cx, plan, entry->saving[training][fenced], entry,
+                              arena_format(&cx->arena, "%s_%s_saving%s", entry->name, training ? "train" : "eval",
+                                           fenced ? "_fenced" : "")))
+                    return NULL;
     }
     for (int i = 0; i < plan->group_count; i++) {
         lay_out_group(plan, plan->groups[i]);

@@ -79,7 +79,7 @@ enum place_kind {
     PLACE_NUMBER,    /* a constant of one element that maps alone read: it is written in their kernels */
     PLACE_PACKED,
     PLACE_WORKSPACE, /* offset */
-    PLACE_FENCE,     /* through the slot of a module boundary */
+    PLACE_FENCE,     /* through the slot of a module boundary; index: of the pointer that backward reads it through, -1: none */
     PLACE_GRADIENT,  /* of a parameter; index among the plan's gradients */
     PLACE_PRESENT    /* whether that is there */
 };
@@ -141,6 +141,8 @@ struct variant {
     int interval_count;
     int yield;     /* the step that parts forward and backward; -1: none */
     int *guards;   /* by step: the one gradient, an index of outputs, that all it does is for; -1: none, or several */
+    int64_t kept_offset; /* where forward leaves pointers to what hooks gave, for backward; see place->index of FENCE */
+    int kept_count;
     int64_t zeros_offset, zeros_bytes; /* backward: what stands for gradients of results that the caller leaves out; 0 bytes: nothing */
     int64_t peak;  /* bytes of workspace */
     int64_t bound; /* the liveness bound */

@@ -152,18 +152,16 @@ static void count_bytes(struct summary *s)
     for (int i = 0; i < plan->program->entry_count; i++) {
         const struct entry *entry = &plan->program->entries[i];
 
-        for (int v = 0; v < 4; v++) {
-            const struct graph *graph = entry->graphs[v & 1][v >> 1];
+        for (int v = 0; v < 8; v++) {
+            const bool training = v & 1, fenced = v >> 1 & 1, saves = v >> 2;
+            const struct graph *graph = (saves ? entry->saving : entry->graphs)[training][fenced];
 
             if (graph)
                 add_total(s, SUMMARY_RAM,
-                          arena_format(&s->cx->arena, "workspace of %s, %s%s", entry->name, v & 1 ? "training" : "eval",
-                                       v >> 1 ? ", hooks" : ""),
+                          arena_format(&s->cx->arena, "workspace of %s%s, %s%s", entry->name, saves ? " and backward" : "",
+                                       training ? "training" : "eval", fenced ? ", hooks" : ""),
                           (double)(plan_variant(plan, graph)->peak + plan->state_bytes), "");
         }
-        for (int training = 0; training < 2 && entry->saving[training]; training++)
-            add_total(s, SUMMARY_RAM, arena_format(&s->cx->arena, "workspace of %s and backward, %s", entry->name, training ? "training" : "eval"),
-                      (double)(plan_variant(plan, entry->saving[training])->peak + plan->state_bytes), "");
     }
     if (plan->gradient_count > 0)
         add_total(s, SUMMARY_RAM, "gradients", (double)plan->gradient_bytes, "");

@@ -192,9 +192,9 @@ struct modc_entry {
     void (*shape)(const int *sizes, int index, int *dims);
     enum modc_status (*call)(struct modc_context *net, const int *sizes, const void *const *inputs,
                              void *const *outputs);
-    /* Without backward 0 and NULL. Gradients of all outputs (NULL: zero) and inputs (NULL: not wanted); those that are not
+    /* Without backward 0 and NULL. Bytes by mode, then by mode with hooks. Gradients of all outputs (NULL: zero) and inputs (NULL: not wanted); those that are not
      * floating are ignored. */
-    size_t backward_workspace[MODC_MODES];
+    size_t backward_workspace[2 * MODC_MODES];
     enum modc_status (*backward)(struct modc_context *net, const int *sizes, const void *const *output_gradients,
                                  void *const *input_gradients);
 };
@@ -485,6 +485,7 @@ struct modc_context {
     int64_t fault_index, fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value; MODC_ARGUMENT: position */
     struct modc_training *trainer;    /* NULL: no call keeps what backward needs */
     bool no_grad;                     /* modc_set_grad_enabled */
+    bool saved_hooked; /* what the workspace holds for backward is of a call with hooks */
     int saved; /* what the workspace holds for backward: 1 + 2 * the entry, + 1 where it trained; 0: nothing */
     uint64_t saved_version;           /* of the parameters */
 };
@@ -590,7 +591,8 @@ enum {
 
 /* What a hook sees. It may change values in place, or point data of an input (pre-hooks) or output (forward
  * hooks) at memory of its own that lasts until the model's call (with saves: its backward) ends, at a multiple of the
- * element (MODC_ALIGNMENT). */
+ * element (MODC_ALIGNMENT). Backward reads what it changed, and takes the gradient of that through to what it was; indices may
+ * change within their range alone. Forward hooks leave the inputs as they are: backward may read them. */
 struct modc_hook_call {
     struct modc_context *context;
     const struct modc_model *model;

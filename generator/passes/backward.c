@@ -5,7 +5,12 @@
  * A graph that saves is that of two calls, MODEL_forward and MODEL_backward, with a YIELD between them: its inputs are the
  * results of the first, its outputs the gradients that come with the second. So one plan lays out both, and whatever backward
  * reads of forward's values lives until then. Results are copies where backward reads them too, since the caller may write
- * over his; inputs he has to keep. Random numbers are drawn again rather than kept. */
+ * over his; inputs he has to keep. Random numbers are drawn again rather than kept.
+ *
+ * note [hooks and gradients]
+ * What forward's hooks made of a value is what the ops behind the boundary read, in both calls; those before it differentiate
+ * with what they made themselves. So a hook changes numbers, but no slope: gradients go through a boundary as they are. Hooks
+ * change values where they lie: what backward reads as it was before is copied in front of the boundary. */
 #include "pass.h"
 
 #include <assert.h>
@@ -61,7 +66,8 @@ static void find_wanted(struct backward *b)
         bool wanted = flows(b, op);
 
         for (int j = 0; j < op->output_count; j++)
-            b->wanted[op->outputs[j]->id] = wanted && dtype_is_float(op->outputs[j]->dtype);
+            b->wanted[op->outputs[j]->id] = (op->code == GRAPH_OP_FENCE ? b->wanted[op->inputs[j]->id] : wanted) &&
+                                            dtype_is_float(op->outputs[j]->dtype);
     }
 }
 
@@ -364,6 +370,39 @@ static struct value *read_again(struct backward *b, struct value *value, int *at
     return draw_again(b, value, at);
 }
 
+/* What the op at `from` read, if a hook may change it before the forward call ends: its copy. */
+static struct value *keep(struct backward *b, struct value *value, int from)
+{
+    struct graph *graph = b->graph;
+    int at = from + 1;
+
+    if (value->id >= b->value_count)
+        return value;
+    while (graph->ops[at]->code != GRAPH_OP_YIELD &&
+           (graph->ops[at]->code != GRAPH_OP_FENCE || !pass_changes(graph->ops[at], value)))
+        at++;
+    if (graph->ops[at]->code == GRAPH_OP_YIELD)
+        return value;
+    for (int i = at - 1; graph->ops[i]->code == GRAPH_OP_MAP && graph->ops[i]->outputs[0]->id >= b->value_count; i--)
+        if (graph->ops[i]->inputs[0] == value)
+            return graph->ops[i]->outputs[0];
+    return edit_map(graph, &at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim, value->dims);
+}
+
+/* The same of all that the ops from `first` on read, which are made for the op at `from`. See note [hooks and gradients]. */
+static void keep_all(struct backward *b, int first, int from)
+{
+    struct graph *graph = b->graph;
+
+    for (int i = first; i < graph->op_count && graph->fenced; i++) {
+        struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count; j++)
+            op->inputs[j] = keep(b, op->inputs[j], from);
+        i = graph_position(graph, op); /* behind what was copied */
+    }
+}
+
 /* The gradients of the op's results, NULL where nothing came. False: nothing did. */
 static bool take_all(struct backward *b, const struct op *op, struct value **gradients)
 {
@@ -396,14 +435,18 @@ void pass_backward(struct graph *graph)
     for (int i = op_count - 1; i >= 0; i--) {
         struct op *op = graph->ops[i];
         struct value **gradients = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
+        int first = graph->op_count;
 
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;
         if (op->code == GRAPH_OP_TENSOR)
             add_parameter(&b, op->tensor.tensor, gradients[0]);
-        else
+        else if (op->code != GRAPH_OP_FENCE)
             adjoint_give(&b.adjoint, op, gradients);
+        for (int j = 0; op->code == GRAPH_OP_FENCE && j < op->output_count; j++)
+            give(&b.adjoint, op->inputs[j], gradients[j]);
+        keep_all(&b, first, i);
     }
     b.eval.call = NULL;
     add_inputs(&b);

@@ -181,23 +181,18 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     return needed == ACCEPT_ANY || value_is_rows(arena, value);
 }
 
-/* A hook may write what it sees: never the caller's input or a parameter. */
+/* A hook may write what it sees. */
 static bool needs_own_memory(const struct op *op, const struct value *value)
 {
-    enum op_code maker = value->base->op->code;
-
-    return op->code == GRAPH_OP_FENCE && (maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR ||
-                                          maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE || value->base->prepared);
+    return op->code == GRAPH_OP_FENCE && value_is_lent(value->base);
 }
 
 /* Outputs are written where the caller wants them: a value of its own, dense, returned once. */
 static bool is_output_ready(struct graph *graph, int output)
 {
     const struct value *value = graph->outputs[output];
-    enum op_code maker = value->base->op->code;
 
-    if (maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE ||
-        maker == GRAPH_OP_FENCE || value->base->prepared)
+    if (value_is_lent(value->base) || value->base->op->code == GRAPH_OP_FENCE)
         return false;
     if (!value_is_dense(&graph->cx->arena, value) || !dim_equals(value->offset, 0) ||
         !dim_equal(dims_count(&graph->cx->arena, value), dims_count(&graph->cx->arena, value->base)))

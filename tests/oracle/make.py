@@ -210,6 +210,7 @@ def all_cases():
     yield from shared()
     yield from in_eval()
     yield from extended()
+    yield from hooked()
     yield from in_two_types()
     yield from windows()
     yield from narrow()
@@ -296,6 +297,19 @@ def extended():
                "--hooks head.last.inner=scale:-1.0 --hooks blocks=scale:1.5",
                "tests/vectors/family_wide_6/inputs.safetensors", own)
     yield Case("family_wide_seed", wide, "--seed 5", "tests/vectors/family_wide_6/inputs.safetensors", state=True)
+
+
+def hooked():
+    """Hooks under gradients: what they change has no slope of its own."""
+    spec = "tests/specs/hooked.yaml"
+    inputs = {"x": draw(191, 3, 3, dtype=torch.float64), "mask": whole(192, 0, 2, 3, 4).bool(),
+              "grad.output_0": draw(193, 3, 2, dtype=torch.float64), "grad.output_1": draw(194, 3, 4, dtype=torch.float64)}
+    own = ("tests/vectors/hooked_fence/inputs.safetensors", "tests/vectors/hooked_fence/weights.safetensors")
+    yield Case("hooked_fence", spec, "--backward --hooks fence", inputs, weights(17, spec))
+    yield Case("hooked_inner", spec, "--backward --hooks block.act=scale:0.5 --pre-hooks block.fc=scale:-2.0 "
+               "--hooks norm=scale:1.5 --pre-hooks fixed=scale:0.5", *own)
+    yield Case("hooked_outer", spec, "--backward --pre-hooks =scale:2.0 --hooks =scale:-1.0 --pre-hooks block=scale:0.5 "
+               "--hooks block=scale:3.0 --pre-hooks twice=scale:-1.5 --hooks twice=scale:2.0", *own)
 
 
 def in_two_types():

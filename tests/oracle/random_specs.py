@@ -1354,6 +1354,10 @@ def plan_runs(draw, root, generator, catalogue):
     apart = random.Random(str(generator.getstate()[1][:8]))  # so that what is drawn stays what it was
     if apart.random() < 0.2:
         runs.append(("split", ["--plan", f"split={apart.choice([2, 2, 3, 5])}"], None, draw.sizes, 1))
+    if draw.backward and apart.random() < 0.6:
+        options = [text for _ in range(apart.choice([1, 2, 3])) for text in
+                   (apart.choice(["--hooks", "--pre-hooks"]), f"{apart.choice(paths)}=scale:{apart.choice([0.5, -1.0, 1.5, 2.0])}")]
+        runs.append(("backward_hooks", ["--backward", *options], None, draw.sizes, 1))
     return runs
 
 

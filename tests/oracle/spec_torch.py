@@ -1026,11 +1026,23 @@ class Spec:
         return outputs
 
 
+class Scaled(torch.autograd.Function):
+    """Times factor, as a hook of C changes a value where it is: the gradient goes through as it is."""
+
+    @staticmethod
+    def forward(ctx, value, factor):
+        return value * factor
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
 def scaled(value, factor):
     """The value with its first tensor times factor, as the hooks of `modc run` scale it."""
     if isinstance(value, torch.Tensor):
         floating = value.is_floating_point() or value.is_complex()
-        return value * factor if floating else (value.double() * factor).to(value.dtype)
+        return Scaled.apply(value, factor) if floating else (value.double() * factor).to(value.dtype)
     if isinstance(value, (tuple, list)) and value:
         first, *rest = value
         parts = [scaled(first, factor), *rest]

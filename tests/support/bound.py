@@ -131,11 +131,11 @@ def check_header(plan, text):
     if any(variant["function"].endswith("_saving") for variant in plan["variants"]):
         expected[f"{model}_GRADIENT_BYTES"] = plan["gradients"] or plan["align"]
     for variant in plan["variants"]:
-        match = re.fullmatch(r"(\w+?)_(eval|train)(_fenced|_saving)?", variant["function"])
+        match = re.fullmatch(r"(\w+?)_(eval|train)(_fenced|_saving|_saving_fenced)?", variant["function"])
         entry, mode, kind = match.groups() if match else (None, None, None)
         if entry in plan["entries"]:
             name = [model, *([] if entry == "forward" else [entry.upper()]), *(["TRAIN"] if mode == "train" else []),
-                    *({"_fenced": ["FENCED"], "_saving": ["BACKWARD"]}.get(kind, [])), "WORKSPACE_BYTES"]
+                    *({"_fenced": ["FENCED"], "_saving": ["BACKWARD"], "_saving_fenced": ["FENCED", "BACKWARD"]}.get(kind, [])), "WORKSPACE_BYTES"]
             expected["_".join(name)] = plan["state"] + variant["workspace"] or plan["align"]
     for name in sorted(expected.keys() | found.keys()):
         if name not in found:

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "pass.h"
 #include "plan_join.h"
+#include "plan_order.h"
 #include "plan_pack.h"
 #include "target.h"
 #include "template.h"
@@ -287,10 +288,11 @@ static void order_by(const struct interval *list, int count, int rule, int *orde
 }
 
 #define PLACE_REPAIRS 24
+#define PLACE_REPAIRS_SAVING 16 /* of forward and backward, where there are many intervals and much is live in many steps */
 
 /* Offsets that reach the liveness bound: several orders of placing, each repaired some times where none does; the same every
  * time. Whether there are any is NP-complete, so that many intervals may come to lie a little above it. */
-static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound)
+static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound, bool saving)
 {
     int *order = ARENA_ARRAY(&cx->arena, count + 1, int), *best = ARENA_ARRAY(&cx->arena, count + 1, int);
     int *room = ARENA_ARRAY(&cx->arena, 2 * count + 1, int);
@@ -307,10 +309,13 @@ static int64_t place_intervals(struct cx *cx, struct interval *list, int count, 
             memcpy(best, order, (size_t)count * sizeof *order);
         }
     }
-    for (int i = 0; i < PLACE_REPAIRS && peak > bound; i++) {
+    for (int i = 0; i < (saving ? PLACE_REPAIRS_SAVING : PLACE_REPAIRS) && peak > bound; i++) {
         bool loose = i % 2 == 1;
 
-        order_by(list, count, PLACE_RULES - 1 - (loose ? 0 : i / 2 % PLACE_RULES), order);
+        if (saving && i % 4 == 3)
+            memcpy(order, best, (size_t)count * sizeof *order);
+        else
+            order_by(list, count, PLACE_RULES - 1 - (loose ? 0 : i / 2 % PLACE_RULES), order);
         if (place_repaired(list, count, bound, loose, order, best, &peak, room, &random))
             return bound;
     }
@@ -987,13 +992,37 @@ static int64_t step_bytes(const struct plan *plan, const struct step *step)
     return scratch_bytes(plan, step) + (op->code == GRAPH_OP_CALL ? plan_variant(plan, op->invoke.region->graph)->peak : 0);
 }
 
-/* The liveness bound of the lives that find_lives found; shadows, which are always live, left out. */
-static int64_t live_bytes(struct planner *planner)
+/* Zeros for gradients of results that are left out, where there are several: as long as any is read. False: there are none. */
+static bool find_zeros(const struct planner *planner, int64_t *bytes, int *last)
 {
     const struct variant *variant = planner->variant;
-    int64_t live = 0, most = 0;
+    const struct op *op = variant->yield >= 0 ? variant->steps[variant->yield].op : NULL;
+
+    *bytes = 0;
+    *last = variant->yield;
+    for (int j = 0; op && op->output_count > 1 && j < op->output_count; j++) {
+        int64_t own = plan_aligned(planner->plan, value_bytes(op->outputs[j]));
+        int end = planner->last_use[op->outputs[j]->id];
+
+        *bytes = own > *bytes ? own : *bytes;
+        *last = end > *last ? end : *last;
+    }
+    return *bytes > 0;
+}
+
+/* The liveness bound of the lives that find_lives found; shadows, which are always live, left out. */
+static struct load live_bytes(struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+    struct load load = {0, 0, 0};
+    int64_t live = 0, zeros;
+    int last;
 
     memset(planner->change, 0, (size_t)(variant->step_count + 1) * sizeof *planner->change);
+    if (find_zeros(planner, &zeros, &last)) {
+        planner->change[variant->yield] += zeros;
+        planner->change[last + 1] -= zeros;
+    }
     for (int s = 0; s < variant->step_count; s++) {
         for (int j = 0; j < variant->steps[s].op->output_count; j++) {
             const struct place *place = own_place(variant, s, j);
@@ -1008,9 +1037,19 @@ static int64_t live_bytes(struct planner *planner)
         int64_t bytes = step_bytes(planner->plan, &variant->steps[s]);
 
         live += planner->change[s];
-        most = live + bytes > most ? live + bytes : most;
+        load.sum += live + bytes;
+        if (live + bytes <= load.most)
+            continue;
+        load.most = live + bytes;
+        load.at = s;
     }
-    return most;
+    return load;
+}
+
+static struct load measure(void *data)
+{
+    find_lives(data);
+    return live_bytes(data);
 }
 
 /* ---- joins: what is made where a concatenation or a copy wants it ---- */
@@ -1060,8 +1099,7 @@ static bool join_operands(struct planner *planner, struct op *op, int first, int
     }
     if (count == 0)
         return false;
-    find_lives(planner);
-    found = live_bytes(planner);
+    found = measure(planner).most;
     if (found <= *bound) {
         *bound = found;
         return true;
@@ -1092,8 +1130,7 @@ static void join_all(struct planner *planner)
     int64_t bound;
 
     variant->yield = find_yield(variant);
-    find_lives(planner);
-    bound = live_bytes(planner);
+    bound = measure(planner).most;
     for (int round = 0; again && round < 3; round++) {
         again = false;
         for (int i = variant->step_count - 1; i >= 0; i--) {
@@ -1160,32 +1197,12 @@ static void find_guards(struct planner *planner)
     }
 }
 
-/* Zeros for gradients of results that are left out, where there are several: as long as any is read. */
-static void place_zeros(struct planner *planner)
-{
-    struct variant *variant = planner->variant;
-    const struct op *op = variant->yield >= 0 ? variant->steps[variant->yield].op : NULL;
-    int last = variant->yield;
-
-    if (!op || op->output_count < 2)
-        return;
-    for (int j = 0; j < op->output_count; j++) {
-        int64_t bytes = plan_aligned(planner->plan, value_bytes(op->outputs[j]));
-
-        variant->zeros_bytes = bytes > variant->zeros_bytes ? bytes : variant->zeros_bytes;
-        for (int s = variant->yield; s < variant->step_count; s++)
-            for (int i = 0; i < variant->steps[s].op->input_count; i++)
-                if (variant->steps[s].op->inputs[i]->base == op->outputs[j])
-                    last = s > last ? s : last;
-    }
-    add_interval(planner, "zeros", variant->zeros_bytes, variant->yield, last, &variant->zeros_offset);
-}
-
 /* A hook may leave a value anywhere: pointers to those of forward that backward reads. */
 static void place_kept(struct planner *planner)
 {
     enum { POINTER = 8 }; /* at most */
     struct variant *variant = planner->variant;
+    int64_t bytes;
 
     for (int s = variant->yield + 1; s < variant->step_count && variant->yield >= 0; s++) {
         const struct op *op = variant->steps[s].op;
@@ -1197,25 +1214,11 @@ static void place_kept(struct planner *planner)
                 place->index = variant->kept_count++;
         }
     }
-    if (variant->kept_count > 0)
-        add_interval(planner, "kept", plan_aligned(planner->plan, variant->kept_count * POINTER), 0, variant->step_count - 1,
-                     &variant->kept_offset);
-}
-
-/* The most that intervals have together in a step. */
-static int64_t interval_bound(const struct variant *variant)
-{
-    int64_t most = 0;
-
-    for (int s = 0; s < variant->step_count; s++) {
-        int64_t live = 0;
-
-        for (int i = 0; i < variant->interval_count; i++)
-            if (variant->intervals[i].first <= s && s <= variant->intervals[i].last)
-                live += variant->intervals[i].bytes;
-        most = live > most ? live : most;
-    }
-    return most;
+    if (variant->kept_count == 0)
+        return;
+    bytes = plan_aligned(planner->plan, variant->kept_count * POINTER);
+    add_interval(planner, "kept", bytes, 0, variant->step_count - 1, &variant->kept_offset);
+    variant->bound += bytes;
 }
 
 static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,
@@ -1225,6 +1228,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     struct planner planner = {cx, plan, variant, ARENA_ARRAY(&cx->arena, graph->value_count + 1, int),
                               ARENA_ARRAY(&cx->arena, graph->op_count + 2, int64_t)};
     bool fine = true;
+    int zeros_last;
 
     variant->graph = graph;
     variant->entry = entry;
@@ -1287,6 +1291,10 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
     }
 
     join_all(&planner);
+    if (variant->yield >= 0 && !graph->fenced) {
+        order_steps(cx, variant, measure, &planner);
+        join_all(&planner);
+    }
     for (int s = 0; s < variant->step_count; s++) {
         for (int j = 0; j < variant->steps[s].op->output_count; j++) {
             struct value *base = variant->steps[s].op->outputs[j]->base;
@@ -1319,9 +1327,10 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         }
     }
     variant->shadow_offsets = ARENA_ARRAY(&cx->arena, variant->shadow_count + 1, int64_t);
-    variant->bound = live_bytes(&planner);
+    variant->bound = live_bytes(&planner).most;
     find_guards(&planner);
-    place_zeros(&planner);
+    if (find_zeros(&planner, &variant->zeros_bytes, &zeros_last))
+        add_interval(&planner, "zeros", variant->zeros_bytes, variant->yield, zeros_last, &variant->zeros_offset);
     place_kept(&planner);
     for (int i = 0; i < variant->shadow_count; i++) {
         int64_t bytes = plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes);
@@ -1348,9 +1357,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s,
                          &step->scratch_offset);
     }
-    if (variant->zeros_bytes > 0 || variant->kept_count > 0)
-        variant->bound = interval_bound(variant);
-    variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
+    variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound,
+                                    variant->yield >= 0);
     for (int i = 0; i < variant->interval_count; i++)
         *variant->intervals[i].to = variant->intervals[i].offset;
     for (int i = 0; i < graph->value_count; i++) {

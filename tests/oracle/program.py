@@ -182,7 +182,7 @@ def check(modc, folder, found, runtime, flags, timeout):
                 steps = [step for variant in plan["variants"] for step in variant["steps"]]
                 ops |= {f"op {step['op']}" for step in steps}
                 ops |= {f"algorithm {step['algorithm']}" for step in steps if step["algorithm"]}
-                said = [*bound.check(plan, 0.02), *bound.check_header(plan, header)]
+                said = [*bound.check(plan, bound.SLACK), *bound.check_header(plan, header)]
                 if said:
                     raise Failed("\n      ".join(["the plan is not as it should be:", *said]))
             run_once(folder, programs[plans], run, timeout)

@@ -238,8 +238,7 @@ function(modc_vector_tests)
 endfunction()
 
 # The workspaces of every spec of specs/ and tests/specs/, with and without backward; and that the check sees a buffer that was
-# moved. Of backward, those of `above` are not known to have a placing that reaches the bound; those of `no_gradient` have
-# layers without one.
+# moved. Of backward, those of `above` are not known to have a placing that reaches the bound.
 function(modc_planner_tests)
     if(NOT MODC_PYTHON)
         return()
@@ -250,8 +249,6 @@ function(modc_planner_tests)
         modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py $<TARGET_FILE:modc> ${spec})
     endforeach()
     set(above specs/networks/resnet18.yaml tests/specs/conv.yaml)
-    set(no_gradient tests/specs/pieces.yaml)
-    list(REMOVE_ITEM specs ${no_gradient})
     foreach(spec ${specs} examples/train_digits/learner.yaml tests/optim/model.yaml)
         set(slack "")
         if(spec IN_LIST above)

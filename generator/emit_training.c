@@ -27,54 +27,13 @@ static const char *number(struct emit *e, double value)
     return isinf(value) ? (value < 0 ? "-(double)INFINITY" : "(double)INFINITY") : text.data;
 }
 
-static int group_of(const struct emit *e, const struct module_tensor *tensor)
-{
-    for (int i = 0; i < e->training->group_count; i++)
-        for (int j = 0; j < e->training->groups[i].count; j++)
-            if (e->training->groups[i].params[j] == tensor)
-                return i;
-    return -1;
-}
-
-static int64_t bytes_of(const struct module_tensor *tensor)
-{
-    return module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
-}
-
-/* Where the states and the average of each gradient's parameter lie in the block; its length. */
-struct layout {
-    int64_t states[OPTIM_MAX_STATES], average;
-};
-
-static int64_t lay_out(const struct emit *e, struct layout *layouts)
-{
-    int64_t end = 0;
-
-    for (int i = 0; i < e->plan->gradient_count; i++) {
-        const struct module_tensor *tensor = e->plan->gradients[i];
-        const struct optim_state *states[OPTIM_MAX_STATES];
-        int count = optim_states(e->cx, e->training->groups[group_of(e, tensor)].optim, states);
-
-        for (int j = 0; j < count; j++) {
-            layouts[i].states[j] = end;
-            end += plan_aligned(e->plan, states[j]->scalar ? 8 : bytes_of(tensor));
-        }
-        if (!e->training->averages)
-            continue;
-        layouts[i].average = end;
-        end += plan_aligned(e->plan, bytes_of(tensor));
-    }
-    return end;
-}
-
 void emit_training_header(struct cx *cx, struct text *out, const struct plan *plan)
 {
     struct emit e = emit_of(cx, out, plan);
-    struct layout *layouts = ARENA_ARRAY(&cx->arena, plan->gradient_count + 1, struct layout);
     const char *m = plan->model;
 
     text_printf(out, "#define %s_OPTIMIZER_BYTES %lld /* states of %s%s */\n", spec_upper_c_name(cx, m),
-                (long long)lay_out(&e, layouts), e.training->groups[0].optim->name, e.training->averages ? ", averages" : "");
+                (long long)plan->optimizer_bytes, e.training->groups[0].optim->name, e.training->averages ? ", averages" : "");
     text_printf(out, "#define %s_TRAINING_BYTES (%s_GRADIENT_BYTES + %s_OPTIMIZER_BYTES)\n\n", spec_upper_c_name(cx, m),
                 spec_upper_c_name(cx, m), spec_upper_c_name(cx, m));
     text_printf(out,
@@ -95,7 +54,7 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
 
     for (int i = 0; i < plan->gradient_count; i++) {
         const struct module_tensor *tensor = plan->gradients[i];
-        const struct optim *optim = e.training->groups[group_of(&e, tensor)].optim;
+        const struct optim *optim = e.training->groups[training_group_of(e.training, tensor)].optim;
         const char *name = optim_step_name(cx, optim, tensor->dtype);
         int same = 0;
 
@@ -148,22 +107,22 @@ static void print_group(struct emit *e, struct text *table, int index)
         text_add(table, "NULL},\n");
 }
 
-static void print_params(struct emit *e, const struct layout *layouts)
+static void print_params(struct emit *e)
 {
     text_printf(e->out, "/* step, group, elements, where in the block its states begin%s */\n"
                         "static const struct modc_optimizer_param optimizer_params[] = {\n",
                 e->training->averages ? " and its average" : "");
     for (int i = 0; i < e->plan->gradient_count; i++) {
         const struct module_tensor *tensor = e->plan->gradients[i];
-        int group = group_of(e, tensor);
+        int group = training_group_of(e->training, tensor);
         const struct optim *optim = e->training->groups[group].optim;
 
         text_printf(e->out, "    {%s_step, %d, %lld, {",
                     optim_step_name(e->cx, optim, tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype), group,
                     (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
         for (int j = 0; j < OPTIM_MAX_STATES; j++)
-            text_printf(e->out, "%s%lld", j ? ", " : "", (long long)layouts[i].states[j]);
-        text_printf(e->out, "}, %lld}, /* %s */\n", (long long)layouts[i].average, tensor->path);
+            text_printf(e->out, "%s%lld", j ? ", " : "", (long long)e->plan->optimizer_places[i].states[j]);
+        text_printf(e->out, "}, %lld}, /* %s */\n", (long long)e->plan->optimizer_places[i].average, tensor->path);
     }
     text_add(e->out, "};\n");
 }
@@ -224,7 +183,7 @@ static void save_group(struct emit *e, int index)
 static void save_param(struct emit *e, int index)
 {
     const struct module_tensor *tensor = e->plan->gradients[index];
-    const struct optim *optim = e->training->groups[group_of(e, tensor)].optim;
+    const struct optim *optim = e->training->groups[training_group_of(e->training, tensor)].optim;
     const struct optim_state *states[OPTIM_MAX_STATES];
     int count = optim_states(e->cx, optim, states);
 
@@ -289,13 +248,11 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
     struct emit emit = emit_of(cx, out, plan), *e = &emit;
     const struct training *training = e->training;
     const struct optim *first = training->groups[0].optim;
-    struct layout *layouts = ARENA_ARRAY(&cx->arena, plan->gradient_count + 1, struct layout);
     struct text table = text_new(&cx->arena);
     const char *names[OPTIM_MAX_HYPERS], *m = plan->model;
     double values[OPTIM_MAX_HYPERS];
     int hyper_count = optim_hypers(cx, first, names, values), momentum = -1, saved;
 
-    lay_out(e, layouts);
     text_add(out, "static const char *const optimizer_hypers[] = {");
     for (int i = 0; i < hyper_count; i++) {
         text_printf(out, "%s\"%s\"", i ? ", " : "", names[i]);
@@ -306,7 +263,7 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
     for (int i = 0; i < training->group_count; i++)
         print_group(e, &table, i);
     text_printf(out, "static const struct modc_optimizer_group optimizer_groups[] = {\n%s};\n", table.data);
-    print_params(e, layouts);
+    print_params(e);
     if (training->schedule)
         emit_schedule(cx, out, training->schedule, "optimizer_scheduler", training->group_count);
     saved = print_all_saved(e);

@@ -15,6 +15,7 @@
 #include "plan_pack.h"
 #include "target.h"
 #include "template.h"
+#include "training.h"
 
 int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 {
@@ -912,12 +913,13 @@ static int64_t scratch_bytes(const struct plan *plan, const struct step *step)
                : 0;
 }
 
-static void add_interval(struct planner *planner, const char *what, int64_t bytes, int first, int last, int64_t *to)
+static void add_interval(struct planner *planner, const char *what, const struct op *op, int64_t bytes, int first, int last,
+                         int64_t *to)
 {
     struct variant *variant = planner->variant;
 
     ARENA_PUSH(&planner->cx->arena, variant->intervals, variant->interval_count,
-               ((struct interval){what, 0, bytes, first, last, to}));
+               ((struct interval){what, op, 0, bytes, first, last, to}));
 }
 
 /* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */
@@ -1217,7 +1219,7 @@ static void place_kept(struct planner *planner)
     if (variant->kept_count == 0)
         return;
     bytes = plan_aligned(planner->plan, variant->kept_count * POINTER);
-    add_interval(planner, "kept", bytes, 0, variant->step_count - 1, &variant->kept_offset);
+    add_interval(planner, "kept", NULL, bytes, 0, variant->step_count - 1, &variant->kept_offset);
     variant->bound += bytes;
 }
 
@@ -1323,19 +1325,20 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             struct place *place = own_place(variant, s, j);
 
             if (place)
-                add_interval(&planner, place->name, place->bytes, s, place->last, &place->offset);
+                add_interval(&planner, place->name, variant->steps[s].op->outputs[j]->base->op, place->bytes, s, place->last, &place->offset);
         }
     }
     variant->shadow_offsets = ARENA_ARRAY(&cx->arena, variant->shadow_count + 1, int64_t);
     variant->bound = live_bytes(&planner).most;
     find_guards(&planner);
     if (find_zeros(&planner, &variant->zeros_bytes, &zeros_last))
-        add_interval(&planner, "zeros", variant->zeros_bytes, variant->yield, zeros_last, &variant->zeros_offset);
+        add_interval(&planner, "zeros", variant->steps[variant->yield].op, variant->zeros_bytes, variant->yield, zeros_last,
+                     &variant->zeros_offset);
     place_kept(&planner);
     for (int i = 0; i < variant->shadow_count; i++) {
         int64_t bytes = plan_aligned(plan, module_tensor_count(variant->shadows[i]) * dtype_rows[variant->shadows[i]->dtype].bytes);
 
-        add_interval(&planner, variant->shadows[i]->path, bytes, 0, variant->step_count - 1, &variant->shadow_offsets[i]);
+        add_interval(&planner, variant->shadows[i]->path, NULL, bytes, 0, variant->step_count - 1, &variant->shadow_offsets[i]);
         variant->bound += bytes;
     }
     for (int s = 0; s < variant->step_count; s++) {
@@ -1351,10 +1354,10 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             variant->writes_buffers |= region->writes_buffers;
             variant->macs += region->macs * op->invoke.count;
             if (region->peak > 0)
-                add_interval(&planner, region->function, region->peak, s, s, &step->region_offset);
+                add_interval(&planner, region->function, op, region->peak, s, s, &step->region_offset);
         }
         if (scratch > 0)
-            add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", scratch, s, s,
+            add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", op, scratch, s, s,
                          &step->scratch_offset);
     }
     variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound,
@@ -1443,6 +1446,30 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
     }
     plan->gradient_block = plan->gradient_bytes + plan_aligned(plan, 8 * (int64_t)plan->gradient_count) +
                            plan_aligned(plan, plan->gradient_count);
+}
+
+static void lay_out_optimizer(struct cx *cx, struct plan *plan)
+{
+    const struct training *training = plan->program->tree->training;
+
+    plan->optimizer_places = ARENA_ARRAY(&cx->arena, plan->gradient_count + 1, struct optimizer_place);
+    for (int i = 0; i < plan->gradient_count && training; i++) {
+        const struct module_tensor *tensor = plan->gradients[i];
+        struct optimizer_place *place = &plan->optimizer_places[i];
+        const struct optim_state *states[OPTIM_MAX_STATES];
+        int count = optim_states(cx, training->groups[training_group_of(training, tensor)].optim, states);
+        int64_t bytes = plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+
+        for (int j = 0; j < count; j++) {
+            place->states[j] = plan->optimizer_bytes + place->bytes;
+            place->bytes += states[j]->scalar ? plan_aligned(plan, 8) : bytes;
+        }
+        if (training->averages) {
+            place->average = plan->optimizer_bytes + place->bytes;
+            place->bytes += bytes;
+        }
+        plan->optimizer_bytes += place->bytes;
+    }
 }
 
 static void lay_out_group(const struct plan *plan, struct pack_group *group)
@@ -1536,6 +1563,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     share_in_arrays(program->tree);
     lay_out_tensors(cx, plan);
     lay_out_gradients(cx, plan);
+    lay_out_optimizer(cx, plan);
     for (int i = 0; i < program->region_count; i++) {
         struct region *region = program->regions[i];
         struct pack_group *group;

@@ -6,6 +6,7 @@
 #include "emitted.h"
 #include "graph.h"
 #include "nest.h"
+#include "optim.h"
 
 /* ---- packed entries: what MODEL_pack makes from parameters --------------------------------------------------- */
 
@@ -119,9 +120,10 @@ struct step {
     int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
 };
 
-/* A buffer of the workspace, for the dump and the liveness bound. */
+/* A buffer of the workspace, for the dump, the summary and the liveness bound. */
 struct interval {
     const char *what;
+    const struct op *op; /* whose result it is or that works in it; NULL: a shadow */
     int64_t offset, bytes;
     int first, last;
     int64_t *to; /* where its offset is wanted */
@@ -222,6 +224,11 @@ struct pool_plan {
 
 struct pool_plan pool_plan_of(const struct op *op);
 
+/* Where the optimiser's block has the states and the average of a gradient's parameter, and how much of it these are. */
+struct optimizer_place {
+    int64_t states[OPTIM_MAX_STATES], average, bytes;
+};
+
 struct plan {
     struct program *program;
     struct plan *next; /* the same spec in its next dtype; NULL: none */
@@ -242,6 +249,8 @@ struct plan {
     int gradient_count;
     int64_t gradient_bytes, *gradient_offsets;
     int64_t gradient_block; /* these, then a cell of 8 bytes for each: whether it is there; then a byte: whether it is wanted */
+    struct optimizer_place *optimizer_places; /* with `training:`, by gradient */
+    int64_t optimizer_bytes;
     uint64_t schema;
     int threads; /* the most that a step is split for; 0: none is split */
 };

@@ -164,10 +164,125 @@ static void count_bytes(struct summary *s)
         }
     }
     if (plan->gradient_count > 0)
-        add_total(s, SUMMARY_RAM, "gradients", (double)plan->gradient_bytes, "");
+        add_total(s, SUMMARY_RAM, "gradients", (double)plan->gradient_block, "");
+    if (s->tree->training)
+        add_total(s, SUMMARY_RAM, "states of the optimizer", (double)plan->optimizer_bytes, "");
     if (plan->state_bytes > 0)
         add_total(s, SUMMARY_RAM, "state, in each workspace", (double)plan->state_bytes, "");
     add_total(s, SUMMARY_FLASH, "weights", (double)weights_length(s->cx, plan), "");
+}
+
+/* ---- memory of training ----------------------------------------------------------------------------------- */
+
+static int64_t tensor_bytes(const struct summary *s, const struct module_tensor *tensor)
+{
+    return plan_aligned(s->plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+}
+
+static void add_memory(struct summary *s, const struct module *module, enum summary_memory kind, int64_t bytes)
+{
+    s->rows[module->index].memory[kind] += bytes;
+}
+
+static const struct module *owner_of(const struct packed *entry)
+{
+    for (int i = 0; i < entry->operand_count; i++) {
+        const struct op *op = entry->operands[i]->base->op;
+
+        if (op->code == GRAPH_OP_TENSOR)
+            return op->tensor.tensor->owner;
+        if (entry->operand_entries[i])
+            return owner_of(entry->operand_entries[i]);
+    }
+    return entry->root;
+}
+
+/* Of an instance of the group's class, which has this index in the tree. */
+static void gather_packed(struct summary *s, const struct pack_group *group, int instance)
+{
+    int64_t left = group->bytes; /* children come behind the entries */
+
+    for (int i = 0; i < group->child_count; i++) {
+        const struct pack_child *child = &group->children[i];
+        int first = instance + child->first->index - group->root->index;
+
+        for (int k = 0; k < (child->count > 0 ? child->count : 1); k++) {
+            gather_packed(s, child->group, first + k * (child->first->subtree + 1));
+            left -= child->group->bytes;
+        }
+    }
+    for (int i = group->entry_count - 1; i >= 0; i--) {
+        const struct packed *entry = group->entries[i];
+
+        s->rows[instance + owner_of(entry)->index - entry->root->index].memory[SUMMARY_PACKED] += left - entry->offset;
+        left = entry->offset;
+    }
+}
+
+/* The first step where most of the workspace is live. */
+static int fullest_step(const struct variant *variant)
+{
+    int64_t most = -1;
+    int fullest = 0;
+
+    for (int step = 0; step < variant->step_count; step++) {
+        int64_t live = 0;
+
+        for (int i = 0; i < variant->interval_count; i++)
+            if (variant->intervals[i].first <= step && step <= variant->intervals[i].last)
+                live += variant->intervals[i].bytes;
+        if (live > most) {
+            most = live;
+            fullest = step;
+        }
+    }
+    return fullest;
+}
+
+static void gather_workspace(struct summary *s)
+{
+    const struct variant *variant = s->training;
+    const struct module *root = s->tree->modules[0];
+    int64_t left = variant->peak + s->plan->state_bytes; /* state, and what lies between buffers */
+
+    s->fullest = fullest_step(variant);
+    for (int i = 0; i < variant->interval_count; i++) {
+        const struct interval *own = &variant->intervals[i];
+        const struct module_call *call = own->op ? own->op->call : NULL;
+
+        if (own->first > s->fullest || own->last < s->fullest)
+            continue;
+        add_memory(s, call ? call->module : root,
+                   own->first < variant->yield && own->last > variant->yield ? SUMMARY_SAVED : SUMMARY_WORKING, own->bytes);
+        left -= own->bytes;
+    }
+    add_memory(s, root, SUMMARY_WORKING, left);
+}
+
+/* With backward: the blocks of a step in training mode, of the loss or, without one, of the first entry. */
+static void gather_memory(struct summary *s)
+{
+    const struct plan *plan = s->plan;
+    const struct program *program = plan->program;
+    const struct module *root = s->tree->modules[0];
+    const struct entry *entry = &program->entries[s->tree->training ? program->entry_count - 1 : 0];
+
+    if (program->entry_count == 0 || !entry->saving[1][0])
+        return;
+    s->training = plan_variant(plan, entry->saving[1][0]);
+    for (int i = 0; i < s->tree->key_count; i++)
+        if (s->tree->keys[i]->first == s->tree->keys[i])
+            add_memory(s, s->tree->keys[i]->owner, SUMMARY_PARAMETERS, tensor_bytes(s, s->tree->keys[i]));
+    gather_packed(s, plan->groups[0], 0);
+    for (int i = 0; i < plan->gradient_count; i++) {
+        add_memory(s, plan->gradients[i]->owner, SUMMARY_GRADIENTS, tensor_bytes(s, plan->gradients[i]));
+        add_memory(s, plan->gradients[i]->owner, SUMMARY_OPTIMIZER, plan->optimizer_places[i].bytes);
+    }
+    add_memory(s, root, SUMMARY_GRADIENTS, plan->gradient_block - plan->gradient_bytes); /* which there are */
+    gather_workspace(s);
+    for (int i = s->tree->module_count - 1; i > 0; i--)
+        for (int k = 0; k < SUMMARY_MEMORIES; k++)
+            add_memory(s, s->tree->modules[i]->parent, (enum summary_memory)k, s->rows[i].memory[k]);
 }
 
 struct summary *summary_make(struct cx *cx, const struct plan *plan)
@@ -182,6 +297,7 @@ struct summary *summary_make(struct cx *cx, const struct plan *plan)
     count_elements(s);
     count_macs(s);
     count_bytes(s);
+    gather_memory(s);
     return s;
 }
 
@@ -207,62 +323,139 @@ static int depth_of(const struct module *module)
     return depth;
 }
 
-enum { COLUMNS = 5 };
+enum { COLUMNS = 5, MEMORY_COLUMNS = 1 + SUMMARY_MEMORIES, MOST_COLUMNS = 8 };
 
-static void print_cells(struct text *text, const char *const cells[COLUMNS], const int widths[COLUMNS])
+struct table {
+    const char *(*cells)[MOST_COLUMNS]; /* by row; the first has titles */
+    int rows, columns, left; /* left: so many columns stand at the left, numbers at the right */
+};
+
+static struct table table_new(struct cx *cx, int most, const char *const *titles, int columns, int left)
 {
-    static const bool right[COLUMNS] = {[3] = true, [4] = true};
+    struct table table = {arena_array(&cx->arena, (size_t)most + 1, sizeof *table.cells), 1, columns, left};
+
+    memcpy(table.cells[0], titles, (size_t)columns * sizeof *titles);
+    return table;
+}
+
+static void print_row(struct text *text, const struct table *table, int row, const int *widths)
+{
     size_t start = text->length;
 
-    for (int i = 0; i < COLUMNS; i++) {
+    for (int i = 0; i < table->columns; i++) {
         /* UTF-8 in a name would move what stands behind it: names are ASCII */
-        if (right[i])
-            text_printf(text, "%s%*s", i ? "  " : "", widths[i], cells[i]);
+        if (i >= table->left)
+            text_printf(text, "%s%*s", i ? "  " : "", widths[i], table->cells[row][i]);
         else
-            text_printf(text, "%s%-*s", i ? "  " : "", widths[i], cells[i]);
+            text_printf(text, "%s%-*s", i ? "  " : "", widths[i], table->cells[row][i]);
     }
     while (text->length > start && text->data[text->length - 1] == ' ')
         text->data[--text->length] = 0;
     text_add(text, "\n");
 }
 
+static void print_table(struct text *text, const struct table *table)
+{
+    int widths[MOST_COLUMNS] = {0};
+
+    for (int i = 0; i < table->rows; i++)
+        for (int c = 0; c < table->columns; c++)
+            widths[c] = (int)strlen(table->cells[i][c]) > widths[c] ? (int)strlen(table->cells[i][c]) : widths[c];
+    text_style(text, STYLE_BOLD);
+    print_row(text, table, 0, widths);
+    text_style(text, STYLE_PLAIN);
+    for (int i = 1; i < table->rows; i++)
+        print_row(text, table, i, widths);
+}
+
+static const char *name_cell(struct summary *s, const struct module *module)
+{
+    return module->parent ? arena_format(&s->cx->arena, "%*s%s", 2 * depth_of(module), "", module->path) : s->plan->model;
+}
+
+static const char *number_cell(struct summary *s, double value)
+{
+    return value > 0 ? summary_number(s->cx, value) : "-";
+}
+
 static void print_modules(struct summary *s, struct text *text)
 {
     static const char *const titles[COLUMNS] = {"module", "class", "output shape", "parameters", "MACs"};
-    const char *(*cells)[COLUMNS] = arena_array(&s->cx->arena, (size_t)s->tree->module_count + 1, sizeof *cells);
-    int widths[COLUMNS] = {0};
+    struct table table = table_new(s->cx, s->tree->module_count, titles, COLUMNS, 3);
 
-    memcpy(cells[0], titles, sizeof titles);
     for (int i = 0; i < s->tree->module_count; i++) {
-        const struct module *module = s->tree->modules[i];
-        const struct summary_row *row = &s->rows[i];
+        const char **cells = table.cells[table.rows++];
 
-        cells[i + 1][0] = module->parent ? arena_format(&s->cx->arena, "%*s%s", 2 * depth_of(module), "", module->path)
-                                         : s->plan->model;
-        cells[i + 1][1] = module->class_name;
-        cells[i + 1][2] = row->shape ? row->shape : "-";
-        cells[i + 1][3] = row->parameters > 0 ? summary_number(s->cx, (double)row->parameters) : "-";
-        cells[i + 1][4] = row->macs > 0 ? summary_number(s->cx, row->macs) : "-";
+        cells[0] = name_cell(s, s->tree->modules[i]);
+        cells[1] = s->tree->modules[i]->class_name;
+        cells[2] = s->rows[i].shape ? s->rows[i].shape : "-";
+        cells[3] = number_cell(s, (double)s->rows[i].parameters);
+        cells[4] = number_cell(s, s->rows[i].macs);
     }
-    for (int i = 0; i <= s->tree->module_count; i++)
-        for (int c = 0; c < COLUMNS; c++)
-            widths[c] = (int)strlen(cells[i][c]) > widths[c] ? (int)strlen(cells[i][c]) : widths[c];
-    text_style(text, STYLE_BOLD);
-    print_cells(text, cells[0], widths);
-    text_style(text, STYLE_PLAIN);
-    for (int i = 1; i <= s->tree->module_count; i++)
-        print_cells(text, cells[i], widths);
+    print_table(text, &table);
 }
 
-static void print_bytes(struct cx *cx, struct text *text, const char *name, double bytes, const char *more)
+static void print_memory(struct summary *s, struct text *text)
 {
-    text_printf(text, "  %-38s %12s%s\n", name, summary_number(cx, bytes), more);
+    static const char *const names[SUMMARY_MEMORIES] = {"parameters", "packed", "gradients", "optimizer", "saved", "working"};
+    bool step = s->tree->training != NULL;
+    const char *titles[MEMORY_COLUMNS] = {step ? "bytes of a training step" : "bytes of forward and backward"};
+    enum summary_memory columns[SUMMARY_MEMORIES];
+    const struct variant *variant = s->training;
+    const struct module_call *call;
+    struct table table;
+    int count = 0;
+
+    if (!variant)
+        return;
+    for (int k = 0; k < SUMMARY_MEMORIES; k++) {
+        if (k == SUMMARY_OPTIMIZER && !step)
+            continue;
+        titles[1 + count] = names[k];
+        columns[count++] = (enum summary_memory)k;
+    }
+    table = table_new(s->cx, s->tree->module_count, titles, 1 + count, 1);
+    for (int i = 0; i < s->tree->module_count; i++) {
+        const char **cells = table.cells[table.rows];
+        int64_t sum = 0;
+
+        cells[0] = name_cell(s, s->tree->modules[i]);
+        for (int k = 0; k < count; k++) {
+            cells[1 + k] = number_cell(s, (double)s->rows[i].memory[columns[k]]);
+            sum += s->rows[i].memory[columns[k]];
+        }
+        table.rows += sum > 0;
+    }
+    text_add(text, "\n");
+    print_table(text, &table);
+    call = s->fullest < variant->step_count ? variant->steps[s->fullest].op->call : NULL;
+    text_printf(text, "saved, working: the workspace of %s and backward, training, at its fullest, in %s", variant->entry->name,
+                s->fullest > variant->yield ? "backward" : "forward");
+    text_printf(text, call && call->module->path[0] ? " of %s\n" : "\n", call ? call->module->path : "");
+}
+
+enum { NAME_WIDTH = 38 };
+
+static void print_bytes(struct cx *cx, struct text *text, int width, const char *name, double bytes, const char *more)
+{
+    text_printf(text, "  %-*s %12s%s\n", width, name, summary_number(cx, bytes), more);
+}
+
+static int name_width(const struct summary *s)
+{
+    int width = NAME_WIDTH;
+
+    for (int i = 0; i < s->total_count; i++)
+        if (s->totals[i].kind == SUMMARY_RAM && (int)strlen(s->totals[i].name) > width)
+            width = (int)strlen(s->totals[i].name);
+    return width;
 }
 
 /* Those of memory alone, for a second dtype. */
 static void print_totals(struct summary *s, struct text *text, bool memory)
 {
     enum summary_kind kind = SUMMARY_COUNT;
+    int width = name_width(s);
 
     text_add(text, memory ? "" : "\n");
     for (int i = 0; i < s->total_count; i++) {
@@ -273,7 +466,7 @@ static void print_totals(struct summary *s, struct text *text, bool memory)
             continue;
         if (total->kind != kind && total->kind == SUMMARY_RAM) {
             text_add(text, "\n");
-            text_styled(text, STYLE_BOLD, "RAM                                              bytes");
+            text_styled(text, STYLE_BOLD, arena_format(&s->cx->arena, "RAM%*s", width + 13, "bytes"));
             text_add(text, "\n");
         } else if (total->kind != kind && total->kind == SUMMARY_FLASH) {
             text_styled(text, STYLE_BOLD, "flash, with --weights");
@@ -281,7 +474,7 @@ static void print_totals(struct summary *s, struct text *text, bool memory)
         }
         kind = total->kind;
         if (bytes)
-            print_bytes(s->cx, text, total->name, total->value, total->at);
+            print_bytes(s->cx, text, width, total->name, total->value, total->at);
         else
             text_printf(text, "%-40s %12s%s\n", total->name, summary_number(s->cx, total->value), total->at);
     }
@@ -298,6 +491,7 @@ void summary_print(struct text *text, struct summary *summary)
         print_modules(summary, text);
     }
     print_totals(summary, text, again);
+    print_memory(summary, text);
 }
 
 static void add_bytes(void *user, const char *text, size_t length)
@@ -329,8 +523,8 @@ static void print_kind(struct cx *cx, struct text *text, const struct memory_sum
     text_styled(text, STYLE_BOLD, title);
     text_add(text, "\n");
     for (int i = 0; i < memory->count; i++)
-        print_bytes(cx, text, memory->parts[i].what, (double)memory->parts[i].bytes, "");
-    print_bytes(cx, text, "in all", (double)memory->bytes,
+        print_bytes(cx, text, NAME_WIDTH, memory->parts[i].what, (double)memory->parts[i].bytes, "");
+    print_bytes(cx, text, NAME_WIDTH, "in all", (double)memory->bytes,
                 limit > 0 ? arena_format(&cx->arena, "  of %s, %.0f%%", summary_number(cx, (double)limit),
                                          100.0 * (double)memory->bytes / (double)limit)
                           : "");

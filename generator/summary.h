@@ -4,10 +4,22 @@
 
 #include "memory.h"
 
+/* What a module adds to the blocks of training. */
+enum summary_memory {
+    SUMMARY_PARAMETERS, /* and buffers */
+    SUMMARY_PACKED,
+    SUMMARY_GRADIENTS,
+    SUMMARY_OPTIMIZER,
+    SUMMARY_SAVED,   /* in the workspace at its fullest: what forward keeps for backward */
+    SUMMARY_WORKING, /* the same: all else */
+    SUMMARY_MEMORIES
+};
+
 struct summary_row {
     const char *shape; /* of what the module returns; NULL: never called */
     int64_t parameters;
     double macs; /* of the first entry */
+    int64_t memory[SUMMARY_MEMORIES]; /* bytes; where there is backward */
 };
 
 enum summary_kind { SUMMARY_COUNT, SUMMARY_MACS, SUMMARY_RAM, SUMMARY_FLASH };
@@ -25,9 +37,11 @@ struct summary {
     struct cx *cx;
     const struct plan *plan;
     const struct module_tree *tree;
-    struct summary_row *rows; /* by module, children included in parameters and macs */
+    struct summary_row *rows; /* by module, children included in parameters, macs and memory */
     struct summary_total *totals; /* by kind */
     int total_count;
+    const struct variant *training; /* whose workspace `memory` is of; NULL: there is no backward */
+    int fullest;                    /* its step where most is live */
 };
 
 struct summary *summary_make(struct cx *cx, const struct plan *plan);

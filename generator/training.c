@@ -245,3 +245,12 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
     }
     return r->fine ? training : NULL;
 }
+
+int training_group_of(const struct training *training, const struct module_tensor *tensor)
+{
+    for (int i = 0; i < training->group_count; i++)
+        for (int j = 0; j < training->groups[i].count; j++)
+            if (training->groups[i].params[j] == tensor)
+                return i;
+    return -1;
+}

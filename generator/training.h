@@ -37,6 +37,9 @@ struct training {
     bool fused;
 };
 
+/* The index of the group that the parameter belongs to; -1: none. */
+int training_group_of(const struct training *training, const struct module_tensor *tensor);
+
 /* NULL: the spec has no `training:`, or after a fault, which was said. The tree is whole: lazy modules are resolved. */
 struct training *training_read(struct cx *cx, struct module_tree *tree);
 

@@ -6,7 +6,8 @@
 
 No buffers that are live in one step overlap; the workspace is no larger than what is live in some step; a buffer is
 live from the step that makes the first of its values to the last that reads one, and no longer; a value is written over
-only by a map that is the last to read it; the constants of the header are what the plan needs.
+only by a map that is the last to read it; the constants of the header are what the plan needs, and with backward what the
+summary deals out to modules.
 """
 import copy
 import json
@@ -149,6 +150,30 @@ def check_header(plan, text):
             yield f"{name} is {found[name]}, expected {expected[name]}"
 
 
+def check_summary(plan, header, text):
+    """What `modc summary` says of a step: that each module is as large as its children, the first as the header's blocks."""
+    lines = text.split("\nbytes of ", 1)[1].split("\nsaved, working:")[0].splitlines()
+    titles = re.findall("(parameters|packed|gradients|optimizer|saved|working)", lines[0])
+    rows = []
+    for line in lines[1:]:
+        name, *cells = line.split()
+        rows.append((len(line) - len(line.lstrip()), name, [0 if cell == "-" else int(cell.replace(",", "")) for cell in cells]))
+    for at, (depth, name, cells) in enumerate(rows):
+        inside = [row for row in rows[at + 1:next((k for k in range(at + 1, len(rows)) if rows[k][0] <= depth), len(rows))]
+                  if row[0] == depth + 2]
+        for title, own, *parts in zip(titles, cells, *(row[2] for row in inside)):
+            if own < sum(parts):
+                yield f"the summary gives {name} {own} bytes of {title}, its parts {sum(parts)}"
+    found = {name: int(number) for name, number in re.findall(rf"^#define {plan['model'].upper()}_(\w+_BYTES) (\d+)", header, re.M)}
+    whole = dict(zip(titles, rows[0][2]))
+    entry = ("" if plan["entries"][-1] != "loss" else "LOSS_") if "optimizer" in whole else ""
+    for title, name in (("parameters", "PARAM_BYTES"), ("packed", "PACKED_BYTES"), ("gradients", "GRADIENT_BYTES"),
+                        ("optimizer", "OPTIMIZER_BYTES"), ("workspace", f"{entry}TRAIN_BACKWARD_WORKSPACE_BYTES")):
+        own = whole["saved"] + whole["working"] if title == "workspace" else whole.get(title)
+        if own is not None and (own or plan["align"]) != (found[name] or plan["align"]):
+            yield f"the summary gives the model {own} bytes of {title}, the header {found[name]}"
+
+
 def changed(plan):
     """The plan with one buffer changed, for every buffer and change that must not go unseen."""
     for v, variant in enumerate(plan["variants"]):
@@ -191,6 +216,9 @@ def main():
     modc, spec, *options = arguments[faults or slack:]
     plan, header = planned([modc], spec, options)
     said = [*check(plan, SLACK * slack), *check_header(plan, header)]
+    if any(variant["function"].endswith("_train_saving") for variant in plan["variants"]):
+        summary = subprocess.run([modc, "summary", spec, *options], capture_output=True, text=True, check=True).stdout
+        said += check_summary(plan, header, summary)
     if faults:
         said += [f"not noticed: {what}" for what, other in changed(plan) if not any(check(other))]
     print("\n".join(said) or f"{spec}: {len(plan['variants'])} variants, "

@@ -153,12 +153,26 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
     return text.data;
 }
 
+/* What tells the entry from another one of the same tensor. */
+static const char *other_form(const struct packed *entry, const struct value *operand, const char *suffix)
+{
+    bool matrix = operand && operand->ndim == 2 && operand->base->ndim == 2;
+
+    if (winograd_side(entry->format) > 0)
+        return "winograd";
+    if (entry->format == PACKED_ROWS)
+        return "rows";
+    if (entry->format == PACKED_PANELS && matrix && dim_equals(operand->base->dims[0], entry->k))
+        return "transposed"; /* a gradient sums over what forward puts out */
+    return suffix;
+}
+
 static const char *entry_name(struct cx *cx, const struct pack_group *group, const struct packed *entry,
                               const struct value *value)
 {
     const char *name = value->name ? value->name : "prepared", *suffix = "";
     const struct value *biggest = NULL;
-    bool taken = true;
+    bool taken;
 
     for (int i = 0; i < entry->operand_count; i++) { /* the tensor that it is mostly made of */
         const struct value *operand = entry->operands[i];
@@ -172,20 +186,19 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
     if (!dag_is_identity(entry->dag) && !entry->narrow)
         suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
-    for (int round = 0; taken; round++) {
-        const char *full = round == 0 ? arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix)
-                                      : arena_format(&cx->arena, "%s%s%s_%04x", name, suffix[0] ? "_" : "", suffix,
-                                                     (unsigned)(text_hash(entry->key, strlen(entry->key)) & 0xffff));
+    for (int round = 0; round < 3; round++) {
+        const char *full;
 
+        if (round == 1)
+            suffix = other_form(entry, biggest, suffix);
+        full = arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix);
+        if (round == 2)
+            full = arena_format(&cx->arena, "%s_%04x", full, (unsigned)(text_hash(entry->key, strlen(entry->key)) & 0xffff));
         taken = false;
         for (int i = 0; i < group->entry_count; i++)
             taken |= strcmp(group->entries[i]->name, full) == 0;
         if (!taken)
             return full;
-        if (round == 0 && (entry->format == PACKED_ROWS || winograd_side(entry->format) > 0))
-            suffix = entry->format == PACKED_ROWS ? "rows" : "winograd";
-        if (round > 2)
-            break;
     }
     return arena_format(&cx->arena, "%s_%d", name, group->entry_count);
 }

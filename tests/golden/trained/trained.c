@@ -9,7 +9,7 @@
 struct trained_packed {
     MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
     MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
-    MODC_ALIGNED float _0_weight_rows_71be[64]; /* [4][16] */
+    MODC_ALIGNED float _0_weight_rows[64]; /* [4][16] */
 };
 
 typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
@@ -930,7 +930,7 @@ static enum modc_status trained_pack_all(struct modc_params *params)
 
     pack_panels_16x4(k->_0_weight, p->_0.weight);
     pack_panels_16x3(k->_2_weight, p->_2.weight);
-    pack_rows_4x16(k->_0_weight_rows_71be, p->_0.weight);
+    pack_rows_4x16(k->_0_weight_rows, p->_0.weight);
     return MODC_OK;
 }
 
@@ -990,7 +990,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
         matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
                              modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
     if (dx)
-        matmul_batchx16_to_4(dx, dy_0, k->_0_weight_rows_71be, NULL, batch);
+        matmul_batchx16_to_4(dx, dy_0, k->_0_weight_rows, NULL, batch);
 
     modc_backward_end(&net->base, given, 3);
 }

@@ -72,17 +72,24 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
                               const T_real *restrict bias, const int rows, const int first, const int row,
                               const int count T_ARGS)
 {
-    const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band,
-              whole = T_n / T_LANES * T_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band;
+#if !T_fixed_n
+    const int whole = T_n / T_LANES * T_LANES;
+#endif
 
     for (int t = T_IF(T_by_rows, modc_share(count, slice, T_slices), 0);
          t < T_IF(T_by_rows, modc_share(count, slice + 1, T_slices), count); t++) {
         for (int c = 0; c < full; c += band)
             T_NAME_tile(y, x, w, bias, rows, band / T_LANES, 0, first, row + t * rows, c T_PASS);
+#if T_fixed_n
+        if (T_n > full)
+            T_NAME_tile(y, x, w, bias, rows, (T_n - full + T_LANES - 1) / T_LANES, T_n % T_LANES, first, row + t * rows, full T_PASS);
+#else
         for (int c = full; c < whole; c += T_LANES)
             T_NAME_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c T_PASS);
         if (T_n > whole)
             T_NAME_tile(y, x, w, bias, rows, 1, T_n - whole, first, row + t * rows, whole T_PASS);
+#endif
     }
 }
 #elif T_form == 2
@@ -192,12 +199,20 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, con
             const T_real *const wb = w + batch0 * T_w0 + batch1 * T_w1;
             const int first = (batch0 * T_batch1 + batch1) * T_m;
 #if T_form == 1
+#if T_fixed_m
+            enum { tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles };
+
+            if (tall > 0)
+                T_NAME_strip(yb, xb, wb, bias, rows + 1, first, 0, tall T_PASS);
+            T_NAME_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall T_PASS);
+#else
             const int most = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
             T_NAME_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS T_PASS);
 #if MODC_LANES > 1
             T_NAME_strip(yb, xb, wb, bias, 4, first, most, (T_m - most) / 4 T_PASS);
             T_NAME_strip(yb, xb, wb, bias, 1, first, T_m - (T_m - most) % 4, (T_m - most) % 4 T_PASS);
+#endif
 #endif
 #elif T_form == 2
             const int most = T_m / MODC_DOT_ROWS * MODC_DOT_ROWS;

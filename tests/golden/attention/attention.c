@@ -224,8 +224,8 @@ MODC_INLINE void matmul_queriesx12_to_seen_part_strip(float *restrict y, const f
                                                       const int rows, const int first, const int row,
                                                       const int count, int queries, int seen)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = seen / band * band,
-              whole = seen / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = seen / band * band;
+    const int whole = seen / MODC_LANES * MODC_LANES;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
@@ -378,19 +378,16 @@ MODC_INLINE void matmul_queriesxseen_to_12_part_strip(float *restrict y, const f
                                                       const int rows, const int first, const int row,
                                                       const int count, int queries, int seen)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 12 / band * band,
-              whole = 12 / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 12 / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
                                                 row + t * rows, c, queries, seen);
-        for (int c = full; c < whole; c += MODC_LANES)
-            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
-                                                queries, seen);
-        if (12 > whole)
-            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, 1, 12 - whole, first, row + t * rows,
-                                                whole, queries, seen);
+        if (12 > full)
+            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows,
+                                                (12 - full + MODC_LANES - 1) / MODC_LANES, 12 % MODC_LANES,
+                                                first, row + t * rows, full, queries, seen);
     }
 }
 

@@ -84,19 +84,15 @@ MODC_INLINE void matmul_8xbatch_tokens_to_8_strip(float *restrict y, const float
                                                   const int rows, const int first, const int row,
                                                   const int count, int batch, int tokens)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 8 / band * band,
-              whole = 8 / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 8 / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
                                             row + t * rows, c, batch, tokens);
-        for (int c = full; c < whole; c += MODC_LANES)
-            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, batch,
-                                            tokens);
-        if (8 > whole)
-            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, 1, 8 - whole, first, row + t * rows, whole,
-                                            batch, tokens);
+        if (8 > full)
+            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, (8 - full + MODC_LANES - 1) / MODC_LANES,
+                                            8 % MODC_LANES, first, row + t * rows, full, batch, tokens);
     }
 }
 
@@ -112,16 +108,12 @@ static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const floa
             const float *const xb = x;
             const float *const wb = w;
             const int first = (batch0 + batch1) * 8;
-            const int most = 8 / MODC_TILE_ROWS * MODC_TILE_ROWS;
+            enum { tiles = (8 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 8 / tiles, tall = 8 % tiles };
 
-            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
-                                             most / MODC_TILE_ROWS, batch, tokens);
-#if MODC_LANES > 1
-            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, 4, first, most, (8 - most) / 4, batch,
-                                             tokens);
-            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, 1, first, 8 - (8 - most) % 4, (8 - most) % 4,
+            if (tall > 0)
+                matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, batch, tokens);
+            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall,
                                              batch, tokens);
-#endif
         }
     }
 }
@@ -294,19 +286,17 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_strip(float *restrict y,
                                                               const int first, const int row,
                                                               const int count, int batch, int tokens)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
-              whole = 4 / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
                                                         row + t * rows, c, batch, tokens);
-        for (int c = full; c < whole; c += MODC_LANES)
-            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
-                                                        batch, tokens);
-        if (4 > whole)
-            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, 1, 4 - whole, first,
-                                                        row + t * rows, whole, batch, tokens);
+        if (4 > full)
+            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows,
+                                                        (4 - full + MODC_LANES - 1) / MODC_LANES,
+                                                        4 % MODC_LANES, first, row + t * rows, full, batch,
+                                                        tokens);
     }
 }
 
@@ -526,19 +516,16 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_strip(float *restrict y, cons
                                                          const int first, const int row, const int count,
                                                          int batch, int tokens)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
-              whole = 4 / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
                                                    row + t * rows, c, batch, tokens);
-        for (int c = full; c < whole; c += MODC_LANES)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
-                                                   batch, tokens);
-        if (4 > whole)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, 1, 4 - whole, first, row + t * rows,
-                                                   whole, batch, tokens);
+        if (4 > full)
+            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows,
+                                                   (4 - full + MODC_LANES - 1) / MODC_LANES, 4 % MODC_LANES,
+                                                   first, row + t * rows, full, batch, tokens);
     }
 }
 

@@ -346,18 +346,15 @@ MODC_INLINE void matmul_3xbatch_to_16_strip(float *y, const float *restrict x,
                                             const int rows, const int first, const int row, const int count,
                                             const float *e0, const float *e1, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 16 / band * band,
-              whole = 16 / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 16 / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_3xbatch_to_16_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
                                       e0, e1, batch);
-        for (int c = full; c < whole; c += MODC_LANES)
-            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, e0, e1, batch);
-        if (16 > whole)
-            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, 1, 16 - whole, first, row + t * rows, whole, e0,
-                                      e1, batch);
+        if (16 > full)
+            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, (16 - full + MODC_LANES - 1) / MODC_LANES,
+                                      16 % MODC_LANES, first, row + t * rows, full, e0, e1, batch);
     }
 }
 
@@ -374,15 +371,12 @@ static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x,
             const float *const xb = x;
             const float *const wb = w;
             const int first = (batch0 + batch1) * 3;
-            const int most = 3 / MODC_TILE_ROWS * MODC_TILE_ROWS;
+            enum { tiles = (3 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 3 / tiles, tall = 3 % tiles };
 
-            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
-                                       e0, e1, batch);
-#if MODC_LANES > 1
-            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, 4, first, most, (3 - most) / 4, e0, e1, batch);
-            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, 1, first, 3 - (3 - most) % 4, (3 - most) % 4, e0,
+            if (tall > 0)
+                matmul_3xbatch_to_16_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, batch);
+            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0,
                                        e1, batch);
-#endif
         }
     }
 }
@@ -611,18 +605,15 @@ MODC_INLINE void matmul_16xbatch_to_4_strip(float *y, const float *restrict x,
                                             const int rows, const int first, const int row, const int count,
                                             const float *e0, const float *e1, int batch)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band,
-              whole = 4 / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_16xbatch_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
                                       e0, e1, batch);
-        for (int c = full; c < whole; c += MODC_LANES)
-            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, e0, e1, batch);
-        if (4 > whole)
-            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, 1, 4 - whole, first, row + t * rows, whole, e0,
-                                      e1, batch);
+        if (4 > full)
+            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, (4 - full + MODC_LANES - 1) / MODC_LANES,
+                                      4 % MODC_LANES, first, row + t * rows, full, e0, e1, batch);
     }
 }
 
@@ -639,15 +630,13 @@ static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x,
             const float *const xb = x;
             const float *const wb = w;
             const int first = (batch0 + batch1) * 16;
-            const int most = 16 / MODC_TILE_ROWS * MODC_TILE_ROWS;
+            enum { tiles = (16 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 16 / tiles,
+                  tall = 16 % tiles };
 
-            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
-                                       e0, e1, batch);
-#if MODC_LANES > 1
-            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, 4, first, most, (16 - most) / 4, e0, e1, batch);
-            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, 1, first, 16 - (16 - most) % 4, (16 - most) % 4,
-                                       e0, e1, batch);
-#endif
+            if (tall > 0)
+                matmul_16xbatch_to_4_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, batch);
+            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0,
+                                       e1, batch);
         }
     }
 }

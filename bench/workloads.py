@@ -17,9 +17,12 @@ class Workload:
     targets: dict  # by peer; "best" is the fastest of all but modc
     entry: str = "forward"
     further: str = ""  # keys of the spec that only modc looks at
+    constants: dict = dataclasses.field(default_factory=dict)  # instead of the spec's
 
     def model(self, folder):
         text = models.fixed((ROOT / "specs" / self.spec).read_text(), self.sizes) + self.further
+        for name, value in self.constants.items():
+            text = re.sub(rf"\b{name}: \d+", f"{name}: {value}", text, count=1)
         name = re.sub(r"\W+", "_", self.title.lower())
         return models.Model(name, text, folder / name, self.entry)
 
@@ -38,4 +41,8 @@ WORKLOADS = {
     "gpt2": Workload("GPT-2 decode, 256 cached", "networks/gpt2.yaml", {"past": 256}, {"best": 1.0}),
     "gpt2_bfloat16": Workload("GPT-2, bfloat16 weights", "networks/gpt2.yaml", {"past": 256}, {"best": 1.8},
                               further="storage: bfloat16\n"),
+    **{f"{kind}{width}{f'_{batch}' * (batch > 1)}":
+       Workload(f"{kind.upper()} {width}, 32 steps, batch {batch}", f"networks/{kind}.yaml", {"batch": batch, "steps": 32},
+                {"ONNX Runtime": 1.4}, constants={"width": width})
+       for kind in ("lstm", "gru") for width, batch in ((64, 1), (128, 1), (128, 16))},
 }

@@ -518,11 +518,14 @@ static void print_wrappers(struct emit *e, struct text *out)
         print_training_wrappers(e, out);
     if (e->tree->spec->hooks != SPEC_OFF) {
         text_printf(out, "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
-        for (int pre = 0; pre < 2; pre++)
-            text_printf(out, "static inline enum modc_status %s_register_forward_%shook(struct %s *net, int module, "
+        for (int i = 0; i < (has_backward(e) ? 4 : 2); i++) {
+            static const char *const kinds[] = {"forward", "forward_pre", "full_backward", "full_backward_pre"};
+
+            text_printf(out, "static inline enum modc_status %s_register_%s_hook(struct %s *net, int module, "
                              "struct modc_hook *hook, unsigned flags)\n"
-                             "{\n    return modc_register_forward_%shook(&net->base, module, hook, flags);\n}\n\n", m,
-                        pre ? "pre_" : "", m, pre ? "pre_" : "");
+                             "{\n    return modc_register_%s_hook(&net->base, module, hook, flags);\n}\n\n", m, kinds[i], m,
+                        kinds[i]);
+        }
     }
     if (e->tree->spec->hooks != SPEC_OFF)
         text_printf(out, "/* Hooks of all modules, shared by any number of contexts; NULL: none. */\n"
@@ -857,8 +860,10 @@ static void print_calls(struct emit *e, struct text *out, const struct graph *gr
         return;
 }
 
-static const char *call_variable(struct emit *e, const struct variant *variant, const struct op *op)
+/* The same in both calls. */
+static const char *call_variable(struct emit *e, const struct variant *variant, const struct op *fence)
 {
+    const struct op *op = fence->fence.forward ? fence->fence.forward : fence;
     const struct module *module = op->fence.module;
     const char *flat = module->path[0] ? emitted_flat(e->cx, module->path) : "root";
     int before = 0;
@@ -869,22 +874,45 @@ static const char *call_variable(struct emit *e, const struct variant *variant, 
     for (int s = 0; s < variant->step_count && variant->steps[s].op != op; s++) {
         const struct op *other = variant->steps[s].op;
 
-        before += other->code == GRAPH_OP_FENCE && other->fence.module == module && other->fence.post == op->fence.post;
+        before += other->code == GRAPH_OP_FENCE && other->fence.module == module && other->fence.kind == op->fence.kind;
     }
     return before ? arena_format(&e->cx->arena, "%s_call%d", flat, before + 1) : flat;
 }
 
-static void print_slots(struct emit *e, struct text *out, const struct variant *variant, const struct op *op, int first,
-                        const char *array)
+/* The boundary of forward whose values a boundary has slots for. */
+static const struct op *slots_of(const struct op *fence)
 {
-    text_printf(out, "    struct modc_tensor %s[%d] = {\n", array, op->input_count - first > 0 ? op->input_count - first : 1);
-    for (int i = first; i < op->input_count; i++) {
-        const struct value *value = op->inputs[i];
+    return fence->fence.forward ? fence->fence.forward : fence;
+}
 
-        text_printf(out, "        {%s, %s, %d, {", value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc, value->ndim);
-        for (int d = 0; d < value->ndim; d++)
-            text_printf(out, "%s%s", d ? ", " : "", dim_c_text(e->cx, value->dims[d], false));
-        text_printf(out, "%s}},\n", value->ndim == 0 ? "0" : "");
+static int slot_count(const struct op *fence)
+{
+    return slots_of(fence)->input_count - slots_of(fence)->fence.seen;
+}
+
+/* Which of the boundary's values stands in a slot; -1: a gradient that there is not. */
+static int value_in_slot(const struct op *fence, int slot)
+{
+    if (!fence->fence.forward)
+        return fence->fence.seen + slot;
+    for (int i = fence->fence.seen; i < fence->input_count; i++)
+        if (fence->fence.slots[i - fence->fence.seen] == slot)
+            return i;
+    return -1;
+}
+
+static void print_slots(struct emit *e, struct text *out, const struct variant *variant, const struct op *op, const char *array)
+{
+    text_printf(out, "    struct modc_tensor %s[%d] = {\n", array, slot_count(op));
+    for (int i = 0; i < slot_count(op); i++) {
+        const struct value *like = slots_of(op)->inputs[slots_of(op)->fence.seen + i];
+        int at = value_in_slot(op, i);
+
+        text_printf(out, "        {%s, %s, %d, {", at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
+                    dtype_rows[like->dtype].modc, like->ndim);
+        for (int d = 0; d < like->ndim; d++)
+            text_printf(out, "%s%s", d ? ", " : "", dim_c_text(e->cx, like->dims[d], false));
+        text_printf(out, "%s}},\n", like->ndim == 0 ? "0" : "");
     }
     text_add(out, "    };\n");
 }
@@ -895,7 +923,7 @@ static bool is_used(const struct variant *variant, const struct value *value)
     for (int s = 0; s < variant->step_count; s++) {
         const struct op *op = variant->steps[s].op;
 
-        for (int j = op->code == GRAPH_OP_FENCE && op->fence.post ? op->fence.inputs : 0; j < op->input_count; j++)
+        for (int j = op->code == GRAPH_OP_FENCE ? op->fence.seen : 0; j < op->input_count; j++)
             if (op->inputs[j]->base == value)
                 return true;
     }
@@ -907,35 +935,44 @@ static bool is_used(const struct variant *variant, const struct value *value)
 
 static void print_fence(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
 {
+    static const struct {
+        const char *hooks, *slots, *call;
+        bool begins, backward;
+    } kinds[] = {
+        [FENCE_FORWARD_PRE] = {"forward pre-hooks", "in", "modc_call_begin", true, false},
+        [FENCE_FORWARD] = {"forward hooks", "out", "modc_call_end", false, false},
+        [FENCE_BACKWARD_PRE] = {"full backward pre-hooks", "dout", "modc_backward_call_begin", true, true},
+        [FENCE_BACKWARD] = {"full backward hooks", "din", "modc_backward_call_end", false, true},
+    };
+    const enum fence_kind kind = op->fence.kind;
     const char *call = call_variable(e, variant, op);
-    const char *module = module_constant(e, op->fence.module);
-    const char *array = arena_format(&e->cx->arena, "%s_%s_slots", call, op->fence.post ? "out" : "in");
-    int first = op->fence.post ? op->fence.inputs : 0;
+    const char *array = slot_count(op) > 0 ? arena_format(&e->cx->arena, "%s_%s_slots", call, kinds[kind].slots) : "NULL";
 
-    text_printf(out, "\n    /* %s of %s%s */\n", op->fence.post ? "forward hooks" : "forward pre-hooks",
+    text_printf(out, "\n    /* %s of %s%s */\n", kinds[kind].hooks,
                 op->fence.module->path[0] ? op->fence.module->path : "the model", spec_line(e, op->fence.module));
-    print_slots(e, out, variant, op, first, array);
-    if (op->fence.post) {
-        text_printf(out, "    status = modc_call_end(&net->base, &%s_call, %s, %d);\n", call, array, op->input_count - first);
-    } else {
+    if (slot_count(op) > 0)
+        print_slots(e, out, variant, op, array);
+    if (kinds[kind].begins)
         text_printf(out, "    struct modc_call %s_call;\n", call);
-        text_printf(out, "    status = modc_call_begin(&net->base, &%s_call, %s, %s, %d);\n", call, module, array,
-                    op->input_count - first);
-    }
-    text_add(out, "    if (status != MODC_OK)\n        return modc_call_failed(&net->base, status);\n");
-    for (int i = first; i < op->output_count; i++) {
-        const struct value *value = op->outputs[i];
-        const struct place *place = &variant->places[value->id];
+    text_printf(out, "    status = %s(&net->base, &%s_call, %s%s%s, %d);\n", kinds[kind].call, call,
+                kinds[kind].begins ? module_constant(e, op->fence.module) : "", kinds[kind].begins ? ", " : "", array,
+                slot_count(op));
+    text_printf(out, "    if (status != MODC_OK)\n        return %s(&net->base, status);\n",
+                kinds[kind].backward ? "modc_backward_failed" : "modc_call_failed");
+    for (int i = 0; i < slot_count(op); i++) {
+        const int at = value_in_slot(op, i);
+        const struct value *value = at < 0 ? NULL : op->outputs[at];
+        const struct place *place = value ? &variant->places[value->id] : NULL;
 
-        if (is_used(variant, value))
-            text_printf(out, "    %s *const %s = %s[%d].data;\n", dtype_rows[value->dtype].c, place->name, array, i - first);
-        if (place->index >= 0)
+        if (value && is_used(variant, value))
+            text_printf(out, "    %s *const %s = %s[%d].data;\n", dtype_rows[value->dtype].c, place->name, array, i);
+        if (value && place->index >= 0)
             text_printf(out, "    kept_slots[%d] = %s;\n", place->index, place->name);
     }
 }
 
 /* Of the elements of an input, by modc_check_index and its like. */
-static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
+static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op, bool backward)
 {
     static const char *const names[] = {[CHECK_INDEX] = "index", [CHECK_DIVISOR] = "divisor", [CHECK_TRUE] = "true"};
     const struct value *value = op->inputs[0];
@@ -948,7 +985,9 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
     if (op->check.kind == CHECK_INDEX)
         text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0", extent);
     text_printf(out, ");\n    if (status != MODC_OK)\n        return %s;\n",
-                variant->graph->fenced ? "modc_call_failed(&net->base, status)" : "status");
+                !variant->graph->fenced ? "status"
+                : backward              ? "modc_backward_failed(&net->base, status)"
+                                        : "modc_call_failed(&net->base, status)");
 }
 
 static void print_region_call(struct emit *e, struct text *out, const struct variant *variant, const struct step *step)
@@ -1047,8 +1086,8 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
             if (backward && place->kind == PLACE_FENCE && place->index >= 0 && uses_word(body, place->name)) {
                 if (kept++ == 0)
                     print_kept(out, variant);
-                text_printf(out, "    const %s *const %s = kept_slots[%d]; /* %s */\n", dtype_rows[value->dtype].c, place->name, place->index,
-                            shape_of(e->cx, value));
+                text_printf(out, "    const %s *const %s = kept_slots[%d]; /* %s */\n", dtype_rows[value->dtype].c, place->name,
+                            place->index, shape_of(e->cx, value));
             }
             if (!first || (body && !uses_word(body, place->name)))
                 continue;
@@ -1169,14 +1208,17 @@ static void print_backward_steps(struct emit *e, struct text *body, const struct
 
         for (next = s; next < variant->step_count && variant->guards[next] == guard; next++) {
             const struct op *op = variant->steps[next].op;
+            bool fence = op->code == GRAPH_OP_FENCE;
 
-            if (op->call && op->call != last && next > s)
+            if (op->call && op->call != last && next > s && !fence)
                 break;
-            if (op->call && op->call != last)
+            if (op->call && op->call != last && !fence)
                 print_backward_comment(e, body, variant, op->call);
-            last = op->call ? op->call : last;
+            last = op->call && !fence ? op->call : last;
             if (op->code == GRAPH_OP_CHECK)
-                print_check(e, &steps, variant, op);
+                print_check(e, &steps, variant, op, true);
+            else if (fence)
+                print_fence(e, &steps, variant, op);
             else
                 text_add(&steps, kernel_step(&e->kernels, variant, &variant->steps[next]));
         }
@@ -1217,7 +1259,7 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
         if (step->op->code == GRAPH_OP_CALL)
             print_region_call(e, body, variant, step);
         else if (step->op->code == GRAPH_OP_CHECK)
-            print_check(e, body, variant, step->op);
+            print_check(e, body, variant, step->op, false);
         else
             text_add(body, kernel_step(&e->kernels, variant, step));
     }
@@ -1633,7 +1675,8 @@ static void print_entry(struct emit *e, struct text *out, const struct entry *en
 }
 
 /* The second call of one kind, in the mode that the first was in. */
-static void print_second_call(struct emit *e, struct text *out, const struct entry *entry, enum emitted_variant kind, const char *indent)
+static void print_second_call(struct emit *e, struct text *out, const struct entry *entry, enum emitted_variant kind,
+                              const char *indent)
 {
     const struct variant *eval = entry_variant(e, entry, 0, kind), *train = entry_variant(e, entry, 1, kind);
     const char *deeper = arena_format(&e->cx->arena, "%s    ", indent);

@@ -318,14 +318,14 @@ static struct ev scatter_tensors(struct eval *eval, const struct ev *value, stru
 }
 
 /* A module boundary: `values` come back as what hooks may have made of them. */
-static void fence(struct eval *eval, struct module *module, bool post, struct value **values, int count, int inputs)
+static void fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values, int count, int seen)
 {
-    struct op *op = op_new(eval, GRAPH_OP_FENCE, post ? "forward_hook" : "forward_pre_hook", values, count);
+    struct op *op = op_new(eval, GRAPH_OP_FENCE, kind == FENCE_FORWARD ? "forward_hook" : "forward_pre_hook", values, count);
 
     op->loc = module->loc;
     op->fence.module = module;
-    op->fence.post = post;
-    op->fence.inputs = inputs;
+    op->fence.kind = kind;
+    op->fence.seen = seen;
     for (int i = 0; i < count; i++) {
         struct value *out = graph_value(eval->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
 
@@ -774,7 +774,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
         inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
         for (int i = 0; i < call->count; i++)
             gather_tensors(eval, &call->args[i], &inputs, &input_count);
-        fence(eval, module, false, inputs, input_count, input_count);
+        fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
         for (int i = 0; i < call->count; i++)
             inner.args[i] = scatter_tensors(eval, &call->args[i], inputs, &at);
     }
@@ -800,7 +800,7 @@ static struct ev call_module(struct eval *eval, struct module *module, const str
             ARENA_PUSH(arena, values, count, now);
         }
         gather_tensors(eval, &out, &values, &count);
-        fence(eval, module, true, values, count, input_count);
+        fence(eval, module, FENCE_FORWARD, values, count, input_count);
         at = input_count;
         out = scatter_tensors(eval, &out, values, &at);
     }
@@ -1058,7 +1058,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
         if (entry->inputs[i]->shape && !lower_input(&lower, shapes, entry->inputs[i], &values[i]))
             values[i] = NULL, fine = false;
     if (fenced && entry->model_count > 0 && fine)
-        fence(eval, tree->root, false, values, entry->model_count, entry->model_count);
+        fence(eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
     for (int i = 0; i < entry->input_count; i++) {
         args[i] = ev_tensor(entry->inputs[i]->loc, values[i]); /* bad where the input is */
         if (i < entry->model_count)
@@ -1089,7 +1089,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
         for (int i = 0; i < entry->model_count; i++)
             ARENA_PUSH(&program->cx->arena, all, count, values[i]);
         gather_tensors(eval, &result, &all, &count);
-        fence(eval, tree->root, true, all, count, entry->model_count);
+        fence(eval, tree->root, FENCE_FORWARD, all, count, entry->model_count);
         result = scatter_tensors(eval, &result, all, &at);
     }
     if (entry->spec && entry->spec->count > 0)

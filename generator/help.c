@@ -100,6 +100,8 @@ const struct option_row option_rows[] = {
     {"--sequence", NULL, RUN, OPTION_RUN_FLAG, 0, "inputs have one dimension more in front: as many calls"},
     {"--hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply a module's output by X; 'fence': no change"},
     {"--pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply a module's input by X"},
+    {"--backward-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply the gradient of a module's input by X"},
+    {"--backward-pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply the gradient of a module's output by X"},
     {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 

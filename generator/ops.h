@@ -114,6 +114,11 @@ enum recurrent_input {
     RECURRENT_SAVED, RECURRENT_STATES, RECURRENT_D_STATES, RECURRENT_D_LAST, RECURRENT_D_CELL, RECURRENT_INPUTS
 };
 
+enum fence_kind {
+    FENCE_FORWARD_PRE, FENCE_FORWARD, /* before and behind a module's call */
+    FENCE_BACKWARD_PRE, FENCE_BACKWARD /* before and behind it in backward */
+};
+
 enum check_kind {
     CHECK_INDEX,  /* every element is in [lowest, extent), lowest being 0 or -extent */
     CHECK_DIVISOR, /* no element is 0 */
@@ -181,7 +186,10 @@ struct op {
         struct { int64_t blank; const struct dim *labels; bool gradient; } ctc;
         struct { enum check_kind kind; bool negative; const struct dim *extent; } check; /* negative: lowest is -extent */
         struct { struct module_tensor *tensor; bool detached; } write; /* detached: of a layer, beside the gradients' way */
-        struct { struct module *module; bool post; int inputs; } fence; /* post: the first `inputs` are the module's */
+        /* The first `seen` values are only looked at: FORWARD: what went into the module; BACKWARD: the gradients of its
+         * results. Of the two in backward: the boundary of forward, where these values' gradients come by, and which of the
+         * values that hooks may change there each is of; the others have none. */
+        struct { struct module *module; enum fence_kind kind; int seen; const struct op *forward; const int *slots; } fence;
         struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */
         struct { struct module *module; int draw; } random; /* draw: how often the module has drawn before in the graph */
         struct { bool transposed; } panels; /* the input is (n, k) */

@@ -158,7 +158,7 @@ bool value_is_lent(struct value *value)
     enum op_code maker = root->op->code;
 
     return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST || maker == GRAPH_OP_WRITE ||
-           root->prepared;
+           maker == GRAPH_OP_YIELD || maker == GRAPH_OP_GRADIENT || root->prepared;
 }
 
 /* Through views, and boundaries in front of which nothing is copied. */
@@ -180,7 +180,7 @@ bool pass_changes(const struct op *op, struct value *value)
         return value_root(value) == op->inputs[0];
     if (op->code != GRAPH_OP_FENCE)
         return false;
-    for (int i = op->fence.post ? op->fence.inputs : 0; i < op->input_count; i++)
+    for (int i = op->fence.seen; i < op->input_count; i++)
         if (!value_is_lent(op->inputs[i]) && memory_root(op->inputs[i]) == memory_root(value))
             return true;
     return false;

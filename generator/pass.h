@@ -48,8 +48,7 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
  * They get a copy. */
 bool value_is_lent(struct value *value);
 
-/* Whether the op writes over the slot that the value is of, or lets hooks write where it lies: a pre-hook over its module's
- * inputs, a forward hook over its outputs. */
+/* Whether the op writes over the slot that the value is of, or lets hooks write where it lies. */
 bool pass_changes(const struct op *op, struct value *value);
 
 /* Does an op between the two positions change what `op` reads? Then op cannot move from one to the other. */

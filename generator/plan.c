@@ -1190,7 +1190,9 @@ static void find_guards(struct planner *planner)
 
             guard = reader == NOBODY ? guard : guard == NOBODY || guard == reader ? reader : SEVERAL;
         }
-        variant->guards[s] = guard = s > variant->yield && variant->yield >= 0 && guard != NOBODY ? guard : SEVERAL;
+        if (s <= variant->yield || variant->yield < 0 || guard == NOBODY || op->code == GRAPH_OP_FENCE)
+            guard = SEVERAL;
+        variant->guards[s] = guard;
         for (int j = 0; j < op->input_count; j++) {
             int *reader = &own[op->inputs[j]->base->id];
 

@@ -192,8 +192,8 @@ struct modc_entry {
     void (*shape)(const int *sizes, int index, int *dims);
     enum modc_status (*call)(struct modc_context *net, const int *sizes, const void *const *inputs,
                              void *const *outputs);
-    /* Without backward 0 and NULL. Bytes by mode, then by mode with hooks. Gradients of all outputs (NULL: zero) and inputs (NULL: not wanted); those that are not
-     * floating are ignored. */
+    /* Without backward 0 and NULL. Bytes by mode, then by mode with hooks (0: hooks: none). Gradients of all outputs (NULL:
+     * zero) and inputs (NULL: not wanted); those that are not floating are ignored. */
     size_t backward_workspace[2 * MODC_MODES];
     enum modc_status (*backward)(struct modc_context *net, const int *sizes, const void *const *output_gradients,
                                  void *const *input_gradients);
@@ -581,29 +581,39 @@ enum modc_status modc_check_true(struct modc_context *net, int module, const voi
 
 /* ---- hooks ------------------------------------------------------------------------------------------- */
 
-enum modc_hook_kind { MODC_HOOK_FORWARD_PRE, MODC_HOOK_FORWARD };
+enum modc_hook_kind { MODC_HOOK_FORWARD_PRE, MODC_HOOK_FORWARD, MODC_HOOK_BACKWARD_PRE, MODC_HOOK_BACKWARD };
 
 enum {
     MODC_PREPEND = 1,
     MODC_ALWAYS_CALL = 2, /* forward hooks: also when the call fails */
-    MODC_WITH_KWARGS = 4  /* accepted: inputs has every tensor argument, however it was written */
+    MODC_WITH_KWARGS = 4  /* forward pre-hooks and hooks; accepted: inputs has every tensor argument, however it was written */
 };
 
 /* What a hook sees. It may change values in place, or point data of an input (pre-hooks) or output (forward
  * hooks) at memory of its own that lasts until the model's call (with saves: its backward) ends, at a multiple of the
  * element (MODC_ALIGNMENT). Backward reads what it changed, and takes the gradient of that through to what it was; indices may
- * change within their range alone. Forward hooks leave the inputs as they are: backward may read them. */
+ * change within their range alone. Forward hooks leave the inputs as they are: backward may read them.
+ *
+ * Hooks in backward see gradients: those of the outputs, and full backward hooks those of the inputs as well, of the shapes and
+ * types that these have. data is NULL where no gradient came to an output, and for all inputs where none of them has one; 0
+ * stands for inputs without one beside others, and goes no further. Pre-hooks may change what they are given for the outputs
+ * in these two ways, before the module's own backward runs; full backward hooks that for the inputs, when all that the module
+ * read them for is done. Gradients of parameters are added behind the last hook. */
 struct modc_hook_call {
     struct modc_context *context;
     const struct modc_model *model;
     int module;
     const char *path;
     void *user;
-    struct modc_tensor *inputs;
+    struct modc_tensor *inputs; /* NULL in backward */
     int input_count;
     struct modc_tensor
-        *outputs; /* NULL in pre-hooks, and in always_call hooks where the module did not finish */
+        *outputs; /* NULL in pre-hooks, in always_call hooks where the module did not finish, and in backward */
     int output_count;
+    struct modc_tensor *grad_inputs; /* NULL but in full backward hooks, and there for a module without inputs */
+    int grad_input_count;
+    struct modc_tensor *grad_outputs; /* NULL in forward */
+    int grad_output_count;
 };
 
 /* The caller owns the node, sets call and user, leaves the rest 0, and keeps it until it is removed; a node
@@ -624,16 +634,26 @@ struct modc_hook_set {
 };
 
 /* Registered while the module's hooks run, a hook runs from the next call on; removed then, it still runs in
- * this one. MODC_INDEX (no such module), MODC_ARGUMENT (already registered; flags), MODC_MEMORY (over
- * MODC_MAX_HOOKS), MODC_POINTER, MODC_UNSUPPORTED (no entry of the model has a fenced variant). */
+ * this one. In a backward run the hooks that are registered then, behind a forward that found any hook.
+ * MODC_INDEX (no such module), MODC_ARGUMENT (already registered; flags), MODC_MEMORY (over
+ * MODC_MAX_HOOKS), MODC_POINTER, MODC_UNSUPPORTED (no entry of the model has a fenced variant; in backward: none with
+ * backward). */
 enum modc_status modc_register_forward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
                                                 unsigned flags);
 enum modc_status modc_register_forward_hook(struct modc_context *net, int module, struct modc_hook *hook,
                                             unsigned flags);
+enum modc_status modc_register_full_backward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                                      unsigned flags);
+enum modc_status modc_register_full_backward_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                                  unsigned flags);
 enum modc_status modc_register_module_forward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
                                                        unsigned flags);
 enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, struct modc_hook *hook,
                                                    unsigned flags);
+enum modc_status modc_register_module_full_backward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                             unsigned flags);
+enum modc_status modc_register_module_full_backward_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                         unsigned flags);
 void modc_hook_remove(struct modc_hook *hook); /* again: does nothing */
 /* NULL: none. MODC_POINTER, MODC_UNSUPPORTED. */
 enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_set *set);
@@ -655,10 +675,20 @@ static inline bool modc_hooked(const struct modc_context *net)
  *         return modc_call_failed(net, status);
  *
  * modc_call_failed runs the always_call hooks of every module under way, innermost first, empties the list
- * and returns its argument; called again on the way out it does nothing more. */
+ * and returns its argument; called again on the way out it does nothing more. In backward the same goes from the outputs to
+ * the inputs:
+ *
+ *     status = modc_backward_call_begin(net, &call, POLICY_TRUNK_0, &dy, 1);
+ *     ...
+ *     status = modc_backward_call_end(net, &call, &dx, 1);
+ *     if (status != MODC_OK)
+ *         return modc_backward_failed(net, status);
+ *
+ * modc_backward_failed returns its argument; the workspace holds nothing for backward then. */
 struct modc_call {
-    struct modc_call *outer;
+    struct modc_call *outer; /* forward */
     int module;
+    bool backward; /* inputs and outputs are their gradients */
     struct modc_tensor *inputs, *outputs;
     int input_count, output_count;
 };
@@ -668,6 +698,11 @@ enum modc_status modc_call_begin(struct modc_context *net, struct modc_call *cal
 enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *outputs,
                                int output_count);
 enum modc_status modc_call_failed(struct modc_context *net, enum modc_status status);
+enum modc_status modc_backward_call_begin(struct modc_context *net, struct modc_call *call, int module,
+                                          struct modc_tensor *outputs, int output_count);
+enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *inputs,
+                                        int input_count);
+enum modc_status modc_backward_failed(struct modc_context *net, enum modc_status status);
 
 /* ---- safetensors, for any tensors ---------------------------------------------------------------------- */
 

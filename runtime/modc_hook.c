@@ -1,7 +1,8 @@
-/* modc_hook.c - contexts, the float mode, and forward hooks: who registered what, and what runs around a module's call.
+/* modc_hook.c - contexts, the float mode, and hooks: who registered what, and what runs around a module's call.
  *
- * The emitted fenced code brackets every module with modc_call_begin and modc_call_end; the fused code has
- * none of this. Order, snapshots and always_call are PyTorch's (module-semantics 1.1 to 1.5). */
+ * The emitted fenced code brackets every module with modc_call_begin and modc_call_end, in backward with
+ * modc_backward_call_begin and modc_backward_call_end; the fused code has none of this. Order, snapshots and always_call
+ * are PyTorch's (module-semantics 1.1 to 1.6). */
 #include "modc.h"
 
 #include <string.h>
@@ -261,11 +262,19 @@ enum modc_status modc_check_true(struct modc_context *net, int module, const voi
 
 /* ---- registration -------------------------------------------------------------------------------------- */
 
-static bool has_fenced(const struct modc_model *model)
+static bool is_backward(enum modc_hook_kind kind)
+{
+    return kind == MODC_HOOK_BACKWARD_PRE || kind == MODC_HOOK_BACKWARD;
+}
+
+/* Whether hooks of this kind ever run. */
+static bool has_fenced(const struct modc_model *model, enum modc_hook_kind kind)
 {
     for (int i = 0; i < model->entry_count; i++) {
+        const struct modc_entry *entry = &model->entries[i];
+
         for (int mode = 0; mode < MODC_MODES; mode++) {
-            if (model->entries[i].fenced_workspace[mode] > 0)
+            if ((is_backward(kind) ? entry->backward_workspace[MODC_MODES + mode] : entry->fenced_workspace[mode]) > 0)
                 return true;
         }
     }
@@ -275,7 +284,8 @@ static bool has_fenced(const struct modc_model *model)
 static enum modc_status add_hook(struct modc_hook **list, int module, enum modc_hook_kind kind,
                                  struct modc_hook *hook, unsigned flags)
 {
-    unsigned allowed = MODC_PREPEND | MODC_WITH_KWARGS | (kind == MODC_HOOK_FORWARD ? MODC_ALWAYS_CALL : 0u);
+    unsigned allowed = MODC_PREPEND | (is_backward(kind) ? 0u : MODC_WITH_KWARGS) |
+                       (kind == MODC_HOOK_FORWARD ? MODC_ALWAYS_CALL : 0u);
     int count = 0;
 
     if (hook == NULL || hook->call == NULL)
@@ -305,7 +315,7 @@ static enum modc_status add_to_context(struct modc_context *net, int module, enu
 {
     if (net == NULL || net->model == NULL)
         return MODC_POINTER;
-    if (!has_fenced(net->model))
+    if (!has_fenced(net->model, kind))
         return MODC_UNSUPPORTED;
     if (module < 0 || module >= net->model->module_count)
         return MODC_INDEX;
@@ -322,6 +332,18 @@ enum modc_status modc_register_forward_hook(struct modc_context *net, int module
                                             unsigned flags)
 {
     return add_to_context(net, module, MODC_HOOK_FORWARD, hook, flags);
+}
+
+enum modc_status modc_register_full_backward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                                      unsigned flags)
+{
+    return add_to_context(net, module, MODC_HOOK_BACKWARD_PRE, hook, flags);
+}
+
+enum modc_status modc_register_full_backward_hook(struct modc_context *net, int module, struct modc_hook *hook,
+                                                  unsigned flags)
+{
+    return add_to_context(net, module, MODC_HOOK_BACKWARD, hook, flags);
 }
 
 static enum modc_status add_to_set(struct modc_hook_set *set, enum modc_hook_kind kind,
@@ -346,6 +368,18 @@ enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, st
     return add_to_set(set, MODC_HOOK_FORWARD, hook, flags);
 }
 
+enum modc_status modc_register_module_full_backward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                             unsigned flags)
+{
+    return add_to_set(set, MODC_HOOK_BACKWARD_PRE, hook, flags);
+}
+
+enum modc_status modc_register_module_full_backward_hook(struct modc_hook_set *set, struct modc_hook *hook,
+                                                         unsigned flags)
+{
+    return add_to_set(set, MODC_HOOK_BACKWARD, hook, flags);
+}
+
 void modc_hook_remove(struct modc_hook *hook)
 {
     if (hook == NULL || hook->list == NULL)
@@ -364,7 +398,7 @@ enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_se
 {
     if (net == NULL || net->model == NULL)
         return MODC_POINTER;
-    if (set != NULL && !has_fenced(net->model))
+    if (set != NULL && !has_fenced(net->model, MODC_HOOK_FORWARD))
         return MODC_UNSUPPORTED;
     net->hook_set = set;
     return MODC_OK;
@@ -424,19 +458,20 @@ static bool are_aligned(const struct modc_tensor *tensors, int count)
 static enum modc_status run_hook(struct modc_context *net, const struct modc_call *call,
                                  const struct modc_hook *hook)
 {
-    struct modc_hook_call record = {net,
-                                    net->model,
-                                    call->module,
-                                    net->model->modules[call->module].path,
-                                    hook->user,
-                                    call->inputs,
-                                    call->input_count,
-                                    call->outputs,
-                                    call->output_count};
+    struct modc_hook_call record = {.context = net,
+                                    .model = net->model,
+                                    .module = call->module,
+                                    .path = net->model->modules[call->module].path,
+                                    .user = hook->user};
     uint64_t before = shape_hash(call->inputs, call->input_count) ^
                       shape_hash(call->outputs, call->output_count) * 3;
-    enum modc_status status = hook->call(&record);
+    enum modc_status status;
 
+    *(call->backward ? &record.grad_inputs : &record.inputs) = call->inputs;
+    *(call->backward ? &record.grad_input_count : &record.input_count) = call->input_count;
+    *(call->backward ? &record.grad_outputs : &record.outputs) = call->outputs;
+    *(call->backward ? &record.grad_output_count : &record.output_count) = call->output_count;
+    status = hook->call(&record);
     if (status != MODC_OK)
         return status;
 
@@ -465,28 +500,29 @@ static void run_always(struct modc_context *net, const struct modc_call *call, c
     }
 }
 
-enum modc_status modc_call_begin(struct modc_context *net, struct modc_call *call, int module,
-                                 struct modc_tensor *inputs, int input_count)
+/* Up to the first that fails. */
+static enum modc_status run_step(struct modc_context *net, const struct modc_call *call, enum modc_hook_kind kind)
 {
     struct snapshot step;
 
-    call->outer = net->calls;
-    call->module = module;
-    call->inputs = inputs;
-    call->input_count = input_count;
-    call->outputs = NULL;
-    call->output_count = 0;
-    net->calls = call;
-    take_snapshot(&step, net, module, MODC_HOOK_FORWARD_PRE);
+    take_snapshot(&step, net, call->module, kind);
     for (int i = 0; i < step.count; i++) {
         enum modc_status status = run_hook(net, call, step.hooks[i]);
 
         if (status != MODC_OK) {
-            net->fault_module = module;
+            net->fault_module = call->module;
             return status;
         }
     }
     return MODC_OK;
+}
+
+enum modc_status modc_call_begin(struct modc_context *net, struct modc_call *call, int module,
+                                 struct modc_tensor *inputs, int input_count)
+{
+    *call = (struct modc_call){.outer = net->calls, .module = module, .inputs = inputs, .input_count = input_count};
+    net->calls = call;
+    return run_step(net, call, MODC_HOOK_FORWARD_PRE);
 }
 
 enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *outputs,
@@ -518,5 +554,26 @@ enum modc_status modc_call_failed(struct modc_context *net, enum modc_status sta
         net->calls = call->outer;
         run_always(net, call, NULL);
     }
+    return status;
+}
+
+enum modc_status modc_backward_call_begin(struct modc_context *net, struct modc_call *call, int module,
+                                          struct modc_tensor *outputs, int output_count)
+{
+    *call = (struct modc_call){.module = module, .backward = true, .outputs = outputs, .output_count = output_count};
+    return run_step(net, call, MODC_HOOK_BACKWARD_PRE);
+}
+
+enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *inputs,
+                                        int input_count)
+{
+    call->inputs = inputs;
+    call->input_count = input_count;
+    return run_step(net, call, MODC_HOOK_BACKWARD);
+}
+
+enum modc_status modc_backward_failed(struct modc_context *net, enum modc_status status)
+{
+    net->saved = 0;
     return status;
 }

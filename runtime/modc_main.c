@@ -29,7 +29,7 @@ enum { MAX_HOOKS = 64, NAME = 256 };
 
 struct hook_option {
     const char *text;
-    bool pre;
+    enum modc_hook_kind kind;
 };
 
 struct options {
@@ -42,6 +42,17 @@ struct options {
     int threads;       /* 0: not given */
     struct hook_option hooks[MAX_HOOKS];
     int hook_count;
+};
+
+/* By kind. */
+static const struct {
+    const char *option;
+    enum modc_status (*add)(struct modc_context *net, int module, struct modc_hook *hook, unsigned flags);
+} hook_kinds[] = {
+    [MODC_HOOK_FORWARD_PRE] = {"--pre-hooks", modc_register_forward_pre_hook},
+    [MODC_HOOK_FORWARD] = {"--hooks", modc_register_forward_hook},
+    [MODC_HOOK_BACKWARD_PRE] = {"--backward-pre-hooks", modc_register_full_backward_pre_hook},
+    [MODC_HOOK_BACKWARD] = {"--backward-hooks", modc_register_full_backward_hook},
 };
 
 /* A hook of the command line: the identity, or one that multiplies a module's first tensor. */
@@ -151,6 +162,8 @@ static const char usage[] =
     "  --rtol X --atol X tolerances, relative to the largest expected value and absolute\n"
     "  --hooks MODULE=scale:X, --pre-hooks MODULE=scale:X\n"
     "                    multiplies a module's first output, or input, by X\n"
+    "  --backward-hooks MODULE=scale:X, --backward-pre-hooks MODULE=scale:X\n"
+    "                    multiplies the gradient of a module's first input, or output, by X\n"
     "  --hooks fence     a hook that does nothing, so that the fenced variant runs\n";
 
 static bool parse_real(const char *text, double *out)
@@ -188,11 +201,12 @@ static bool set_option(struct options *o, const char *name, const char *value)
             return true;
         }
     }
-    if (strcmp(name, "--hooks") == 0 || strcmp(name, "--pre-hooks") == 0) {
+    for (size_t i = 0; i < sizeof hook_kinds / sizeof hook_kinds[0]; i++) {
+        if (strcmp(name, hook_kinds[i].option) != 0)
+            continue;
         if (o->hook_count == MAX_HOOKS)
             return false;
-        o->hooks[o->hook_count].text = value;
-        o->hooks[o->hook_count++].pre = strcmp(name, "--pre-hooks") == 0;
+        o->hooks[o->hook_count++] = (struct hook_option){value, (enum modc_hook_kind)i};
         return true;
     }
     if (strcmp(name, "--seed") == 0)
@@ -222,7 +236,8 @@ static int parse_options(struct options *o, int count, char **arguments)
     static const char *const with_value[] = {"--weights", "--inputs", "--outputs", "--state",
                                              "--expect",  "--entry",  "--hooks",   "--pre-hooks",
                                              "--seed",    "--rtol",   "--atol",    "--repeat",
-                                             "--threads", "--dispatch", "--steps"};
+                                             "--threads", "--dispatch", "--steps",
+                                             "--backward-hooks", "--backward-pre-hooks"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -627,9 +642,18 @@ static int prepare_weights(struct run *run)
 static enum modc_status run_scale(struct modc_hook_call *call)
 {
     struct scale *scale = call->user;
-    struct modc_tensor *tensor = call->outputs != NULL ? call->outputs : call->inputs;
-    int count = call->outputs != NULL ? call->output_count : call->input_count;
+    const struct {
+        struct modc_tensor *tensors;
+        int count;
+    } changed[] = {[MODC_HOOK_FORWARD_PRE] = {call->inputs, call->input_count},
+                   [MODC_HOOK_FORWARD] = {call->outputs, call->output_count},
+                   [MODC_HOOK_BACKWARD_PRE] = {call->grad_outputs, call->grad_output_count},
+                   [MODC_HOOK_BACKWARD] = {call->grad_inputs, call->grad_input_count}};
+    struct modc_tensor *tensor = changed[scale->hook.kind].tensors;
+    int count = changed[scale->hook.kind].count;
 
+    for (; count > 0 && tensor->data == NULL; count--) /* of what has a gradient */
+        tensor++;
     if (scale->identity || count == 0)
         return MODC_OK;
 
@@ -680,10 +704,10 @@ static int register_hook(struct run *run, int index)
             return fail(EXIT_USAGE, "modc", "%s has no module '%s'", run->model->name, path);
     }
 
-    enum modc_status status = option->pre ? modc_register_forward_pre_hook(run->net, module, &scale->hook, 0)
-                                          : modc_register_forward_hook(run->net, module, &scale->hook, 0);
+    enum modc_status status = hook_kinds[option->kind].add(run->net, module, &scale->hook, 0);
 
-    return status == MODC_OK ? EXIT_OK : fail(EXIT_USAGE, "modc", "--hooks: %s", modc_status_text(status));
+    return status == MODC_OK ? EXIT_OK
+                             : fail(EXIT_USAGE, "modc", "%s: %s", hook_kinds[option->kind].option, modc_status_text(status));
 }
 
 static int prepare_context(struct run *run)

@@ -10,7 +10,11 @@
  * note [hooks and gradients]
  * What forward's hooks made of a value is what the ops behind the boundary read, in both calls; those before it differentiate
  * with what they made themselves. So a hook changes numbers, but no slope: gradients go through a boundary as they are. Hooks
- * change values where they lie: what backward reads as it was before is copied in front of the boundary. */
+ * change values where they lie: what backward reads as it was before is copied in front of the boundary.
+ *
+ * Where the gradients of a call's results have come together stand its backward pre-hooks, where those of its arguments have its
+ * backward hooks; as in PyTorch, where no argument has a gradient these follow at once, without any. Hooks may end the call, so
+ * that gradients of parameters are added to what is there behind the last of them. */
 #include "pass.h"
 
 #include <assert.h>
@@ -36,6 +40,11 @@ struct backward {
     struct part **parts;     /* by id, in the order in which they came */
     int value_count;         /* of forward */
     struct value **again;    /* by id: what is drawn again for backward */
+    struct held {
+        struct module_tensor *tensor;
+        struct value *gradient;
+    } *held; /* of parameters, until the last hook has run */
+    int held_count;
 };
 
 /* ---- which gradients are wanted --------------------------------------------------------------------------------- */
@@ -269,6 +278,13 @@ static void add_parameter(struct backward *b, struct module_tensor *tensor, stru
     add_output(b, op->outputs[0], tensor);
 }
 
+/* Those that hooks have held back. */
+static void add_held(struct backward *b)
+{
+    for (int i = 0; i < b->held_count; i++)
+        add_parameter(b, b->held[i].tensor, b->held[i].gradient);
+}
+
 static void add_inputs(struct backward *b)
 {
     struct graph *graph = b->graph;
@@ -415,6 +431,94 @@ static bool take_all(struct backward *b, const struct op *op, struct value **gra
     return any;
 }
 
+/* ---- hooks ------------------------------------------------------------------------------------------------------- */
+
+/* A boundary of the same call. */
+static struct op *find_fence(const struct backward *b, enum fence_kind kind, const struct module_call *call)
+{
+    for (int i = 0; i < b->graph->op_count; i++)
+        if (b->graph->ops[i]->code == GRAPH_OP_FENCE && b->graph->ops[i]->fence.kind == kind && b->graph->ops[i]->call == call)
+            return b->graph->ops[i];
+    return NULL;
+}
+
+/* Where the gradients of a boundary's values come by: `slots` says which each is of, behind those that are only seen. */
+static struct op *add_fence(struct backward *b, enum fence_kind kind, const struct op *forward, struct value *const *values,
+                            int count, int seen, const int *slots)
+{
+    struct op *op = op_new(&b->eval, GRAPH_OP_FENCE, kind == FENCE_BACKWARD ? "backward_hook" : "backward_pre_hook", values, count);
+
+    op->loc = forward->loc;
+    op->fence.module = forward->fence.module;
+    op->fence.kind = kind;
+    op->fence.seen = seen;
+    op->fence.forward = forward;
+    op->fence.slots = slots;
+    for (int i = 0; i < count; i++)
+        graph_value(b->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
+    add_op(b, op);
+    return op;
+}
+
+/* In front of a call's arguments: from the gradients that came for any, and 0 for the others. `gradients`: by argument. */
+static void add_backward_hooks(struct backward *b, const struct op *forward, const struct op *results, struct value **gradients)
+{
+    struct arena *arena = &b->graph->cx->arena;
+    struct value **values = NULL;
+    int count = 0, slot_count = 0, *slots = NULL;
+    struct op *fence;
+
+    for (int i = results->fence.seen; i < results->output_count; i++)
+        ARENA_PUSH(arena, values, count, results->outputs[i]);
+    for (int i = 0; gradients && i < forward->output_count; i++) {
+        const struct value *value = forward->outputs[i];
+
+        ARENA_PUSH(arena, slots, slot_count, i);
+        ARENA_PUSH(arena, values, count,
+                   gradients[i] ? gradients[i] : adjoint_zeros(&b->eval, forward->loc, value->dtype, value->ndim, value->dims));
+    }
+    fence = add_fence(b, FENCE_BACKWARD, forward, values, count, count - slot_count, slots);
+    for (int i = 0; i < slot_count; i++)
+        if (gradients[i])
+            give(&b->adjoint, forward->inputs[i], fence->outputs[count - slot_count + i]);
+}
+
+/* Gradients of what a module gave, where they come to it: to its backward pre-hooks. */
+static void leave_results(struct backward *b, const struct op *forward, struct value **gradients)
+{
+    struct arena *arena = &b->graph->cx->arena;
+    const struct op *arguments = find_fence(b, FENCE_FORWARD_PRE, forward->call);
+    struct value **values = NULL;
+    int count = 0, slot_count = 0, *slots = NULL;
+    struct op *fence;
+    bool flows_on = false;
+
+    for (int i = forward->fence.seen; i < forward->output_count; i++) {
+        if (!gradients[i])
+            continue;
+        ARENA_PUSH(arena, values, count, gradients[i]);
+        ARENA_PUSH(arena, slots, slot_count, i - forward->fence.seen);
+    }
+    fence = add_fence(b, FENCE_BACKWARD_PRE, forward, values, count, 0, slots);
+    for (int i = 0; i < count; i++)
+        give(&b->adjoint, forward->inputs[forward->fence.seen + slots[i]], fence->outputs[i]);
+    for (int i = 0; arguments && i < arguments->output_count; i++)
+        flows_on |= b->wanted[arguments->outputs[i]->id];
+    if (arguments && !flows_on)
+        add_backward_hooks(b, arguments, fence, NULL);
+}
+
+/* Gradients of what went into a module, when all that it was read for is done: through its backward hooks. */
+static void leave_arguments(struct backward *b, const struct op *forward, struct value **gradients)
+{
+    const struct op *results = find_fence(b, FENCE_BACKWARD_PRE, forward->call);
+
+    if (results)
+        add_backward_hooks(b, forward, results, gradients);
+    for (int i = 0; i < forward->output_count && !results; i++)
+        give(&b->adjoint, forward->inputs[i], gradients[i]);
+}
+
 void pass_backward(struct graph *graph)
 {
     struct arena *arena = &graph->cx->arena;
@@ -440,15 +544,20 @@ void pass_backward(struct graph *graph)
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;
-        if (op->code == GRAPH_OP_TENSOR)
+        if (op->code == GRAPH_OP_TENSOR && graph->fenced)
+            ARENA_PUSH(arena, b.held, b.held_count, ((struct held){op->tensor.tensor, gradients[0]}));
+        else if (op->code == GRAPH_OP_TENSOR)
             add_parameter(&b, op->tensor.tensor, gradients[0]);
-        else if (op->code != GRAPH_OP_FENCE)
+        else if (op->code == GRAPH_OP_FENCE && op->fence.kind == FENCE_FORWARD)
+            leave_results(&b, op, gradients);
+        else if (op->code == GRAPH_OP_FENCE)
+            leave_arguments(&b, op, gradients);
+        else
             adjoint_give(&b.adjoint, op, gradients);
-        for (int j = 0; op->code == GRAPH_OP_FENCE && j < op->output_count; j++)
-            give(&b.adjoint, op->inputs[j], gradients[j]);
         keep_all(&b, first, i);
     }
     b.eval.call = NULL;
+    add_held(&b);
     add_inputs(&b);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];

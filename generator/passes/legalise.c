@@ -181,10 +181,41 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     return needed == ACCEPT_ANY || value_is_rows(arena, value);
 }
 
-/* A hook may write what it sees. */
-static bool needs_own_memory(const struct op *op, const struct value *value)
+/* Does the value lie where `base` does, as far as this is not the boundary's own doing? */
+static bool lies_at(struct value *value, const struct value *base, const struct op *fence)
 {
-    return op->code == GRAPH_OP_FENCE && value_is_lent(value->base);
+    value = value_root(value);
+    while (value != base && value->op->code == GRAPH_OP_FENCE && value->op != fence)
+        value = value_root(value->op->inputs[value->result]);
+    return value == base;
+}
+
+/* What a hook in backward makes of a gradient is for its module alone: where others read the same, it gets a copy. */
+static bool is_read_elsewhere(const struct graph *graph, int at, int input)
+{
+    const struct op *fence = graph->ops[at];
+    const struct value *base = fence->inputs[input]->base;
+
+    for (int j = 0; j < input; j++)
+        if (lies_at(fence->inputs[j], base, fence))
+            return true;
+    for (int i = at + 1; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->input_count; j++)
+            if (lies_at(graph->ops[i]->inputs[j], base, fence))
+                return true;
+    return false;
+}
+
+/* A hook may write what it is given. */
+static bool needs_own_memory(const struct graph *graph, int at, int input)
+{
+    const struct op *op = graph->ops[at];
+
+    if (op->code != GRAPH_OP_FENCE)
+        return false;
+    if (value_is_lent(op->inputs[input]->base))
+        return true;
+    return op->fence.kind >= FENCE_BACKWARD_PRE && input >= op->fence.seen && is_read_elsewhere(graph, at, input);
 }
 
 /* Outputs are written where the caller wants them: a value of its own, dense, returned once. */
@@ -243,9 +274,12 @@ void pass_legalise(struct graph *graph)
         }
         if (pass_takes_head(graph, op) && !pass_reads(graph, op, 0) && value_root(op->inputs[0])->op->code == GRAPH_OP_INPUT)
             op->head = dag_identity(&graph->cx->arena, op->inputs[0]->dtype); /* its lines are turned one by one */
-        for (int j = 0; j < op->input_count; j++)
-            if ((j < op->tail_first && !pass_reads(graph, op, j)) || needs_own_memory(op, op->inputs[j]))
-                op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !needs_own_memory(op, op->inputs[j]));
+        for (int j = 0; j < op->input_count; j++) {
+            bool own = needs_own_memory(graph, i, j);
+
+            if (own || (j < op->tail_first && !pass_reads(graph, op, j)))
+                op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !own);
+        }
         if (op->code == GRAPH_OP_CONV && !value_is_static(graph, op->inputs[1]))
             op->inputs[1] = insert_across(graph, &i, op->inputs[1]);
         for (int j = 0; j < op->output_count; j++)

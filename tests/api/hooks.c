@@ -1,5 +1,7 @@
 /* hooks.c - hooks and gradients: what forward's hooks change is what backward reads, and no slope of theirs is in it. A hook that
- * adds a constant has none, so that differences say what the gradients are. */
+ * adds a constant has none, so that differences say what the gradients are. Hooks in backward run in PyTorch's order, which
+ * tests/api/hooks.txt has (tests/oracle/hooks.py); what they make of gradients is in tests/vectors, too. */
+#include "bare.h"
 #include "check.h"
 #include "hooked.h"
 
@@ -16,7 +18,7 @@ static struct hooked_params params;
 static struct hooked net;
 static struct hooked_training training;
 static MODC_ALIGNED char block[HOOKED_PARAM_BYTES], packed[HOOKED_PACKED_BYTES], gradients[HOOKED_TRAINING_BYTES],
-    workspace[HOOKED_LOSS_TRAIN_FENCED_BACKWARD_WORKSPACE_BYTES];
+    workspace[HOOKED_FENCED_BACKWARD_WORKSPACE_BYTES + HOOKED_LOSS_FENCED_BACKWARD_WORKSPACE_BYTES]; /* the larger of both */
 static double x[IN], logits[LOGITS], shares[WIDE], dlogits[LOGITS], dshares[WIDE], dx[IN], target[LOGITS];
 static bool mask[WIDE];
 
@@ -188,6 +190,250 @@ static void test_steps(void)
     CHECK_OK(hooked_pack(&params, NULL, 0));
 }
 
+/* ---- hooks in backward ------------------------------------------------------------------------------------------- */
+
+static FILE *expected; /* the lines that are still to come */
+
+struct listener {
+    struct modc_hook hook;
+    const char *tag;
+};
+
+static const char *letters(const struct modc_tensor *tensors, int count, char *out)
+{
+    char *end = out;
+
+    *end++ = ' ';
+    for (int i = 0; i < count; i++) {
+        const size_t bytes = tensors[i].data != NULL ? modc_tensor_bytes(&tensors[i]) : 0;
+        bool any = false;
+
+        for (size_t k = 0; k < bytes; k++)
+            any |= ((const unsigned char *)tensors[i].data)[k] != 0;
+        *end++ = tensors[i].data == NULL ? '-' : any ? '+' : '0';
+    }
+    *end = '\0';
+    return out;
+}
+
+static const char *current; /* the call */
+
+static enum modc_status hear(struct modc_hook_call *call)
+{
+    static const char *const kinds[] = {"forward_pre", "forward", "backward_pre", "backward"};
+    const struct listener *own = call->user;
+    const enum modc_hook_kind kind = own->hook.kind;
+    char line[128], said[128], inputs[16] = "", outputs[16] = "";
+
+    if (kind == MODC_HOOK_BACKWARD)
+        letters(call->grad_inputs, call->grad_input_count, inputs);
+    if (kind >= MODC_HOOK_BACKWARD_PRE)
+        letters(call->grad_outputs, call->grad_output_count, outputs);
+    CHECK((call->inputs != NULL) == (kind <= MODC_HOOK_FORWARD) && (call->outputs != NULL) == (kind == MODC_HOOK_FORWARD));
+    snprintf(said, sizeof said, "%s %s %s %s%s%s\n", current, kinds[kind], call->path[0] != '\0' ? call->path : ".", own->tag,
+             inputs, outputs);
+    CHECK(fgets(line, sizeof line, expected) != NULL);
+    if (strcmp(line, said) != 0)
+        fprintf(stderr, "found    %sexpected %s", said, line);
+    CHECK(strcmp(line, said) == 0);
+    return MODC_OK;
+}
+
+typedef enum modc_status add_to_module(struct modc_context *net, int module, struct modc_hook *hook, unsigned flags);
+typedef enum modc_status add_to_set(struct modc_hook_set *set, struct modc_hook *hook, unsigned flags);
+
+/* Global ones, those of modules, and those that come before them: which run, in which order, with which gradients. */
+static void test_order(void)
+{
+    static add_to_module *const own[] = {modc_register_forward_pre_hook, modc_register_forward_hook,
+                                         modc_register_full_backward_pre_hook, modc_register_full_backward_hook};
+    static add_to_set *const global[] = {modc_register_module_forward_pre_hook, modc_register_module_forward_hook,
+                                         modc_register_module_full_backward_pre_hook, modc_register_module_full_backward_hook};
+    static struct listener listeners[4][HOOKED_MODULES][2], all[4];
+    struct modc_hook_set set = {0};
+    double loss;
+
+    expected = fopen("tests/api/hooks.txt", "r");
+    CHECK(expected != NULL);
+    for (int kind = 0; kind < 4; kind++) {
+        for (int module = 0; module < HOOKED_MODULES; module++) {
+            for (int i = 0; i < 2; i++) {
+                struct listener *listener = &listeners[kind][module][i];
+
+                *listener = (struct listener){.hook = {.call = hear, .user = listener}, .tag = i ? "b" : "a"};
+                CHECK_OK(own[kind](&net.base, module, &listener->hook, i ? MODC_PREPEND : 0));
+            }
+        }
+        all[kind] = (struct listener){.hook = {.call = hear, .user = &all[kind]}, .tag = "g"};
+        CHECK_OK(global[kind](&set, &all[kind].hook, 0));
+    }
+    CHECK_OK(modc_attach(&net.base, &set));
+    hooked_zero_grad(&training, true);
+    current = "forward";
+    forward();
+    backward();
+    current = "loss";
+    CHECK_OK(hooked_loss(&net, BATCH, x, mask, target, &loss));
+    CHECK_OK(hooked_loss_backward(&net, BATCH));
+    CHECK(fgetc(expected) == EOF);
+    fclose(expected);
+    CHECK_OK(modc_attach(&net.base, NULL));
+    for (int kind = 0; kind < 4; kind++)
+        for (int module = 0; module < HOOKED_MODULES; module++)
+            for (int i = 0; i < 2; i++)
+                modc_hook_remove(&listeners[kind][module][i].hook);
+    CHECK(net.base.hooks == NULL);
+}
+
+/* Doubles the gradient of the first input, or of a pre-hook the first output. */
+static enum modc_status twofold(struct modc_hook_call *call)
+{
+    struct shift *shift = call->user;
+    struct modc_tensor *tensor = shift->hook.kind == MODC_HOOK_BACKWARD ? call->grad_inputs : call->grad_outputs;
+    double *to = shift->own ? shift->memory[shift->calls++ % 2] : tensor->data;
+
+    for (int i = 0; i < tensor->dims[0] * tensor->dims[1]; i++)
+        to[i] = 2 * ((const double *)tensor->data)[i];
+    tensor->data = to;
+    return MODC_OK;
+}
+
+struct gradients {
+    double of[COUNT][16], dx[IN];
+};
+
+/* Behind no others: of this call alone. */
+static void take_gradients(struct gradients *found)
+{
+    hooked_zero_grad(&training, true);
+    memset(found, 0, sizeof *found);
+    forward();
+    backward();
+    memcpy(found->dx, dx, sizeof found->dx);
+    for (int i = 0; i < COUNT; i++)
+        memcpy(found->of[i], gradient(i), (size_t)counts[i] * sizeof(double));
+}
+
+static bool same_gradients(const struct gradients *a, const struct gradients *b)
+{
+    const double *const x_a = a->of[0], *const x_b = b->of[0];
+
+    for (size_t i = 0; i < sizeof *a / sizeof(double); i++)
+        if (fabs(x_a[i] - x_b[i]) > 1e-12 * (1 + fabs(x_a[i])))
+            return false;
+    return true;
+}
+
+/* In place or elsewhere is the same, whatever else reads the gradient; before a module it reaches the module's parameters,
+ * behind it not. */
+static void test_changes(void)
+{
+    static struct shift shift;
+    static struct gradients plain, changed, elsewhere;
+
+    take_gradients(&plain);
+    for (int i = 0; i < 2 * HOOKED_MODULES; i++) {
+        add_to_module *const add = i % 2 ? modc_register_full_backward_pre_hook : modc_register_full_backward_hook;
+
+        for (int own = 0; own < 2; own++) {
+            shift = (struct shift){.hook = {.call = twofold, .user = &shift}, .own = own};
+            CHECK_OK(add(&net.base, i / 2, &shift.hook, 0));
+            take_gradients(own ? &elsewhere : &changed);
+            modc_hook_remove(&shift.hook);
+        }
+        CHECK(same_gradients(&changed, &elsewhere) && !same_gradients(&changed, &plain));
+        if (i / 2 == HOOKED_HEAD)
+            CHECK((fabs(changed.of[9][0] - plain.of[9][0]) > 1e-6) == (i % 2 != 0));
+        if (i / 2 == HOOKED_ROOT && i % 2 == 0)
+            CHECK(memcmp(changed.of, plain.of, sizeof plain.of) == 0 && changed.dx[0] == 2 * plain.dx[0]);
+    }
+    take_gradients(&changed);
+    CHECK(same_gradients(&changed, &plain));
+
+    /* gradients of inputs that nobody wants are there for hooks; what is not wanted of a parameter is not computed */
+    shift = (struct shift){.hook = {.call = twofold, .user = &shift}};
+    CHECK_OK(hooked_register_full_backward_hook(&net, HOOKED_INNER, &shift.hook, 0));
+    hooked_zero_grad(&training, true);
+    CHECK_OK(hooked_requires_grad_(&training, "inner.bias", false));
+    forward();
+    CHECK_OK(hooked_backward(&net, BATCH, dlogits, dshares, NULL));
+    CHECK(gradient(1) == NULL && fabs(gradient(0)[0] - plain.of[0][0]) < 1e-12);
+    CHECK_OK(hooked_requires_grad_(&training, "", true));
+    modc_hook_remove(&shift.hook);
+}
+
+static enum modc_status flatten(struct modc_hook_call *call)
+{
+    struct modc_tensor *tensor = call->grad_inputs != NULL ? call->grad_inputs : call->grad_outputs;
+
+    tensor->dims[0] *= tensor->dims[1];
+    tensor->dims[1] = 1;
+    return MODC_OK;
+}
+
+static enum modc_status forget(struct modc_hook_call *call)
+{
+    call->grad_outputs[0].data = NULL;
+    return MODC_OK;
+}
+
+/* Whatever fails, wherever: no gradient changes. */
+static void test_failures(void)
+{
+    static const struct {
+        enum modc_status (*call)(struct modc_hook_call *call), status;
+    } ways[] = {{refuse, MODC_HOOK_ERROR}, {flatten, MODC_HOOK_SHAPE}, {forget, MODC_HOOK_SHAPE}};
+    static struct gradients plain, again;
+    double kept[IN];
+
+    take_gradients(&plain);
+    for (int i = 0; i < 6 * HOOKED_MODULES; i++) {
+        struct modc_hook failing = {.call = ways[i % 3].call};
+        const int module = i / 6;
+
+        CHECK_OK((i % 2 ? hooked_register_full_backward_pre_hook : hooked_register_full_backward_hook)(&net, module, &failing, 0));
+        forward();
+        memcpy(kept, dx, sizeof kept);
+        CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == ways[i % 3].status);
+        CHECK(net.base.fault_module == module && memcmp(kept, dx, sizeof kept) == 0);
+        for (int k = 0; k < COUNT; k++)
+            CHECK(memcmp(plain.of[k], gradient(k), (size_t)counts[k] * sizeof(double)) == 0);
+        CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == MODC_CONSUMED);
+        modc_hook_remove(&failing);
+    }
+    take_gradients(&again);
+    CHECK(same_gradients(&plain, &again));
+}
+
+static void test_registration(void)
+{
+    static struct bare_params bare_params;
+    static struct bare bare;
+    static MODC_ALIGNED char bare_block[BARE_PARAM_BYTES], bare_workspace[BARE_FENCED_WORKSPACE_BYTES];
+    int calls = 0;
+    struct modc_hook looking = {.call = look, .user = &calls}, other = looking;
+
+    CHECK(hooked_register_full_backward_hook(&net, 0, &looking, MODC_ALWAYS_CALL) == MODC_ARGUMENT);
+    CHECK(hooked_register_full_backward_pre_hook(&net, 0, &looking, MODC_WITH_KWARGS) == MODC_ARGUMENT);
+    CHECK(hooked_register_full_backward_hook(&net, HOOKED_MODULES, &looking, 0) == MODC_INDEX);
+    forward();
+    CHECK_OK(hooked_register_full_backward_hook(&net, HOOKED_HEAD, &looking, 0)); /* for the next call: this one had no hook */
+    CHECK(hooked_register_full_backward_hook(&net, HOOKED_HEAD, &looking, 0) == MODC_ARGUMENT);
+    backward();
+    CHECK(calls == 0);
+    forward();
+    CHECK_OK(hooked_register_full_backward_pre_hook(&net, HOOKED_HEAD, &other, 0)); /* that one had */
+    backward();
+    CHECK(calls == 2);
+    modc_hook_remove(&looking);
+    modc_hook_remove(&other);
+
+    CHECK_OK(bare_bind(&bare_params, bare_block, sizeof bare_block));
+    CHECK_OK(bare_init(&bare, &bare_params, bare_workspace, sizeof bare_workspace));
+    CHECK(modc_register_full_backward_hook(&bare.base, BARE_ROOT, &looking, 0) == MODC_UNSUPPORTED);
+    CHECK_OK(bare_register_forward_hook(&bare, BARE_ROOT, &looking, 0));
+}
+
 /* What was kept with hooks is read so, whatever is registered then. */
 static void test_refusals(void)
 {
@@ -246,6 +492,10 @@ int main(void)
     }
     test_values();
     test_steps();
+    test_order();
+    test_changes();
+    test_failures();
+    test_registration();
     test_refusals();
     return 0;
 }

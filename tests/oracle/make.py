@@ -300,7 +300,7 @@ def extended():
 
 
 def hooked():
-    """Hooks under gradients: what they change has no slope of its own."""
+    """Hooks under gradients, and of gradients: what those of forward change has no slope of its own."""
     spec = "tests/specs/hooked.yaml"
     inputs = {"x": draw(191, 3, 3, dtype=torch.float64), "mask": whole(192, 0, 2, 3, 4).bool(),
               "grad.output_0": draw(193, 3, 2, dtype=torch.float64), "grad.output_1": draw(194, 3, 4, dtype=torch.float64)}
@@ -310,6 +310,12 @@ def hooked():
                "--hooks norm=scale:1.5 --pre-hooks fixed=scale:0.5", *own)
     yield Case("hooked_outer", spec, "--backward --pre-hooks =scale:2.0 --hooks =scale:-1.0 --pre-hooks block=scale:0.5 "
                "--hooks block=scale:3.0 --pre-hooks twice=scale:-1.5 --hooks twice=scale:2.0", *own)
+    yield Case("hooked_gradients", spec, "--backward --backward-hooks block.act=scale:0.5 --backward-pre-hooks twice=scale:-2.0 "
+               "--backward-hooks block=scale:3.0 --backward-pre-hooks norm=scale:0.5 --backward-hooks fixed=scale:-1.0 "
+               "--backward-hooks head=scale:1.5", *own)
+    yield Case("hooked_both", spec, "--backward --backward-pre-hooks =scale:-1.0 --backward-hooks =scale:0.5 "
+               "--backward-pre-hooks block.fc=scale:2.0 --backward-hooks inner=scale:-1.5 --hooks block.fc=scale:1.5 "
+               "--pre-hooks head=scale:2.0", *own)
 
 
 def in_two_types():

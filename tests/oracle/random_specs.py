@@ -1355,8 +1355,10 @@ def plan_runs(draw, root, generator, catalogue):
     if apart.random() < 0.2:
         runs.append(("split", ["--plan", f"split={apart.choice([2, 2, 3, 5])}"], None, draw.sizes, 1))
     if draw.backward and apart.random() < 0.6:
+        known = hasattr(torch.nn.Module, "register_full_backward_pre_hook")  # since 2.0
+        kinds = ["--hooks", "--pre-hooks", "--backward-hooks", "--backward-pre-hooks" if known else "--backward-hooks"]
         options = [text for _ in range(apart.choice([1, 2, 3])) for text in
-                   (apart.choice(["--hooks", "--pre-hooks"]), f"{apart.choice(paths)}=scale:{apart.choice([0.5, -1.0, 1.5, 2.0])}")]
+                   (apart.choice(kinds), f"{apart.choice(paths)}=scale:{apart.choice([0.5, -1.0, 1.5, 2.0])}")]
         runs.append(("backward_hooks", ["--backward", *options], None, draw.sizes, 1))
     return runs
 
@@ -1474,7 +1476,7 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
     safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
     options = [*options, "--inputs", f"{name}.inputs.safetensors", *(["--sequence"] if draw.sequence else [])]
     args = torch_run.parse(["run", "spec.yaml", *options])
-    how = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks}
+    how = torch_run.options_of(args)
     limits = {}
     if args.backward:
         inputs = {**inputs, **draw_upstream(model.run(inputs, **how)[0], random.Random(f"{draw.numbers}.{name}"))}

@@ -949,10 +949,11 @@ class Spec:
             if self.named_by("eval", name):
                 module.eval()
 
-    def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=(), backward=False):
-        """One call. Hooks are (path, factor): they scale the first input of a module, or its first output, and leave
-        the tensors that they were given as they are. Returns the outputs by name; with `backward` also grad.INPUT and
-        grad.KEY, for the upstream gradients that inputs has as grad.OUTPUT (else: zero)."""
+    def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=(), backward_hooks=(), backward_pre_hooks=(),
+            backward=False):
+        """One call. Hooks are (path, factor): they scale the first input of a module, or its first output, or in backward the
+        gradient of these, and leave the tensors that they were given as they are. Returns the outputs by name; with `backward`
+        also grad.INPUT and grad.KEY, for the upstream gradients that inputs has as grad.OUTPUT (else: zero)."""
         self.set_mode(root, train)
         if entry in (None, "forward"):
             arguments, statements, call = list(self.inputs), self.root.statements, root
@@ -973,6 +974,10 @@ class Spec:
                    for path, factor in pre_hooks]
         handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))
                     for path, factor in hooks]
+        handles += [root.get_submodule(path).register_full_backward_pre_hook(lambda _, given, f=factor: scaled_gradient(given, f))
+                    for path, factor in backward_pre_hooks]
+        handles += [root.get_submodule(path).register_full_backward_hook(lambda _, given, __, f=factor: scaled_gradient(given, f))
+                    for path, factor in backward_hooks]
         try:
             with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
                 results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
@@ -1036,6 +1041,12 @@ class Scaled(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gradient, None
+
+
+def scaled_gradient(gradients, factor):
+    """The tuple with the first gradient that there is times factor; those of integers are 0."""
+    first = next((i for i, gradient in enumerate(gradients) if gradient is not None), None)
+    return tuple(scaled(gradient, factor) if i == first else gradient for i, gradient in enumerate(gradients))
 
 
 def scaled(value, factor):

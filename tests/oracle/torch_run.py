@@ -2,6 +2,7 @@
 
     python3 tests/oracle/torch_run.py run SPEC [--weights W] [--inputs I] [--outputs O] [--expect E] [--state S]
         [--entry NAME] [--train] [--backward] [--sequence] [--hooks MODULE=scale:F|fence]... [--pre-hooks ...]...
+        [--backward-hooks ...]... [--backward-pre-hooks ...]...
         [--set NAME=VALUE]... [--dtype D] [--seed N] [--rtol R] [--atol A]
 
 Answers "what does PyTorch say?", and lets vectors.py and live.py be tried without modc (`--modc`).
@@ -38,6 +39,8 @@ def parse(arguments):
     parser.add_argument("--sequence", action="store_true")
     parser.add_argument("--hooks", type=hook, action="append", default=[])
     parser.add_argument("--pre-hooks", type=hook, action="append", default=[])
+    parser.add_argument("--backward-hooks", type=hook, action="append", default=[])
+    parser.add_argument("--backward-pre-hooks", type=hook, action="append", default=[])
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--plan", action="append", help="nothing to PyTorch")
     parser.add_argument("--repeat", type=int, help="the same result each time")
@@ -47,6 +50,11 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def options_of(args):
+    """What Spec.run takes, but for `backward`."""
+    return {name: getattr(args, name) for name in ("entry", "train", "hooks", "pre_hooks", "backward_hooks", "backward_pre_hooks")}
+
+
 def run(args):
     """(outputs, state_dict after the call) for parsed options."""
     spec = Spec(args.spec, dict(text.split("=", 1) for text in args.set), args.dtype)
@@ -54,8 +62,7 @@ def run(args):
     if args.weights:
         spec.load(root, safetensors_io.load(args.weights))
     inputs = safetensors_io.load(args.inputs) if args.inputs else {}
-    options = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks,
-               "backward": args.backward}
+    options = {"backward": args.backward, **options_of(args)}
     outputs = (spec.run_sequence if args.sequence else spec.run)(root, inputs, **options)
     return outputs, root.state_dict()
 
@@ -73,8 +80,7 @@ def own_distance(args):
     inputs = safetensors_io.load(args.inputs) if args.inputs else {}
     wide_inputs = {name: tensor.to(wide.inputs[name][1]) if name in wide.inputs else tensor.double()
                    for name, tensor in inputs.items()}
-    options = {"entry": args.entry, "train": args.train, "hooks": args.hooks, "pre_hooks": args.pre_hooks,
-               "backward": args.backward}
+    options = {"backward": args.backward, **options_of(args)}
     run_narrow, run_wide = ((s.run_sequence if args.sequence else s.run) for s in (spec, wide))
     outputs, exact = run_narrow(narrow_root, inputs, **options), run_wide(wide_root, wide_inputs, **options)
     worst, largest = 0.0, max((tensor[torch.isfinite(tensor)].abs().max().item() for name, tensor in exact.items()

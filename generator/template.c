@@ -375,6 +375,21 @@ static bool is_break(const char *at)
     return at[0] && at[1] == ' ' && (*at == ',' || *at == ';' || (*at == '|' && (at[-1] == '|' || at[-1] == ' ')) || (*at == '&' && at[-1] == '&'));
 }
 
+/* How far it is to the next break, any one or one that is in no parentheses which open here. */
+static size_t piece_length(const char *at, bool any)
+{
+    size_t length = 0;
+    int depth = 0;
+    bool quoted = false;
+
+    for (; at[length] && (quoted || depth > 0 || !is_break(at + length)); length++) {
+        quoted ^= at[length] == '"' && at[length - 1] != '\\';
+        if (!quoted && !any)
+            depth += (strchr("([{", at[length]) != NULL) - (strchr(")]}", at[length]) != NULL);
+    }
+    return length;
+}
+
 /* One logical line, broken behind commas so that it stands in EMITTED_WIDTH, aligned behind its open parenthesis. */
 static void wrap_line(struct text *out, const char *line)
 {
@@ -387,8 +402,7 @@ static void wrap_line(struct text *out, const char *line)
         return;
     }
     for (const char *at = line; *at; at++) {
-        size_t piece = 0; /* up to and with the next comma */
-        bool inner;
+        size_t piece, whole; /* up to and with the next comma; of this depth */
 
         text_add_bytes(out, at, 1);
         column++;
@@ -401,12 +415,9 @@ static void wrap_line(struct text *out, const char *line)
             depth--;
         if (!is_break(at))
             continue;
-        inner = false;
-        while (at[1 + piece] && (inner || !is_break(at + 1 + piece))) {
-            inner ^= at[1 + piece] == '"' && at[piece] != '\\';
-            piece++;
-        }
-        if (column + piece + 1 > EMITTED_WIDTH) {
+        piece = piece_length(at + 1, true);
+        whole = piece_length(at + 1, false);
+        if (column + (open[depth] + whole < EMITTED_WIDTH ? whole : piece) + 1 > EMITTED_WIDTH) {
             text_printf(out, "\n%*s", (int)open[depth], "");
             column = open[depth];
             at++;

@@ -2887,9 +2887,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {BLOCKS_WORKSPACE_BYTES, BLOCKS_TRAIN_WORKSPACE_BYTES}, {BLOCKS_FENCED_WORKSPACE_BYTES,
-                                                              BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES},
-         6307840.0, forward_shape, forward_call,
+     {BLOCKS_WORKSPACE_BYTES, BLOCKS_TRAIN_WORKSPACE_BYTES},
+         {BLOCKS_FENCED_WORKSPACE_BYTES, BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES}, 6307840.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
 };
 

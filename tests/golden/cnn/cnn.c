@@ -2639,9 +2639,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {CNN_WORKSPACE_BYTES, CNN_TRAIN_WORKSPACE_BYTES}, {CNN_FENCED_WORKSPACE_BYTES,
-                                                        CNN_TRAIN_FENCED_WORKSPACE_BYTES}, 5488640.0,
-         forward_shape, forward_call,
+     {CNN_WORKSPACE_BYTES, CNN_TRAIN_WORKSPACE_BYTES},
+         {CNN_FENCED_WORKSPACE_BYTES, CNN_TRAIN_FENCED_WORKSPACE_BYTES}, 5488640.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
 };
 

@@ -755,9 +755,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {MLP_WORKSPACE_BYTES, MLP_TRAIN_WORKSPACE_BYTES}, {MLP_FENCED_WORKSPACE_BYTES,
-                                                        MLP_TRAIN_FENCED_WORKSPACE_BYTES}, 151552.0,
-         forward_shape, forward_call,
+     {MLP_WORKSPACE_BYTES, MLP_TRAIN_WORKSPACE_BYTES},
+         {MLP_FENCED_WORKSPACE_BYTES, MLP_TRAIN_FENCED_WORKSPACE_BYTES}, 151552.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
 };
 

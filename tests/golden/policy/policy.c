@@ -1418,14 +1418,14 @@ static enum modc_status act_call(struct modc_context *net, const int *sizes, con
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 2, forward_inputs, forward_outputs, forward_max_sizes,
-     {POLICY_WORKSPACE_BYTES, POLICY_TRAIN_WORKSPACE_BYTES}, {POLICY_FENCED_WORKSPACE_BYTES,
-                                                              POLICY_TRAIN_FENCED_WORKSPACE_BYTES},
-         1163264.0, forward_shape, forward_call,
+     {POLICY_WORKSPACE_BYTES, POLICY_TRAIN_WORKSPACE_BYTES},
+         {POLICY_FENCED_WORKSPACE_BYTES, POLICY_TRAIN_FENCED_WORKSPACE_BYTES}, 1163264.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
     {"act", 1, 1, act_inputs, act_outputs, act_max_sizes,
-     {POLICY_ACT_WORKSPACE_BYTES, POLICY_ACT_TRAIN_WORKSPACE_BYTES}, {POLICY_ACT_FENCED_WORKSPACE_BYTES,
-                                                                      POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES},
-         4480.0, act_shape, act_call,
+     {POLICY_ACT_WORKSPACE_BYTES, POLICY_ACT_TRAIN_WORKSPACE_BYTES},
+         {POLICY_ACT_FENCED_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES}, 4480.0, act_shape,
+         act_call,
      {0, 0}, NULL},
 };
 

@@ -304,8 +304,8 @@ static MODC_KERNEL void linear_1x40_to_16(float *restrict y, const float *restri
     for (int n = 0; n < bands; n++)
         linear_1x40_to_16_band(y, x, w, bias, band, sets, n * band);
     if (rest > 0)
-        linear_1x40_to_16_band(y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES,
-                                                                   40), bands * band);
+        linear_1x40_to_16_band(y, x, w, bias, rest,
+                               MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 40), bands * band);
 }
 
 /* y (16) = tanh(x0) */
@@ -575,9 +575,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 2, forward_inputs, forward_outputs, NULL,
-     {STREAM_WORKSPACE_BYTES, STREAM_TRAIN_WORKSPACE_BYTES}, {STREAM_FENCED_WORKSPACE_BYTES,
-                                                              STREAM_TRAIN_FENCED_WORKSPACE_BYTES}, 672.0,
-         forward_shape, forward_call,
+     {STREAM_WORKSPACE_BYTES, STREAM_TRAIN_WORKSPACE_BYTES},
+         {STREAM_FENCED_WORKSPACE_BYTES, STREAM_TRAIN_FENCED_WORKSPACE_BYTES}, 672.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
 };
 

@@ -858,9 +858,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 4, 8, forward_inputs, forward_outputs, forward_max_sizes,
-     {TENSORS_WORKSPACE_BYTES, TENSORS_TRAIN_WORKSPACE_BYTES}, {TENSORS_FENCED_WORKSPACE_BYTES,
-                                                                TENSORS_TRAIN_FENCED_WORKSPACE_BYTES},
-         14940.0, forward_shape, forward_call,
+     {TENSORS_WORKSPACE_BYTES, TENSORS_TRAIN_WORKSPACE_BYTES},
+         {TENSORS_FENCED_WORKSPACE_BYTES, TENSORS_TRAIN_FENCED_WORKSPACE_BYTES}, 14940.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
 };
 

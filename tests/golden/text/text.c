@@ -982,9 +982,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_entry entries_table[] = {
     {"forward", 2, 2, forward_inputs, forward_outputs, forward_max_sizes,
-     {TEXT_WORKSPACE_BYTES, TEXT_TRAIN_WORKSPACE_BYTES}, {TEXT_FENCED_WORKSPACE_BYTES,
-                                                          TEXT_TRAIN_FENCED_WORKSPACE_BYTES}, 22688.0,
-         forward_shape, forward_call,
+     {TEXT_WORKSPACE_BYTES, TEXT_TRAIN_WORKSPACE_BYTES},
+         {TEXT_FENCED_WORKSPACE_BYTES, TEXT_TRAIN_FENCED_WORKSPACE_BYTES}, 22688.0, forward_shape,
+         forward_call,
      {0, 0}, NULL},
 };
 

@@ -747,13 +747,18 @@ static bool is_mapped(const struct op *op, int index)
            (op->code == GRAPH_OP_SCATTER && index == 0);
 }
 
-/* A constant of one element that is a number wherever it is read, and need not lie anywhere. */
+/* A constant of equal elements that is a number wherever it is read, and need not lie anywhere. */
 static bool is_number(const struct graph *graph, const struct value *base)
 {
+    const struct tensor *tensor = base->constant;
+    int64_t count = tensor ? tensor_count(tensor) : 0;
     int index;
 
-    if (!base->constant || tensor_count(base->constant) != 1 || base->dtype == DTYPE_COMPLEX64 || is_output(graph, base, &index))
+    if (count == 0 || base->dtype == DTYPE_COMPLEX64 || is_output(graph, base, &index))
         return false;
+    for (int64_t i = 1; i < count; i++)
+        if (memcmp(&tensor->data[i], &tensor->data[0], sizeof tensor->data[0]) != 0)
+            return false;
     for (int i = 0; i < graph->op_count; i++)
         for (int j = 0; j < graph->ops[i]->input_count; j++)
             if (graph->ops[i]->inputs[j]->base == base && !is_mapped(graph->ops[i], j))

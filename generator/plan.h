@@ -77,7 +77,7 @@ enum place_kind {
     PLACE_TENSOR,    /* a pointer of the parameter struct */
     PLACE_STATE,     /* in the state block */
     PLACE_CONST,     /* a constant array of the emitted file */
-    PLACE_NUMBER,    /* a constant of one element that maps alone read: it is written in their kernels */
+    PLACE_NUMBER,    /* a constant of equal elements that maps alone read: it is written in their kernels */
     PLACE_PACKED,
     PLACE_WORKSPACE, /* offset */
     PLACE_FENCE,     /* through the slot of a module boundary; index: of the pointer that backward reads it through, -1: none */

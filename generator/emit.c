@@ -421,12 +421,10 @@ static void print_optimizer_wrappers(struct emit *e, struct text *out)
                      "    return modc_optimizer_init(&training->optimizer.base, &%s_optimizer_table, &training->base, "
                      "(char *)block + %s_GRADIENT_BYTES, bytes - %s_GRADIENT_BYTES, NULL, NULL);\n}\n\n",
                 M, m, m, m, M, m, M, M);
-    text_printf(out, "/* Behind backward: clips, updates the parameters whose gradients are there and packs them. */\n"
+    text_printf(out, "/* Behind backward: clips, updates the parameters whose gradients are there and packs them, or changes\n"
+                     " * nothing. */\n"
                      "static inline enum modc_status %s_step(struct %s_training *training)\n"
-                     "{\n    enum modc_status status = modc_optimizer_clip(&training->optimizer.base, NULL);\n\n"
-                     "    if (status == MODC_OK)\n        status = modc_optimizer_step(&training->optimizer.base);\n%s"
-                     "    return status;\n}\n\n", m, m,
-                e->tree->training->averages ? "    if (status == MODC_OK)\n        status = modc_average_update(&training->optimizer.base);\n" : "");
+                     "{\n    return modc_optimizer_update(&training->optimizer.base);\n}\n\n", m, m);
     if (e->tree->training->schedule)
         text_printf(out, "/* scheduler.step(); metric is for ReduceLROnPlateau. */\n"
                          "static inline enum modc_status %s_schedule_step(struct %s_training *training, double metric)\n"
@@ -581,7 +579,8 @@ static void print_backward_declaration(struct emit *e, struct text *out, const s
 static void print_step_declaration(struct emit *e, struct text *out)
 {
     text_printf(out, "/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as %s_loss,\n"
-                     " * %s_loss_backward and %s_step behind zeroed gradients. */\n", e->m, e->m, e->m);
+                     " * %s_loss_backward and %s_step behind zeroed gradients. Inputs without elements are MODC_SIZE.\n"
+                     " * After an error neither parameters nor optimiser have changed. */\n", e->m, e->m, e->m);
     text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", e->m, e->m);
     print_arguments(e, out, entry_graph(loss_entry(e)));
     text_add(out, ");\n\n");
@@ -1185,14 +1184,15 @@ static void print_given(struct emit *e, struct text *list, struct text *end, con
     text_printf(end, "\n    modc_backward_end(&net->base, %s, %d);\n", count > 0 ? "given" : "NULL", count);
 }
 
-/* Steps that one condition is for. A call alone needs no braces. */
-static void print_guarded(struct text *out, const char *condition, const char *steps)
+/* What one condition is for. A statement alone needs no braces. */
+static void print_guarded(struct text *out, const char *indent, const char *condition, const char *statements)
 {
-    bool single = strchr(steps, '\n') == steps + strlen(steps) - 1;
+    bool single = strchr(statements, '\n') == statements + strlen(statements) - 1;
 
-    text_printf(out, "    if (%s)%s\n", condition, single ? "" : " {");
-    print_indented(out, steps);
-    text_add(out, single ? "" : "    }\n");
+    text_printf(out, "%sif (%s)%s\n", indent, condition, single ? "" : " {");
+    print_indented(out, statements);
+    if (!single)
+        text_printf(out, "%s}\n", indent);
 }
 
 /* The steps of the second call. */
@@ -1223,7 +1223,7 @@ static void print_backward_steps(struct emit *e, struct text *body, const struct
                 text_add(&steps, kernel_step(&e->kernels, variant, &variant->steps[next]));
         }
         if (guard >= 0)
-            print_guarded(body, guard_text(e, variant, guard), steps.data);
+            print_guarded(body, "    ", guard_text(e, variant, guard), steps.data);
         else
             text_add(body, steps.data);
     }
@@ -1525,6 +1525,7 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
     const struct variant *saving = entry_variant(e, entry, training, EMITTED_SAVING);
     const char *deeper = fenced || saving ? arena_format(&e->cx->arena, "%s    ", indent) : indent;
     const char *deepest = arena_format(&e->cx->arena, "%s    ", deeper);
+    struct text done = text_new(&e->cx->arena);
 
     if (fused->writes_buffers)
         text_printf(out, "%sif (net->base.params && net->base.params->read_only)\n%s    return MODC_READ_ONLY;\n", indent, indent);
@@ -1548,14 +1549,14 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
     print_choice_of(e, out, entry, training, EMITTED_FUSED, deeper);
     if (fenced || saving)
         text_printf(out, "%s}\n", indent);
-    if (fused->writes_buffers) {
-        if (fenced || fused->fails)
-            text_printf(out, "%sif (status == MODC_OK)\n%s    net->base.params->buffer_version++;\n", indent, indent);
-        else
-            text_printf(out, "%snet->base.params->buffer_version++;\n", indent);
-    }
+    if (fused->writes_buffers)
+        text_printf(&done, "%snet->base.params->buffer_version++;\n", indent);
     if (draws(fused))
-        text_printf(out, "%snet->base.counter++;\n", indent);
+        text_printf(&done, "%snet->base.counter++;\n", indent);
+    if (done.length > 0 && (fenced || fused->fails))
+        print_guarded(out, indent, "status == MODC_OK", done.data);
+    else
+        text_add(out, done.data);
 }
 
 /* What calls need, and in which modes. */
@@ -1749,21 +1750,39 @@ static void print_backward_call(struct emit *e, struct text *out, const struct e
     text_printf(out, "%s%s);\n}\n\n", outputs.data, inputs.data);
 }
 
+/* Conditions under which an input has no elements. */
+static const char *empty_inputs(struct emit *e, const struct graph *graph)
+{
+    struct text out = text_new(&e->cx->arena);
+
+    for (int i = 0; i < graph->input_count; i++) {
+        for (int d = 0; d < graph->inputs[i]->ndim; d++) {
+            const struct dim *dim = graph->inputs[i]->dims[d];
+            const char *text = arena_format(&e->cx->arena, "%s == 0", dim_c_text(e->cx, dim, false));
+
+            if (dim_lower(dim) <= 0 && !strstr(out.data, text))
+                text_printf(&out, "%s%s", out.length ? " || " : "", text);
+        }
+    }
+    return out.data;
+}
+
 /* One step of training: the parts in turn, on gradients that start anew. */
 static void print_train_step(struct emit *e, struct text *out)
 {
     const struct entry *entry = loss_entry(e);
     const struct graph *graph = entry_graph(entry);
     struct text call = text_new(&e->cx->arena);
-    const char *m = e->m;
+    const char *m = e->m, *empty = empty_inputs(e, graph);
 
     text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", m, m);
     print_arguments(e, out, graph);
     text_printf(out, ")\n{\n    struct %s *net;\n    enum modc_status status;\n\n    if (!training || !training->base.net)\n"
-                     "        return MODC_POINTER;\n    net = (struct %s *)(void *)training->base.net;\n"
-                     "    modc_zero_grad(&training->base, true);\n", m, m);
+                     "        return MODC_POINTER;\n%s%s%s    net = (struct %s *)(void *)training->base.net;\n", m,
+                *empty ? "    if (" : "", empty, *empty ? ")\n        return MODC_SIZE;\n" : "", m);
     pass_arguments(e, &call, graph);
-    text_printf(out, "    status = %s_loss(net%s);\n    if (status == MODC_OK)\n        status = %s_loss_backward(net", m, call.data, m);
+    text_printf(out, "    status = %s_loss(net%s);\n    if (status != MODC_OK)\n        return status;\n"
+                     "    modc_zero_grad(&training->base, true);\n    status = %s_loss_backward(net", m, call.data, m);
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", %s", e->tree->sizes[i].c_name);
     text_printf(out, ");\n    return status == MODC_OK ? %s_step(training) : status;\n}\n\n", m);

@@ -74,7 +74,7 @@ enum modc_status {
     MODC_MEMORY,     /* hosted builds: no memory */
     MODC_ARGUMENT,   /* an argument has a value that is not allowed */
     MODC_CONSUMED,   /* backward: there was no forward that keeps for it, or another call or backward came after */
-    MODC_NONFINITE,  /* the norm of the gradients is not finite */
+    MODC_NONFINITE,  /* a gradient is NaN or infinite */
     MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
 };
 

@@ -797,8 +797,8 @@ static int call_failed(const struct run *run, enum modc_status status)
         return fail(EXIT_FILES, where, "%s%s%s (at position %lld)", path, colon, text, (long long)net->fault_index);
     if (status == MODC_UNSUPPORTED)
         return fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
-    return fail(status == MODC_SIZE || status == MODC_DIVISION ? EXIT_FILES : EXIT_BUG, where, "%s%s%s", path,
-                colon, text);
+    return fail(status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE ? EXIT_FILES : EXIT_BUG, where,
+                "%s%s%s", path, colon, text);
 }
 
 static int call_all(struct run *run)

@@ -28,6 +28,38 @@ static void *param_of(const struct modc_training *training, int index)
     return pointer;
 }
 
+/* The exponents of the elements that a word of 8 bytes has. */
+static uint64_t exponents(enum modc_dtype dtype)
+{
+    switch (dtype) {
+    case MODC_FLOAT64:
+        return 0x7ff0000000000000u;
+    case MODC_FLOAT16:
+        return 0x7c007c007c007c00u;
+    case MODC_BFLOAT16:
+        return 0x7f807f807f807f80u;
+    default: /* float32, complex64 */
+        return 0x7f8000007f800000u;
+    }
+}
+
+/* Whether no element has an exponent of ones, as infinities and NaN have: 1 more runs over into the sign. */
+static bool is_finite(const void *data, enum modc_dtype dtype, size_t count)
+{
+    const uint64_t exponent = exponents(dtype), one = exponent & ~(exponent << 1), sign = exponent + one;
+    const size_t bytes = count * modc_dtype_bytes(dtype);
+    uint64_t found = 0, word = 0;
+    size_t i = 0;
+
+    for (; i + sizeof word <= bytes; i += sizeof word) {
+        memcpy(&word, (const char *)data + i, sizeof word);
+        found |= ((word & exponent) + one) & sign;
+    }
+    word = 0;
+    memcpy(&word, (const char *)data + i, bytes - i);
+    return ((found | ((word & exponent) + one)) & sign) == 0;
+}
+
 /* Whether all parameters can be written. */
 static enum modc_status check_params(const struct modc_training *training)
 {
@@ -111,13 +143,27 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer, const str
     return MODC_OK;
 }
 
-enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer)
+/* Whether a step can be taken as a whole. */
+static enum modc_status check_step(const struct modc_optimizer *optimizer)
+{
+    enum modc_status status = check_params(optimizer->training);
+
+    for (int i = 0; i < optimizer->table->param_count && status == MODC_OK; i++) {
+        const struct modc_key *key = key_of(optimizer->training, i);
+        const void *gradient = modc_gradient_at(optimizer->training, i);
+
+        if (gradient != NULL && !is_finite(gradient, key->dtype, count_of(key)))
+            status = MODC_NONFINITE;
+    }
+    return status;
+}
+
+static enum modc_status take_step(struct modc_optimizer *optimizer)
 {
     const struct modc_optimizer_table *table = optimizer->table;
-    enum modc_status status = check_params(optimizer->training);
     bool any = false;
 
-    for (int i = 0; i < table->param_count && status == MODC_OK; i++) {
+    for (int i = 0; i < table->param_count; i++) {
         const struct modc_optimizer_param *param = &table->params[i];
         const void *gradient = modc_gradient_at(optimizer->training, i);
         void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
@@ -131,7 +177,25 @@ enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer)
                       optimizer->scheduling.groups[param->group].hyper, optimizer->steps[i]);
         any = true;
     }
-    return any ? changed(optimizer->training) : status;
+    return any ? changed(optimizer->training) : MODC_OK;
+}
+
+enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer)
+{
+    enum modc_status status = check_step(optimizer);
+
+    return status == MODC_OK ? take_step(optimizer) : status;
+}
+
+enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer)
+{
+    enum modc_status status = check_step(optimizer);
+
+    if (status == MODC_OK)
+        status = modc_optimizer_clip(optimizer, NULL);
+    if (status == MODC_OK)
+        status = take_step(optimizer);
+    return status == MODC_OK && optimizer->table->averages ? modc_average_update(optimizer) : status;
 }
 
 /* The index of a hyper-parameter; -1: there is none. */
@@ -167,6 +231,8 @@ enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group,
 
 /* ---- clipping ------------------------------------------------------------------------------------------ */
 
+enum { STREAMS = 8 }; /* sums that an adder can work on at the same time */
+
 /* The magnitude of an element. */
 static double magnitude(const void *data, enum modc_dtype dtype, size_t i)
 {
@@ -183,8 +249,6 @@ static double magnitude(const void *data, enum modc_dtype dtype, size_t i)
         return fabs(modc_number((const char *)data + i * modc_dtype_bytes(dtype), dtype));
     }
 }
-
-enum { STREAMS = 8 }; /* sums that an adder can work on at the same time */
 
 static double sum_of(const double *streams)
 {

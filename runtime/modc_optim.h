@@ -9,8 +9,7 @@
  *         double steps[];
  *     };
  * over the gradients of struct MODEL_training. A step of training is forward, loss and backward, which the model has, then
- * modc_optimizer_clip, modc_optimizer_step, modc_average_update; modc_schedule_step(&optimizer.scheduling, metric) comes
- * when the program wants it. */
+ * modc_optimizer_update; modc_schedule_step(&optimizer.scheduling, metric) comes when the program wants it. */
 #ifndef MODC_RUNTIME_OPTIM_H
 #define MODC_RUNTIME_OPTIM_H
 
@@ -192,8 +191,12 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer, const str
                                      void *user);
 
 /* optimizer.step(): parameters without gradient are left alone, decay, state and step count included. Weights are packed
- * again. MODC_READ_ONLY, MODC_POINTER (a parameter lies nowhere). */
+ * again. Nothing has changed after MODC_READ_ONLY, MODC_POINTER (a parameter lies nowhere), MODC_NONFINITE (a gradient is NaN
+ * or infinite). */
 enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer);
+
+/* modc_optimizer_clip, modc_optimizer_step and, with `ema`, modc_average_update: all of them or, after an error, none. */
+enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer);
 
 /* The state of a parameter as before its first step; for modc_optim_state.c. */
 void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);

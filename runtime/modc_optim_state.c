@@ -175,7 +175,12 @@ static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved
     case MODC_SAVED_HYPER:
         return modc_converts(MODC_FLOAT64, dtype) && fits_hyper(optimizer, saved, item);
     case MODC_SAVED_STEP:
-        return (modc_converts(MODC_FLOAT64, dtype) || dtype == MODC_INT64) && number_at(item, 0) >= 0;
+        return (modc_converts(MODC_FLOAT64, dtype) || dtype == MODC_INT64) && number_at(item, 0) >= 0 &&
+               isfinite(number_at(item, 0));
+    case MODC_SAVED_SCHEDULE:
+        return modc_converts(tensor.dtype, dtype) && (saved->item != MODC_T_I || number_at(item, 0) > 0);
+    case MODC_SAVED_AVERAGED:
+        return modc_converts(tensor.dtype, dtype) && number_at(item, 0) >= 0;
     default:
         return modc_converts(tensor.dtype, dtype);
     }

@@ -27,7 +27,7 @@ const char *modc_status_text(enum modc_status status)
         [MODC_MEMORY] = "out of memory",
         [MODC_ARGUMENT] = "an argument has a value that is not allowed",
         [MODC_CONSUMED] = "no forward call keeps what backward needs, or another call came after it",
-        [MODC_NONFINITE] = "the norm of the gradients is not finite",
+        [MODC_NONFINITE] = "a gradient is NaN or infinite",
         [MODC_UNSUPPORTED] = "left out of this build, or not in this machine",
     };
 

@@ -1,10 +1,9 @@
 /* resume.c - six steps of an optimiser in one go, and again with its state in a file behind the third: the same bytes. For
  * unit_training, which emits tests/optim/model.yaml with several optimisers. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "../api/check.h"
 #include "net.h"
+
+#include <string.h>
 
 static MODC_ALIGNED char params_block[NET_PARAM_BYTES], first[NET_PARAM_BYTES], packed[4096], workspace[1 << 16],
     gradients[NET_GRADIENT_BYTES], states[NET_OPTIMIZER_BYTES + 1];
@@ -12,14 +11,6 @@ static struct net_params params;
 static struct net net;
 static struct net_training training;
 static struct net_optimizer optimizer;
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                          \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 static void run(int from, int to)
 {
@@ -59,6 +50,25 @@ static char *save(size_t *length)
     return file;
 }
 
+/* The file with other bits of a number, where it has that tensor, is refused, and what it would overwrite stays. */
+static void refuse(char *file, size_t length, const char *name, uint32_t bits)
+{
+    static char before[sizeof states];
+    struct net_optimizer kept = optimizer;
+    struct modc_reader reader;
+    struct modc_item item;
+    const char *fault;
+
+    CHECK(modc_reader_open(&reader, file, length, NULL) == MODC_OK);
+    if (!modc_reader_find(&reader, name, &item))
+        return;
+    memcpy(before, states, sizeof states);
+    memset(file + ((const char *)item.data - file), 0, item.bytes);
+    memcpy(file + ((const char *)item.data - file), &bits, sizeof bits);
+    CHECK(modc_optimizer_load_bytes(&optimizer.base, file, length, &fault) == MODC_KEYS && strcmp(fault, name) == 0);
+    CHECK(memcmp(states, before, sizeof states) == 0 && memcmp(&optimizer, &kept, sizeof optimizer) == 0);
+}
+
 int main(void)
 {
     static char middle_weights[NET_PARAM_BYTES], end_weights[NET_PARAM_BYTES];
@@ -82,6 +92,8 @@ int main(void)
     CHECK(modc_optimizer_load_bytes(&optimizer.base, middle, middle_length, NULL) == MODC_OK); /* over another state */
     again = save(&length);
     CHECK(length == middle_length && memcmp(again, middle, length) == 0);
+    refuse(again, length, "scheduler.2.T_i", 0); /* a period of no epochs */
+    refuse(again, length, "state.head.weight.step", 0x7f800000u);
     free(again);
     start(middle_weights);
     CHECK(modc_optimizer_load_bytes(&optimizer.base, middle, middle_length, NULL) == MODC_OK);

@@ -1,8 +1,8 @@
 /* train.c - trains tests/optim/model.yaml for unit_training, which emits it: see there. */
+#include "../api/check.h"
 #include "net.h"
+
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static MODC_ALIGNED char params_block[NET_PARAM_BYTES], packed[4096], workspace[1 << 16],
@@ -12,14 +12,6 @@ static struct net net;
 static struct net_training training;
 static struct net_optimizer optimizer;
 static float x[20], weight[10], output[10];
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                          \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 static const void *map(const char *name, size_t *length)
 {

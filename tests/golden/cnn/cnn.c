@@ -2509,9 +2509,10 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
                 return status;
             cnn_forward_train(net, batch, image, output);
         }
-        if (status == MODC_OK)
+        if (status == MODC_OK) {
             net->base.params->buffer_version++;
-        net->base.counter++;
+            net->base.counter++;
+        }
     } else {
         if (modc_hooked(&net->base)) {
             status = modc_check(&net->base, CNN_FENCED_WORKSPACE_BYTES, true, true);

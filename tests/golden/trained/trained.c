@@ -1318,11 +1318,14 @@ enum modc_status trained_train_step(struct trained_training *training, int batch
 
     if (!training || !training->base.net)
         return MODC_POINTER;
+    if (batch == 0)
+        return MODC_SIZE;
     net = (struct trained *)(void *)training->base.net;
-    modc_zero_grad(&training->base, true);
     status = trained_loss(net, batch, x, target, loss);
-    if (status == MODC_OK)
-        status = trained_loss_backward(net, batch);
+    if (status != MODC_OK)
+        return status;
+    modc_zero_grad(&training->base, true);
+    status = trained_loss_backward(net, batch);
     return status == MODC_OK ? trained_step(training) : status;
 }
 

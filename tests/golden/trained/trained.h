@@ -107,7 +107,8 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
 enum modc_status trained_loss_backward(struct trained *net, int batch);
 
 /* One step of training: the loss, its gradients, clipping and the step of the optimiser, as trained_loss,
- * trained_loss_backward and trained_step behind zeroed gradients. */
+ * trained_loss_backward and trained_step behind zeroed gradients. Inputs without elements are MODC_SIZE.
+ * After an error neither parameters nor optimiser have changed. */
 enum modc_status trained_train_step(struct trained_training *training, int batch, const float *x,
                                     const int64_t *target, float *loss);
 
@@ -242,14 +243,11 @@ static inline enum modc_status trained_training_init(struct trained_training *tr
                                NULL);
 }
 
-/* Behind backward: clips, updates the parameters whose gradients are there and packs them. */
+/* Behind backward: clips, updates the parameters whose gradients are there and packs them, or changes
+ * nothing. */
 static inline enum modc_status trained_step(struct trained_training *training)
 {
-    enum modc_status status = modc_optimizer_clip(&training->optimizer.base, NULL);
-
-    if (status == MODC_OK)
-        status = modc_optimizer_step(&training->optimizer.base);
-    return status;
+    return modc_optimizer_update(&training->optimizer.base);
 }
 
 /* The optimiser's state, as safetensors under PyTorch's names. */

@@ -735,6 +735,7 @@ bool modc_reader_find(const struct modc_reader *reader, const char *name, struct
 size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity);
 
 bool modc_item_is(const struct modc_item *item, const char *name); /* without decoding it first */
+bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims);
 
 struct modc_named_tensor {
     const char *name;

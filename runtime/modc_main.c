@@ -536,7 +536,6 @@ static int read_gradients(struct run *run, const struct modc_reader *reader)
         struct modc_named_tensor *named = &run->output_gradients[i];
         struct modc_item item;
         char found[NAME];
-        bool same;
 
         if (!is_real(&entry->outputs[i]))
             continue;
@@ -545,10 +544,8 @@ static int read_gradients(struct run *run, const struct modc_reader *reader)
         if (!modc_reader_find(reader, named->name, &item))
             continue;
         found_text(&item, found);
-        same = item.ndim == named->tensor.ndim;
-        for (int k = 0; k < named->tensor.ndim && same; k++)
-            same = item.dims[k] == (uint64_t)named->tensor.dims[k];
-        if (!same || item.dtype < 0 || !modc_converts(named->tensor.dtype, (enum modc_dtype)item.dtype))
+        if (!modc_item_has_shape(&item, named->tensor.ndim, named->tensor.dims) || item.dtype < 0 ||
+            !modc_converts(named->tensor.dtype, (enum modc_dtype)item.dtype))
             return fail(EXIT_FILES, file, "%s: expected the shape and a floating type of the output, found %s %s", named->name,
                         item.dtype_name, found);
         modc_convert(named->tensor.data, named->tensor.dtype, item.data, (enum modc_dtype)item.dtype, count_of(&named->tensor));
@@ -967,17 +964,14 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
 {
     const struct modc_tensor *tensor = &named->tensor;
     const char *file = run->options.expect;
-    bool same = item->ndim == tensor->ndim;
     char found[NAME], expected[NAME], place[NAME];
     struct modc_item own = {NULL, 0, NULL, 0, tensor->ndim, {0}, NULL, 0};
 
     for (int i = 0; i < tensor->ndim; i++)
         own.dims[i] = (uint64_t)tensor->dims[i];
-    for (int i = 0; i < tensor->ndim && same; i++)
-        same = own.dims[i] == item->dims[i];
     found_text(item, found);
     found_text(&own, expected);
-    if (!same)
+    if (!modc_item_has_shape(item, tensor->ndim, tensor->dims))
         return fail(EXIT_FILES, file, "%s: the output has shape %s, found %s", named->name, expected, found);
     if (item->dtype < 0 || !modc_converts(tensor->dtype, (enum modc_dtype)item->dtype))
         return fail(EXIT_FILES, file, "%s: the output has dtype %s, found %s", named->name,

@@ -135,14 +135,6 @@ enum modc_status modc_optimizer_save_bytes(const struct modc_optimizer *optimize
 
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
-static bool same_shape(const struct modc_tensor *tensor, const struct modc_item *item)
-{
-    for (int i = 0; i < tensor->ndim && tensor->ndim == item->ndim; i++)
-        if ((uint64_t)tensor->dims[i] != item->dims[i])
-            return false;
-    return tensor->ndim == item->ndim;
-}
-
 /* The index-th number of an item. */
 static double number_at(const struct modc_item *item, int index)
 {
@@ -167,7 +159,7 @@ static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved
     struct modc_tensor tensor = tensor_of(optimizer, saved);
     enum modc_dtype dtype = (enum modc_dtype)item->dtype;
 
-    if (item->dtype < 0 || !same_shape(&tensor, item))
+    if (item->dtype < 0 || !modc_item_has_shape(item, tensor.ndim, tensor.dims))
         return false;
     switch (saved->kind) {
     case MODC_SAVED_CONSTANT:

@@ -873,6 +873,14 @@ bool modc_item_is(const struct modc_item *item, const char *name)
     return slice_is(item_slice(item), name);
 }
 
+bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims)
+{
+    for (int i = 0; i < ndim && item->ndim == ndim; i++)
+        if (item->dims[i] != (uint64_t)dims[i])
+            return false;
+    return item->ndim == ndim;
+}
+
 size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity)
 {
     return slice_text(item_slice(item), out, capacity);

@@ -510,13 +510,7 @@ static bool same_shape(const struct modc_key *key, const struct modc_item *item)
 {
     if (key->ndim == 0 && item->ndim == 1)
         return item->dims[0] == 1; /* files of PyTorch before 0.4 */
-    if (key->ndim != item->ndim)
-        return false;
-    for (int i = 0; i < key->ndim; i++) {
-        if ((uint64_t)key->dims[i] != item->dims[i])
-            return false;
-    }
-    return true;
+    return modc_item_has_shape(item, key->ndim, key->dims);
 }
 
 static bool same_dtype(const struct load *load, const struct modc_key *key, const struct modc_item *item)

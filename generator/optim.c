@@ -285,7 +285,8 @@ static const char *dotted(struct cx *cx, const struct expr *expr)
     return base ? arena_format(&cx->arena, "%s.%s", base, expr->text) : NULL;
 }
 
-const char *optim_called(struct cx *cx, const struct expr *expr, const char *spaces, struct loc *loc)
+/* The class that is called, by its bare name or behind one of `spaces`; *loc: of the name. NULL: it is no such call. */
+static const char *called(struct cx *cx, const struct expr *expr, const char *spaces, struct loc *loc)
 {
     const struct expr *callee = expr->kind == EXPR_CALL ? expr->a : NULL;
     const char *space;
@@ -299,17 +300,31 @@ const char *optim_called(struct cx *cx, const struct expr *expr, const char *spa
     return space && strstr(spaces, arena_format(&cx->arena, " %s ", space)) ? callee->text : NULL;
 }
 
-void optim_unknown(struct cx *cx, struct loc loc, const char *what, const char *name, const char *const *known, int count)
+const void *optim_find(struct cx *cx, const struct optim_family *family, const struct expr *expr)
 {
     struct text all = text_new(&cx->arena);
+    struct loc loc;
+    const char *name = called(cx, expr, family->spaces, &loc), **known = NULL;
+    int count = 0;
 
-    for (int i = 0; i < count; i++)
-        text_printf(&all, "%s%s", i ? ", " : "", known[i]);
-    diag_error(cx, loc, "modc does not know the %s '%s'", what, name);
+    if (expr->kind == EXPR_BAD)
+        return NULL;
+    if (!name) {
+        diag_error(cx, expr->loc, "%s is needed here, as %s", family->one, family->example);
+        return NULL;
+    }
+    for (const char *const *row = family->rows; *row; row = (const char *const *)(const void *)((const char *)row + family->size)) {
+        ARENA_PUSH(&cx->arena, known, count, optim_class(cx, *row));
+        text_printf(&all, "%s%s", count > 1 ? ", " : "", known[count - 1]);
+        if (strcmp(known[count - 1], name) == 0)
+            return row;
+    }
+    diag_error(cx, loc, "modc does not know the %s '%s'", family->what, name);
     if (diag_nearest(name, known, count))
         diag_hint_nearest(cx, name, known, count);
     else
         diag_hint(cx, "it knows %s", all.data);
+    return NULL;
 }
 
 bool optim_bind(struct eval *eval, struct scope *scope, const struct expr *expr, const struct signature *signature,
@@ -471,40 +486,15 @@ static struct optim *new_optim(struct eval *eval, const struct optim_row *row, s
     return optim;
 }
 
-const struct optim_row *optim_find(struct cx *cx, const char *name)
-{
-    for (const struct optim_row *row = optim_rows; row->signature; row++)
-        if (strcmp(optim_class(cx, row->signature), name) == 0)
-            return row;
-    return NULL;
-}
-
 struct optim *optim_read(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
-    struct cx *cx = eval->cx;
-    struct loc loc;
-    const char *name = optim_called(cx, expr, " optim torch.optim ", &loc), **known = NULL;
-    const struct optim_row *row = name ? optim_find(cx, name) : NULL;
-    struct optim *optim;
-    int count = 0;
+    static const struct optim_family family = {"optimizer", "an optimizer", "AdamW(lr=3e-4)", " optim torch.optim ", optim_rows,
+                                               sizeof *optim_rows};
+    const struct optim_row *row = optim_find(eval->cx, &family, expr);
+    const struct signature *signature = row ? eval_signature(eval, row->signature) : NULL;
+    struct optim *optim = row ? new_optim(eval, row, expr->loc) : NULL;
 
-    if (expr->kind == EXPR_BAD)
-        return NULL;
-    if (!name) {
-        diag_error(cx, expr->loc, "an optimizer is needed here, as AdamW(lr=3e-4)");
-        return NULL;
-    }
-    if (!row) {
-        for (row = optim_rows; row->signature; row++)
-            ARENA_PUSH(&cx->arena, known, count, optim_class(cx, row->signature));
-        optim_unknown(cx, loc, "optimizer", name, known, count);
-        return NULL;
-    }
-
-    const struct signature *signature = eval_signature(eval, row->signature);
-
-    optim = new_optim(eval, row, expr->loc);
-    return optim_bind(eval, scope, expr, signature, &optim->args, NULL, NULL) ? complete(eval, optim, signature) : NULL;
+    return row && optim_bind(eval, scope, expr, signature, &optim->args, NULL, NULL) ? complete(eval, optim, signature) : NULL;
 }
 
 struct optim *optim_group(struct eval *eval, const struct optim *base, const struct call *call)

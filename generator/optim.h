@@ -18,12 +18,16 @@
 /* The name in front of a row's signature: "AdamW". */
 const char *optim_class(struct cx *cx, const char *signature);
 
-/* The class that is called, by its bare name or behind one of `spaces`, which has a blank around each ("torch.optim");
- * *loc: of the name. NULL: it is no such call. */
-const char *optim_called(struct cx *cx, const struct expr *expr, const char *spaces, struct loc *loc);
+/* Optimisers, schedulers, clippings: classes, or functions, of which a spec calls one. */
+struct optim_family {
+    const char *what, *one, *example; /* "optimizer", "an optimizer", "AdamW(lr=3e-4)" */
+    const char *spaces;               /* they may stand behind, with a blank around each: " optim torch.optim " */
+    const void *rows;                 /* begin with their signature; one without ends */
+    size_t size;                      /* of a row */
+};
 
-/* There is no such optimizer, or scheduler: says so, with what there is. */
-void optim_unknown(struct cx *cx, struct loc loc, const char *what, const char *name, const char *const *known, int count);
+/* The row of what is called, by its bare name or behind one of the spaces. NULL after a fault, which was said. */
+const void *optim_find(struct cx *cx, const struct optim_family *family, const struct expr *expr);
 
 /* Binds the arguments of a call, evaluated in `scope`, to a signature; the one that is called `apart` (NULL: none) is not
  * evaluated but given in *out, where it is there. False after a fault. */
@@ -80,8 +84,6 @@ struct optim {
     struct loc loc;
     struct scope args; /* by name, with beta1 and beta2 of betas */
 };
-
-const struct optim_row *optim_find(struct cx *cx, const char *name);
 
 /* What `AdamW(lr=3e-4)` means, its arguments evaluated in `scope`; `optim.AdamW` and `torch.optim.AdamW` too. NULL after a
  * fault, which was said. */

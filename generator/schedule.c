@@ -260,24 +260,11 @@ static struct scope group_scope(struct eval *eval, const struct schedule *schedu
 
 static const struct schedule_row *find_row(struct cx *cx, const struct expr *expr)
 {
-    struct loc loc;
-    const char *name = optim_called(cx, expr, " lr_scheduler optim.lr_scheduler torch.optim.lr_scheduler ", &loc);
-    const char **known = NULL;
-    int count = 0;
+    static const struct optim_family family = {"scheduler", "a scheduler", "StepLR(step_size=10)",
+                                               " lr_scheduler optim.lr_scheduler torch.optim.lr_scheduler ", schedule_rows,
+                                               sizeof *schedule_rows};
 
-    if (expr->kind == EXPR_BAD)
-        return NULL;
-    if (!name) {
-        diag_error(cx, expr->loc, "a scheduler is needed here, as StepLR(step_size=10)");
-        return NULL;
-    }
-    for (const struct schedule_row *row = schedule_rows; row->signature; row++) {
-        ARENA_PUSH(&cx->arena, known, count, optim_class(cx, row->signature));
-        if (strcmp(known[count - 1], name) == 0)
-            return row;
-    }
-    optim_unknown(cx, loc, "scheduler", name, known, count);
-    return NULL;
+    return optim_find(cx, &family, expr);
 }
 
 static bool is_kind(const struct schedule *schedule, const char *kind)

@@ -130,26 +130,14 @@ static bool number_of(struct reader *r, const char *class, const struct scope *a
 
 static bool read_clip(struct reader *r, const struct expr *expr)
 {
-    struct loc loc;
-    const char *name = optim_called(r->cx, expr, " utils nn.utils torch.nn.utils ", &loc), *known[2];
-    const struct clip_row *row = clip_rows;
+    static const struct optim_family family = {"clipping", "clipping", "clip_grad_norm_(1.0)", " utils nn.utils torch.nn.utils ",
+                                               clip_rows, sizeof *clip_rows};
+    const struct clip_row *row = optim_find(r->cx, &family, expr);
+    const char *name = row ? optim_class(r->cx, row->signature) : NULL;
     struct training *training = r->training;
     struct scope args = {0};
-    int count = 0;
 
-    if (expr->kind == EXPR_BAD)
-        return false;
-    if (!name) {
-        diag_error(r->cx, expr->loc, "clipping is needed here, as clip_grad_norm_(1.0)");
-        return false;
-    }
-    for (; row->signature && strcmp(optim_class(r->cx, row->signature), name) != 0; row++)
-        known[count++] = optim_class(r->cx, row->signature);
-    if (!row->signature) {
-        optim_unknown(r->cx, loc, "clipping", name, known, count);
-        return false;
-    }
-    if (!optim_bind(&r->eval, r->scope, expr, eval_signature(&r->eval, row->signature), &args, NULL, NULL))
+    if (!row || !optim_bind(&r->eval, r->scope, expr, eval_signature(&r->eval, row->signature), &args, NULL, NULL))
         return false;
     training->clip = row->clip;
     if (row->clip == CLIP_VALUE)

@@ -130,13 +130,29 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count)
     return names;
 }
 
+/* The bracket that ends a [condition?text], and its question mark. NULL: it is a bracket of the text. */
+static const char *choice_end(const char *format, size_t length, const char **question)
+{
+    int depth = 0;
+
+    *question = NULL;
+    for (size_t i = 0; i < length; i++) {
+        depth += (format[i] == '[') - (format[i] == ']');
+        if (format[i] == '?' && !*question)
+            *question = format + i;
+        if (depth == 0)
+            return *question ? format + i : NULL;
+    }
+    return NULL;
+}
+
 static void repr_part(struct eval *eval, struct scope *scope, struct text *text, const char *format,
                       size_t length)
 {
     struct arena *arena = &eval->cx->arena;
 
     for (size_t i = 0; i < length; i++) {
-        const char *close;
+        const char *close, *question;
 
         if (format[i] == '{') {
             close = strchr(format + i, '}');
@@ -147,20 +163,14 @@ static void repr_part(struct eval *eval, struct scope *scope, struct text *text,
 
             text_add(text, value.kind == EV_STRING && !quoted ? value.text : ev_text(eval, &value));
             i += inner + 1;
-        } else if (format[i] == '[') {
-            const char *question = strchr(format + i, '?');
-            int depth = 1;
+        } else if (format[i] == '[' && (close = choice_end(format + i, length - i, &question))) {
             bool truth = false;
-
-            for (close = format + i + 1; depth > 0; close++)
-                depth += *close == '[' ? 1 : *close == ']' ? -1 : 0;
-
             struct ev value = eval_text(
                 eval, scope, arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
 
             if (ev_get_bool(&value, &truth) && truth)
-                repr_part(eval, scope, text, question + 1, (size_t)(close - question) - 2);
-            i = (size_t)(close - format) - 1;
+                repr_part(eval, scope, text, question + 1, (size_t)(close - question) - 1);
+            i = (size_t)(close - format);
         } else {
             text_add_bytes(text, format + i, 1);
         }

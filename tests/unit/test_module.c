@@ -367,6 +367,23 @@ static void lazy_forms_take_what_they_become_takes(void **state)
     assert_true(count > 0);
 }
 
+/* Messages of checks have brackets of their own: only those with a question are choices. */
+static void brackets_of_texts_stay(void **state)
+{
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+    struct eval eval = {.cx = &cx};
+    struct scope scope = {0};
+    struct loc nowhere = {0};
+
+    (void)state;
+    scope_bind(&eval, &scope, "x", ev_int(&eval, nowhere, 3));
+    assert_string_equal(layer_repr(&eval, &scope, "in [0, 1], not {x}"), "in [0, 1], not 3");
+    assert_string_equal(layer_repr(&eval, &scope, "in [0, 1)[x > 2? but {x}][x > 3? much more]?"), "in [0, 1) but 3?");
+    assert_string_equal(layer_repr(&eval, &scope, "[x > 2?[x > 1?two ]of {x}"), "[x > 2?two of 3");
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +396,7 @@ int main(void)
         cmocka_unit_test(variants_differ_in_what_has_no_type),
         cmocka_unit_test(bounds_are_exact),
         cmocka_unit_test(lazy_forms_take_what_they_become_takes),
+        cmocka_unit_test(brackets_of_texts_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,9 @@ extern const struct layer_row loss_rows[];
     {                                                                                                        \
         "weight", ARG_ANY, "None"                                                                            \
     }
+#define CLASS_ARGS                                                                                           \
+    WEIGHT_ARG, {"size_average", ARG_OPTION, "None"}, {"ignore_index", ARG_INT, "-100"},                     \
+        {"reduce", ARG_OPTION, "None"}, REDUCTION_ARG
 #define WEIGHT_BUFFER(name)                                                                                  \
     {                                                                                                        \
         name, .value = "_as_float(torch.tensor(" name "))", .when = name " is not None"                      \
@@ -57,11 +60,7 @@ const struct layer_row loss_rows[] = {
     },
     {
         .name = "NLLLoss",
-        .args = {WEIGHT_ARG,
-                 {"size_average", ARG_OPTION, "None"},
-                 {"ignore_index", ARG_INT, "-100"},
-                 {"reduce", ARG_OPTION, "None"},
-                 REDUCTION_ARG},
+        .args = {CLASS_ARGS},
         .buffers = {WEIGHT_BUFFER("weight")},
         .forward =
             "forward(input, target): return nll_loss(input, target, weight, size_average, ignore_index, reduce, "
@@ -70,11 +69,7 @@ const struct layer_row loss_rows[] = {
     },
     {
         .name = "NLLLoss2d",
-        .args = {WEIGHT_ARG,
-                 {"size_average", ARG_OPTION, "None"},
-                 {"ignore_index", ARG_INT, "-100"},
-                 {"reduce", ARG_OPTION, "None"},
-                 REDUCTION_ARG},
+        .args = {CLASS_ARGS},
         .buffers = {WEIGHT_BUFFER("weight")},
         .forward =
             "forward(input, target): return nll_loss(input, target, weight, size_average, ignore_index, reduce, "
@@ -83,12 +78,7 @@ const struct layer_row loss_rows[] = {
     },
     {
         .name = "CrossEntropyLoss",
-        .args = {WEIGHT_ARG,
-                 {"size_average", ARG_OPTION, "None"},
-                 {"ignore_index", ARG_INT, "-100"},
-                 {"reduce", ARG_OPTION, "None"},
-                 REDUCTION_ARG,
-                 {"label_smoothing", ARG_FLOAT, "0.0"}},
+        .args = {CLASS_ARGS, {"label_smoothing", ARG_FLOAT, "0.0"}},
         .buffers = {WEIGHT_BUFFER("weight")},
         .forward =
             "forward(input, target): return cross_entropy(input, target, weight, size_average, ignore_index, reduce, "

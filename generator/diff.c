@@ -848,7 +848,7 @@ static const char *groups_text(struct compare *c, const struct spec_training *tr
     for (int i = 0; i < training->group_count; i++) {
         const struct spec_group *group = &training->groups[i];
 
-        text_printf(&text, "%s%s", i ? "; " : "", joined(c, group->patterns, group->pattern_count));
+        text_printf(&text, "%s%s", i ? "; " : "", joined(c, group->params.list, group->params.count));
         for (int j = 0; j < group->count; j++)
             text_printf(&text, " %s=%s", group->names[j], words_of(c, group->values[j]));
     }
@@ -883,7 +883,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"denormals", spec->flushes ? "flush" : "keep"},
         {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},
         {"backward", spec->backward ? "true" : "false"},
-        {"checkpoint", spec->checkpoint_count > 0 ? joined(c, spec->checkpoint, spec->checkpoint_count) : "none"},
+        {"checkpoint", spec->checkpoint.count > 0 ? joined(c, spec->checkpoint.list, spec->checkpoint.count) : "none"},
         {"update", spec->fused ? "fused" : "separate"},
         {"training inputs", training_inputs(c, training)},
         {"loss", spec->training ? loss_text(c, training) : "none"},

@@ -259,11 +259,11 @@ void module_fix_modes(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
 
-    for (int i = 0; i < spec->eval_count; i++) {
-        if (fix_in_eval(tree, spec->eval[i]) || tree->partial)
+    for (int i = 0; i < spec->eval.count; i++) {
+        if (fix_in_eval(tree, spec->eval.list[i]) || tree->partial)
             continue;
-        diag_error(cx, spec->eval_locs[i], "'%s' matches no module", spec->eval[i]);
-        module_hint_pattern(cx, tree, spec->eval[i], false);
+        diag_error(cx, spec->eval.locs[i], "'%s' matches no module", spec->eval.list[i]);
+        module_hint_pattern(cx, tree, spec->eval.list[i], false);
     }
 }
 
@@ -273,21 +273,21 @@ void module_apply_paths(struct cx *cx, struct module_tree *tree)
 
     for (int i = 0; i < spec->tie_count; i++)
         tie(cx, tree, &spec->ties[i]);
-    for (int i = 0; i < spec->freeze_count; i++) {
-        if (freeze(tree, spec->freeze[i]) || tree->partial)
+    for (int i = 0; i < spec->freeze.count; i++) {
+        if (freeze(tree, spec->freeze.list[i]) || tree->partial)
             continue;
-        diag_error(cx, spec->freeze_locs[i], "'%s' matches no parameter", spec->freeze[i]);
-        module_hint_pattern(cx, tree, spec->freeze[i], true);
+        diag_error(cx, spec->freeze.locs[i], "'%s' matches no parameter", spec->freeze.list[i]);
+        module_hint_pattern(cx, tree, spec->freeze.list[i], true);
     }
     settle_ties(tree);
-    for (int i = 0; i < spec->checkpoint_count; i++) {
+    for (int i = 0; i < spec->checkpoint.count; i++) {
         bool found = tree->partial;
 
         for (int j = 0; j < tree->module_count; j++)
-            found |= names_module(spec->checkpoint[i], tree->modules[j]);
+            found |= names_module(spec->checkpoint.list[i], tree->modules[j]);
         if (found)
             continue;
-        diag_error(cx, spec->checkpoint_locs[i], "'%s' matches no module", spec->checkpoint[i]);
-        module_hint_pattern(cx, tree, spec->checkpoint[i], false);
+        diag_error(cx, spec->checkpoint.locs[i], "'%s' matches no module", spec->checkpoint.list[i]);
+        module_hint_pattern(cx, tree, spec->checkpoint.list[i], false);
     }
 }

@@ -26,7 +26,7 @@ struct reader {
     struct names attributes; /* of the root, in C: its modules and tensors */
     struct names values;     /* constants and sizes */
     struct names arguments;  /* in C: sizes and inputs */
-    struct spec_group *group; /* whose patterns are read */
+    struct spec_patterns *patterns; /* that are read */
 };
 
 /* Names in C --------------------------------------------------------------------------------------------- */
@@ -561,30 +561,29 @@ static void read_devices(struct reader *r, const struct node *key, const struct 
     read_one_or_many(r, key, node, "a device or a list of them", add_device);
 }
 
-static void add_freeze(struct reader *r, const char *text, struct loc loc)
+static void add_pattern(struct reader *r, const char *text, struct loc loc)
 {
-    int locs = r->spec->freeze_count;
+    struct spec_patterns *patterns = r->patterns;
+    int locs = patterns->count;
 
-    ARENA_PUSH(&r->cx->arena, r->spec->freeze_locs, locs, loc);
-    ARENA_PUSH(&r->cx->arena, r->spec->freeze, r->spec->freeze_count, text);
+    ARENA_PUSH(&r->cx->arena, patterns->locs, locs, loc);
+    ARENA_PUSH(&r->cx->arena, patterns->list, patterns->count, text);
 }
 
-static void add_eval(struct reader *r, const char *text, struct loc loc)
+static void read_patterns(struct reader *r, const struct node *key, const struct node *node, struct spec_patterns *patterns)
 {
-    int locs = r->spec->eval_count;
-
-    ARENA_PUSH(&r->cx->arena, r->spec->eval_locs, locs, loc);
-    ARENA_PUSH(&r->cx->arena, r->spec->eval, r->spec->eval_count, text);
+    r->patterns = patterns;
+    read_one_or_many(r, key, node, "a pattern or a list of them", add_pattern);
 }
 
 static void read_freeze(struct reader *r, const struct node *key, const struct node *node)
 {
-    read_one_or_many(r, key, node, "a pattern or a list of them", add_freeze);
+    read_patterns(r, key, node, &r->spec->freeze);
 }
 
 static void read_eval(struct reader *r, const struct node *key, const struct node *node)
 {
-    read_one_or_many(r, key, node, "a pattern or a list of them", add_eval);
+    read_patterns(r, key, node, &r->spec->eval);
 }
 
 static void read_tie(struct reader *r, const struct node *key, const struct node *node)
@@ -1431,17 +1430,9 @@ static void read_entries(struct reader *r, const struct node *key, const struct 
 
 /* Training ----------------------------------------------------------------------------------------------- */
 
-static void add_checkpoint(struct reader *r, const char *text, struct loc loc)
-{
-    int locs = r->spec->checkpoint_count;
-
-    ARENA_PUSH(&r->cx->arena, r->spec->checkpoint_locs, locs, loc);
-    ARENA_PUSH(&r->cx->arena, r->spec->checkpoint, r->spec->checkpoint_count, text);
-}
-
 static void read_checkpoint(struct reader *r, const struct node *key, const struct node *node)
 {
-    read_one_or_many(r, key, node, "a pattern or a list of them", add_checkpoint);
+    read_patterns(r, key, node, &r->spec->checkpoint);
 }
 
 static void read_update(struct reader *r, const struct node *key, const struct node *node)
@@ -1488,26 +1479,17 @@ static void read_loss(struct reader *r, struct spec_training *training, const st
     training->loss = NULL;
 }
 
-static void add_group_pattern(struct reader *r, const char *text, struct loc loc)
-{
-    int locs = r->group->pattern_count;
-
-    ARENA_PUSH(&r->cx->arena, r->group->pattern_locs, locs, loc);
-    ARENA_PUSH(&r->cx->arena, r->group->patterns, r->group->pattern_count, text);
-}
-
 static void read_group(struct reader *r, struct spec_training *training, const struct node *key, const struct node *node)
 {
     struct spec_group group = {.loc = node->loc};
 
     if (!is_mapping(r, key, node, "a mapping, as {params: [\"*.bias\"], weight_decay: 0.0}"))
         return;
-    r->group = &group;
     for (int i = 0; i < node->count; i++) {
         const struct node *part = node->keys[i];
 
         if (strcmp(part->value, "params") == 0) {
-            read_one_or_many(r, part, node->items[i], "a pattern or a list of them", add_group_pattern);
+            read_patterns(r, part, node->items[i], &group.params);
         } else if (check_identifier(r, part->value, part->loc)) {
             int locs = group.count, values = group.count;
 
@@ -1516,7 +1498,7 @@ static void read_group(struct reader *r, struct spec_training *training, const s
             ARENA_PUSH(&r->cx->arena, group.names, group.count, part->value);
         }
     }
-    if (group.pattern_count > 0)
+    if (group.params.count > 0)
         ARENA_PUSH(&r->cx->arena, training->groups, training->group_count, group);
     else if (!diag_said(r->cx, node->loc))
         diag_error(r->cx, node->loc, "the group has no 'params', the patterns of its parameters");

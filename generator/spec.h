@@ -97,11 +97,15 @@ struct spec_tie { /* tie: {path: source}: keys of parameters; the first shares t
     struct loc loc, source_loc;
 };
 
+struct spec_patterns { /* over paths: of parameters or modules */
+    const char **list;
+    struct loc *locs;
+    int count;
+};
+
 struct spec_group { /* one of groups: parameters with values of their own */
     struct loc loc;
-    const char **patterns;
-    struct loc *pattern_locs;
-    int pattern_count;
+    struct spec_patterns params;
     const char **names; /* arguments of the optimiser */
     struct loc *locs;
     struct expr **values;
@@ -152,16 +156,12 @@ struct spec {
     int change_count;
     struct spec_tie *ties;
     int tie_count;
-    const char **freeze, **eval; /* patterns */
-    struct loc *freeze_locs, *eval_locs;
-    int freeze_count, eval_count;
+    struct spec_patterns freeze, eval;
     enum spec_toggle hooks, pack, state_dict, winograd;
     bool flushes; /* denormals: flush */
     bool backward; /* gradients are wanted */
     struct spec_training *training; /* NULL: none */
-    const char **checkpoint; /* patterns */
-    struct loc *checkpoint_locs;
-    int checkpoint_count;
+    struct spec_patterns checkpoint;
     bool fused; /* update: fused */
     struct loc update_loc;
     const char *storage; /* dtype in which weights are packed; NULL: the model's */

@@ -243,7 +243,7 @@ static void put_training(struct dump *d, const struct spec_training *training)
         const struct spec_group *group = &training->groups[i];
 
         begin(d, NULL, "{");
-        put_strings(d, "params", group->patterns, group->pattern_count);
+        put_strings(d, "params", group->params.list, group->params.count);
         for (int j = 0; j < group->count; j++)
             put_expr(d, group->names[j], group->values[j]);
         end(d, "}");
@@ -296,14 +296,14 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
             put(d, spec->ties[i].path, spec->ties[i].source);
         end(d, "}");
     }
-    if (spec->freeze_count > 0)
-        put_strings(d, "freeze", spec->freeze, spec->freeze_count);
-    if (spec->eval_count > 0)
-        put_strings(d, "eval", spec->eval, spec->eval_count);
+    if (spec->freeze.count > 0)
+        put_strings(d, "freeze", spec->freeze.list, spec->freeze.count);
+    if (spec->eval.count > 0)
+        put_strings(d, "eval", spec->eval.list, spec->eval.count);
     if (spec->training)
         put_training(d, spec->training);
-    if (spec->checkpoint_count > 0)
-        put_strings(d, "checkpoint", spec->checkpoint, spec->checkpoint_count);
+    if (spec->checkpoint.count > 0)
+        put_strings(d, "checkpoint", spec->checkpoint.list, spec->checkpoint.count);
     if (spec->fused)
         put(d, "update", "fused");
     put_toggle(d, "hooks", spec->hooks);

@@ -32,20 +32,20 @@ static bool is_trained(const struct module_tensor *tensor)
 /* A pattern of `group` that names the parameter, by this path of a tie or another; NULL: none does. */
 static const struct loc *names(const struct reader *r, const struct spec_group *group, const struct module_tensor *tensor)
 {
-    for (int i = 0; i < group->pattern_count; i++)
+    for (int i = 0; i < group->params.count; i++)
         for (int j = 0; j < r->tree->key_count; j++)
-            if (r->tree->keys[j]->first == tensor && module_names_parameter(group->patterns[i], r->tree->keys[j]))
-                return &group->pattern_locs[i];
+            if (r->tree->keys[j]->first == tensor && module_names_parameter(group->params.list[i], r->tree->keys[j]))
+                return &group->params.locs[i];
     return NULL;
 }
 
 static void check_patterns(struct reader *r, const struct spec_group *group)
 {
-    for (int i = 0; i < group->pattern_count; i++) {
+    for (int i = 0; i < group->params.count; i++) {
         bool found = r->tree->partial, frozen = false;
 
         for (int j = 0; j < r->tree->key_count; j++) {
-            bool named = module_names_parameter(group->patterns[i], r->tree->keys[j]);
+            bool named = module_names_parameter(group->params.list[i], r->tree->keys[j]);
 
             found |= named && is_trained(r->tree->keys[j]->first);
             frozen |= named;
@@ -53,9 +53,9 @@ static void check_patterns(struct reader *r, const struct spec_group *group)
         if (found)
             continue;
         r->fine = false;
-        diag_error(r->cx, group->pattern_locs[i], "'%s' matches no parameter%s", group->patterns[i],
+        diag_error(r->cx, group->params.locs[i], "'%s' matches no parameter%s", group->params.list[i],
                    frozen ? " that is trained" : "");
-        module_hint_pattern(r->cx, r->tree, group->patterns[i], true);
+        module_hint_pattern(r->cx, r->tree, group->params.list[i], true);
     }
 }
 
@@ -187,8 +187,8 @@ static void check_keys(struct reader *r)
 
     if (spec->fused && !spec->training)
         diag_error(r->cx, spec->update_loc, "'update: fused' belongs to 'training', which the spec does not have");
-    if (spec->checkpoint_count > 0 && !spec->training && !spec->backward)
-        diag_error(r->cx, spec->checkpoint_locs[0], "'checkpoint' belongs to 'backward' or 'training'");
+    if (spec->checkpoint.count > 0 && !spec->training && !spec->backward)
+        diag_error(r->cx, spec->checkpoint.locs[0], "'checkpoint' belongs to 'backward' or 'training'");
 }
 
 struct training *training_read(struct cx *cx, struct module_tree *tree)
@@ -211,8 +211,8 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
     r->fine = base != NULL;
     if (!deal_out(r, base) && !tree->partial) {
         diag_error(cx, section->loc, "no parameter of the model is trained");
-        if (spec->freeze_count > 0)
-            diag_note(cx, spec->freeze_locs[0], "parameters are frozen here");
+        if (spec->freeze.count > 0)
+            diag_note(cx, spec->freeze.locs[0], "parameters are frozen here");
         r->fine = false;
     }
     if (section->clip)

@@ -370,9 +370,9 @@ static void options_are_read(void **state)
     assert_int_equal(spec->state_dict, SPEC_ON);
     assert_string_equal(spec->storage, "float16");
     assert_int_equal(spec->threads, 4);
-    assert_int_equal(spec->freeze_count, 2);
-    assert_string_equal(spec->freeze[1], "*.bias");
-    assert_string_equal(spec->eval[0], "b.*");
+    assert_int_equal(spec->freeze.count, 2);
+    assert_string_equal(spec->freeze.list[1], "*.bias");
+    assert_string_equal(spec->eval.list[0], "b.*");
     assert_false(spec->root.tensors[0]->requires_grad);
     assert_null(spec->root.modules);
     done(r);

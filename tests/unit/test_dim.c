@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/dim.h"
+#include "programs.h"
 
 static struct arena arena;
 static const struct size sizes[] = {{"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}, {"width", 20, 2, "width"}};
@@ -460,12 +461,11 @@ static void test_c_runs(void **state)
         "int main(void)\n{\n    int batch, tokens, width;\n\n"
         "    (void)modc_mod, (void)modc_max, (void)modc_min;\n";
     char folder[] = "/tmp/modc_test_dim_XXXXXX", path[64], command[512];
-    const char *compiler = getenv("CC");
     FILE *file;
     int result;
 
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    make_folder(folder);
     snprintf(path, sizeof path, "%s/t.c", folder);
     file = fopen(path, "w");
     assert_non_null(file);
@@ -492,12 +492,11 @@ static void test_c_runs(void **state)
     fputs("    return faults > 0;\n}\n", file);
     assert_int_equal(fclose(file), 0);
     snprintf(command, sizeof command, "cd %s && %s -std=c99 -Wall -Wextra -Wpedantic -Werror -o t t.c && ./t",
-             folder, compiler ? compiler : "cc");
+             folder, own_compiler());
     result = system(command);
     if (result != 0)
         fail_msg("%s failed", command);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
+    remove_folder(folder);
 }
 
 int main(void)

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "emit_kernel.h"
+#include "programs.h"
 
 #define RUNS 3 /* of every case, with other sizes and values */
 #define MAX_OPERANDS 6
@@ -697,31 +698,6 @@ static int check_outputs(const char *path, const char *how)
     return bad;
 }
 
-#define SANITIZE "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
-#define WARNINGS "-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla -Wconversion -Werror"
-
-static bool has_program(const char *name)
-{
-    char command[200];
-
-    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", name);
-    return system(command) == 0;
-}
-
-static bool can_run(const char *flags)
-{
-#if defined __x86_64__
-    if (strstr(flags, "v4") || strstr(flags, "avx512f"))
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl");
-    if (strstr(flags, "v3"))
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return true;
-#else
-    return strstr(flags, "x86-64") == NULL;
-#endif
-}
-
 static void build_and_compare(void)
 {
     enum effort { QUICK, USUAL, ALL }; /* with MODC_TEST_QUICK, always, with MODC_TEST_ALL */
@@ -744,11 +720,11 @@ static void build_and_compare(void)
                       {ALL, SANITIZE " -march=x86-64-v3"},
                       {ALL, SANITIZE " -march=x86-64-v4"}}};
     const enum effort effort = getenv("MODC_TEST_ALL") ? ALL : getenv("MODC_TEST_QUICK") ? QUICK : USUAL;
-    const char *compilers[] = {getenv("CC") ? getenv("CC") : "cc", "clang"};
+    const char *compilers[] = {own_compiler(), "clang"};
     char folder[] = "/tmp/modc_kernels_XXXXXX", path[100], command[1000];
     int bad = 0;
 
-    assert_non_null(mkdtemp(folder));
+    make_folder(folder);
     for (int i = 0; i < case_count; i++) {
         emit_case(&cases[i]);
         for (int run = 0; run < RUNS; run++)
@@ -764,7 +740,7 @@ static void build_and_compare(void)
         for (int j = 0; j < 8 && kinds[i][j].flags; j++) {
             char how[300];
 
-            if (!can_run(kinds[i][j].flags) || kinds[i][j].effort > effort)
+            if (!runs_here(kinds[i][j].flags) || kinds[i][j].effort > effort)
                 continue;
             snprintf(how, sizeof how, "%s %s", compilers[i], kinds[i][j].flags);
             snprintf(command, sizeof command,
@@ -780,12 +756,7 @@ static void build_and_compare(void)
             bad += check_outputs(path, how);
         }
     }
-    if (!getenv("MODC_TEST_KEEP")) {
-        snprintf(command, sizeof command, "rm -r %s", folder);
-        assert_int_equal(system(command), 0);
-    } else {
-        print_message("%s\n", folder);
-    }
+    remove_folder(folder);
     assert_int_equal(bad, 0);
     case_count = 0;
 }

@@ -17,6 +17,7 @@
 #include "base/names.h"
 #include "modc_optim.h"
 #include "optim.h"
+#include "programs.h"
 
 #define STEPS 10
 #define MOST 100 /* elements and cases */
@@ -218,19 +219,6 @@ static int compare_all(const char *how, const char *path, const struct modc_read
     return bad;
 }
 
-#define SANITIZE "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
-#define WARNINGS "-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla -Wconversion -Werror"
-
-static bool runs_here(const char *flags)
-{
-#if defined __x86_64__
-    return strstr(flags, "avx512f") ? __builtin_cpu_supports("avx512f")
-                                    : !strstr(flags, "v3") || __builtin_cpu_supports("avx2");
-#else
-    return strstr(flags, "x86-64") == NULL && strstr(flags, "avx") == NULL;
-#endif
-}
-
 static void test_steps(void **state)
 {
     static const char *const kinds[][2] = {{"", "-O0 -DMODC_LANES=1"},
@@ -238,7 +226,6 @@ static void test_steps(void **state)
                                            {"", "-O2 -mavx512f"},
                                            {"clang", "-O1 -march=x86-64-v3"},
                                            {"clang", SANITIZE}};
-    const char *own = getenv("CC") ? getenv("CC") : "cc";
     char folder[] = "/tmp/modc_optim_XXXXXX", command[1000];
     static double values[(STEPS + 1) * MOST];
     int case_count, elements, bad = 0;
@@ -249,7 +236,7 @@ static void test_steps(void **state)
 
     (void)state;
     assert_non_null(file);
-    assert_non_null(mkdtemp(folder));
+    make_folder(folder);
     assert_int_equal(modc_reader_open(&reader, file->text, file->length, NULL), MODC_OK);
     elements = get_tensor(&reader, "param", values);
     get_tensor(&reader, "grads", values + elements);
@@ -259,11 +246,10 @@ static void test_steps(void **state)
     fclose(inputs);
     write_program(arena_format(ARENA, "%s/steps.c", folder), cases, case_count, elements);
     for (int i = 0; i < (getenv("MODC_TEST_QUICK") ? 1 : 5); i++) {
-        const char *compiler = *kinds[i][0] ? kinds[i][0] : own;
+        const char *compiler = *kinds[i][0] ? kinds[i][0] : own_compiler();
         const char *how = arena_format(ARENA, "%s %s", compiler, kinds[i][1]);
 
-        snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", compiler);
-        if (!runs_here(kinds[i][1]) || (*kinds[i][0] && system(command) != 0))
+        if (!runs_here(kinds[i][1]) || !has_program(compiler))
             continue;
         snprintf(command, sizeof command,
                  "%s -std=c99 " WARNINGS " -Iruntime -o %s/steps %s/steps.c runtime/modc_state.c "
@@ -272,12 +258,7 @@ static void test_steps(void **state)
         assert_int_equal(system(command), 0);
         bad += compare_all(how, arena_format(ARENA, "%s/out", folder), &reader, cases, case_count);
     }
-    if (getenv("MODC_TEST_KEEP")) {
-        print_message("%s\n", folder);
-    } else {
-        snprintf(command, sizeof command, "rm -r %s", folder);
-        assert_int_equal(system(command), 0);
-    }
+    remove_folder(folder);
     assert_int_equal(bad, 0);
     assert_int_equal(diag_errors(&cx), 0);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "modc_optim.h"
+#include "programs.h"
 #include "schedule.h"
 
 #define STEPS 50
@@ -105,8 +106,6 @@ static void write_program(const char *path, const char *const *cases, int count)
     fclose(file);
 }
 
-#define WARNINGS "-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla -Wconversion -Werror"
-
 static void test_values(void **state)
 {
     char folder[] = "/tmp/modc_schedule_XXXXXX", command[1000];
@@ -121,7 +120,7 @@ static void test_values(void **state)
     (void)state;
     assert_non_null(text);
     assert_non_null(file);
-    assert_non_null(mkdtemp(folder));
+    make_folder(folder);
     for (const char *c = text->text; *c; c += strcspn(c, "\n") + 1)
         if (*c != '#')
             ARENA_PUSH(ARENA, cases, count, arena_copy(ARENA, c, strcspn(c, "\n")));
@@ -134,7 +133,7 @@ static void test_values(void **state)
     fclose(out);
     snprintf(command, sizeof command,
              "%s -std=c99 -O1 " WARNINGS " -Iruntime -o %s/run %s/run.c runtime/modc_schedule.c -lm && %s/run <%s/in >%s/out",
-             getenv("CC") ? getenv("CC") : "cc", folder, folder, folder, folder, folder);
+             own_compiler(), folder, folder, folder, folder, folder);
     assert_int_equal(system(command), 0);
     out = fopen(arena_format(ARENA, "%s/out", folder), "rb");
     assert_non_null(out);
@@ -157,8 +156,7 @@ static void test_values(void **state)
     }
     assert_int_equal(fgetc(out), EOF);
     fclose(out);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
+    remove_folder(folder);
     assert_int_equal(bad, 0);
 }
 

@@ -16,6 +16,7 @@
 #include "emit.h"
 #include "options.h"
 #include "pass.h"
+#include "programs.h"
 #include "training.h"
 
 static void write_text(struct cx *cx, const char *folder, const char *name, const char *text)
@@ -64,9 +65,6 @@ static void write_model(struct cx *cx, const char *folder, const char *section)
         write_text(cx, folder, files[i].path, files[i].bytes);
 }
 
-#define SANITIZE "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-#define WARNINGS "-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wvla -Wconversion -Werror"
-
 /* Emits the model, compiles it with tests/optim/PROGRAM.c and runs that. */
 static void emit_and_run(const char *program, const char *section, const char *flags)
 {
@@ -74,19 +72,14 @@ static void emit_and_run(const char *program, const char *section, const char *f
     struct cx cx = {.options = &options};
     char folder[] = "/tmp/modc_training_XXXXXX", command[1000];
 
-    assert_non_null(mkdtemp(folder));
+    make_folder(folder);
     write_model(&cx, folder, section);
     snprintf(command, sizeof command,
              "%s -std=c99 -D_POSIX_C_SOURCE=200809L " WARNINGS " %s -Iruntime -I%s -o %s/run tests/optim/%s.c %s/net.c "
              "$(ls runtime/modc_*.c | grep -v modc_main.c) -lm -lpthread && %s/run",
-             getenv("CC") ? getenv("CC") : "cc", flags, folder, folder, program, folder, folder);
+             own_compiler(), flags, folder, folder, program, folder, folder);
     assert_int_equal(system(command), 0);
-    if (getenv("MODC_TEST_KEEP")) {
-        print_message("%s\n", folder);
-    } else {
-        snprintf(command, sizeof command, "rm -r %s", folder);
-        assert_int_equal(system(command), 0);
-    }
+    remove_folder(folder);
     arena_free(&cx.arena);
 }
 

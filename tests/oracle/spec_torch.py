@@ -31,7 +31,8 @@ NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "winograd", "threa
 PRODUCTS = [(nn.functional, "linear", 1), (nn.functional, "bilinear", 2), (torch.Tensor, "__matmul__", 1)]
 PRODUCTS += [(holder, name, at) for holder in (torch, torch.Tensor)
              for name, at in (("matmul", 1), ("mm", 1), ("mv", 1), ("dot", 1), ("vdot", 1), ("addmm", 2), ("addmv", 2))]
-PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in ("rnn_tanh", "rnn_relu", "lstm", "gru") for at in (2, 3)]
+RECURRENT = ("rnn_tanh", "rnn_relu", "lstm", "gru")
+PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2, 3)]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
 KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
@@ -741,7 +742,8 @@ class Narrowed(torch.autograd.Function):
 
 @contextlib.contextmanager
 def narrow_weights(dtype):
-    """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are."""
+    """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are. Of recurrent layers the
+    weights of the input are such, those of the state are not."""
     def rounding(product, name, at):
         names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
                  "vdot": "other"}
@@ -755,9 +757,22 @@ def narrow_weights(dtype):
 
         return call
 
+    def rounding_sequence(recurrent):
+        def call(*args):  # of all layers and directions: weight_ih, weight_hh, ...
+            at = next(i for i, arg in enumerate(args) if isinstance(arg, bool))
+            layers, bidirectional = args[at + 1], args[at + 4]
+            weights = list(args[at - 1])
+            for i in range(0, len(weights), len(weights) // (layers * (1 + bidirectional))):
+                weights[i] = Narrowed.apply(weights[i], dtype)
+            return recurrent(*args[:at - 1], weights, *args[at:])
+
+        return call
+
     with contextlib.ExitStack() as stack:
         for holder, name, at in PRODUCTS if dtype else ():
             stack.enter_context(mock.patch.object(holder, name, rounding(getattr(holder, name), name, at)))
+        for name in RECURRENT if dtype else ():
+            stack.enter_context(mock.patch.object(torch._VF, name, rounding_sequence(getattr(torch._VF, name))))
         yield
 
 

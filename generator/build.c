@@ -209,6 +209,8 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
 
     struct value *without = nothing(eval, loc, op);
 
+    for (int i = 0; without && eval->graph->saves && i < op->input_count; i++)
+        ARENA_PUSH(&eval->cx->arena, eval->graph->unread, eval->graph->unread_count, op->inputs[i]);
     if (without)
         return without;
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);

@@ -1156,7 +1156,7 @@ const struct elementwise_row elementwise_rows[] = {
     {"_gelu_tanh", "input", 1, "tanh(sqrt(2 / pi) * (x + 0.044715 * (x * x * x)))", NULL, NULL, NULL,
      HIDDEN | ONLY_FLOAT},
     {"sigmoid", "input", 1, "1 / (1 + exp(-x))", "g * y * (1 - y)", "Sigmoid", "", BOTH | FLOAT},
-    {"hardsigmoid", "input", 1, "minimum(maximum(x + 3, 0), 6) / 6", "where((x > -3) & (x < 3), g / 6, 0)",
+    {"hardsigmoid", "input", 1, "minimum(maximum(x + 3, 0), 6) / 6", "where((x > -3) & (x < 3), g * 0.1666666716337204, 0)", /* float32's sixth, in float64 too */
      "Hardsigmoid", "", INPLACE | ONLY_FLOAT},
     {"tanh", "input", 1, "tanh(x)", "g * (1 - y * y)", "Tanh", "", BOTH | FLOAT},
     {"silu", "input", 1, "x / (1 + exp(-x))", "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", "SiLU", PLACE,
@@ -1174,13 +1174,13 @@ const struct elementwise_row elementwise_rows[] = {
     {"hardtanh", "input, min_val=-1.0, max_val=1.0", 1, "minimum(maximum(x, min_val), max_val)",
      "where((y > min_val) & (y < max_val), g, 0)", NULL, NULL, INPLACE | NO_BOOL},
     {"hardswish", "input", 1, "x * minimum(maximum(x + 3, 0), 6) / 6",
-     "where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))", "Hardswish", "", INPLACE | ONLY_FLOAT},
+     "where(x <= -3, 0, where(x >= 3, g, g * (x / 3 + 0.5)))", "Hardswish", "", INPLACE | ONLY_FLOAT},
     {"softsign", "input", 1, "x / (1 + abs(x))", "g / ((1 + abs(x)) * (1 + abs(x)))", "Softsign", "", FLOAT},
     {"tanhshrink", "input", 1, "x - tanh(x)", "g * (tanh(x) * tanh(x))", "Tanhshrink", "", FLOAT},
     {"hardshrink", "input, lambd=0.5", 1, "where((x >= -lambd) & (x <= lambd), 0, x)",
-     "where((x >= -lambd) & (x <= lambd), 0, g)", "Hardshrink", "{lambd}", BOTH | ONLY_FLOAT},
+     "where((x < -lambd) | (x > lambd), g, 0)", "Hardshrink", "{lambd}", BOTH | ONLY_FLOAT},
     {"softshrink", "input, lambd=0.5", 1, "where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))",
-     "where((x >= -lambd) & (x <= lambd), 0, g)", "Softshrink", "{lambd}", ONLY_FLOAT},
+     "where((x < -lambd) | (x > lambd), g, 0)", "Softshrink", "{lambd}", ONLY_FLOAT},
     {"logsigmoid", "input", 1, "minimum(x, 0) - log1p(exp(-abs(x)))", "g / (1 + exp(x))", "LogSigmoid", "",
      ONLY_FLOAT},
     {"threshold", "input, threshold, value", 1, "where(x <= threshold, value, x)",
@@ -1239,6 +1239,19 @@ const struct elementwise_row elementwise_rows[] = {
      "where((x == 0) & (other <= 0), 0, g * log(other)); d_other = g * (x / other)", NULL, NULL, HIDDEN | FLOAT},
     /* of a sum of squares: a deviation or a norm, which have no gradient where they are 0 */
     {"_sqrt", "input", 1, "sqrt(x)", "where(y == 0, 0, g / (2 * y))", NULL, NULL, HIDDEN | FLOAT},
+    /* of a norm of another order p: |x| to the p, and their sum to 1 / p */
+    {"_to_order", "input, p", 1, "pow(abs(x), p)", "where(x == 0, 0, g * p * pow(abs(x), p - 1) * sign(x))", NULL, NULL,
+     HIDDEN | FLOAT},
+    {"_from_order", "input, p", 1, "pow(x, 1 / p)", "where(y == 0, 0, g * pow(y, 1 - p) / p)", NULL, NULL, HIDDEN | FLOAT},
+    /* values that come with another, to which no gradient flows */
+    {"_beside", "input, other", 2, "x", "g", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_sinc", "input", 1, "where(x == 0, 1, sin(pi * x) / (pi * x))",
+     "where(pi * x * x == 0, 0, g * ((cos(pi * x) * pi * x - sin(pi * x)) / (pi * x * x)))", NULL, NULL, HIDDEN | FLOAT},
+    {"_logit", "input", 1, "log(x / (1 - x))", "where(isnan(y), y, g / (x * (1 - x)))", NULL, NULL, HIDDEN | FLOAT},
+    {"_logit_within", "input, eps", 1, "_logit(minimum(maximum(x, eps), 1 - eps))",
+     "where((x < eps) | (x > 1 - eps), 0, g / (x * (1 - x)))", NULL, NULL, HIDDEN | FLOAT},
+    /* a quotient that is rounded has no slope, not even where it is infinite */
+    {"_trunc_div", "input, other", 2, "trunc(x / other)", NULL, NULL, NULL, HIDDEN | FLOAT},
 
     /* torch */
     {"exp", "input", 1, "exp(x)", "g * y", NULL, NULL, TORCH | FLOAT},
@@ -1292,9 +1305,12 @@ const struct elementwise_row elementwise_rows[] = {
     {"atan2", "input, other", 2,
      "where((abs(x) == inf) & (abs(other) == inf), where(other > 0, pi / 4, 3 * pi / 4) * sign(x),"
      " where(other > 0, atan(x / other), where((x == 0) & (other == 0) & (1 / other > 0), x,"
-     " where((x < 0) | (1 / x < 0), -pi, pi) * where(other == 0, where(x == 0, 1, 0.5), 1)"
+     " where((x < 0) | (1 / x < 0), -pi, pi) * where(other == 0, where(x == 0, 1, where(isnan(x), x, 0.5)), 1)"
      " + where(other == 0, other * 0, atan(x / other)))))",
-     "g * (other / (x * x + other * other)); d_other = -g * (x / (x * x + other * other))", NULL, NULL, TORCH | FLOAT},
+     "g * _over_square(other, x * x + other * other); d_other = -g * _over_square(x, x * x + other * other)", NULL, NULL,
+     TORCH | FLOAT},
+    /* 0 at the origin */
+    {"_over_square", "input, square", 2, "where(square == 0, 0, x / square)", NULL, NULL, NULL, HIDDEN | FLOAT},
     {"asinh", "input", 1,
      "where(x < 0, -_asinh_positive(-x), _asinh_positive(x))", "g * rsqrt(x * x + 1)", NULL, NULL, TORCH | FLOAT},
     {"_asinh_positive", "input", 1,
@@ -1342,6 +1358,14 @@ const struct elementwise_row elementwise_rows[] = {
      NULL, NULL, TORCH},
     {"maximum", "input, other", 2, "maximum(x, other)",
      "where(x < other, 0, where(x == other, g * 0.5, g)); d_other = where(x > other, 0, where(x == other, g * 0.5, g))",
+     NULL, NULL, TORCH},
+    {"fmin", "input, other", 2, "where(isnan(x) | (x > other), other, x)",
+     "where((x > other) | (isnan(x) & (other == other)), 0, where(x == other, g * 0.5, g));"
+     " d_other = where(isnan(other) | (x < other), 0, where(x == other, g * 0.5, g))",
+     NULL, NULL, TORCH},
+    {"fmax", "input, other", 2, "where(isnan(x) | (x < other), other, x)",
+     "where((x < other) | (isnan(x) & (other == other)), 0, where(x == other, g * 0.5, g));"
+     " d_other = where(isnan(other) | (x > other), 0, where(x == other, g * 0.5, g))",
      NULL, NULL, TORCH},
     {"pow", "input, exponent", 2, "pow(x, exponent)",
      "where(exponent == 0, 0, g * (exponent * pow(x, exponent - 1)));"

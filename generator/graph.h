@@ -42,6 +42,8 @@ struct graph {
     int op_count;
     struct module_call **calls;
     int call_count;
+    struct value **unread; /* until backward is written: what ops would read that have nothing to compute; its gradient is 0 */
+    int unread_count;
     int value_count; /* ids handed out */
     struct need *needs; /* a call whose sizes break one of them is refused */
     int need_count;

@@ -180,7 +180,7 @@ const struct function_row arithmetic_functions[] = {
     {"_div_trunc(input, other)", H,
      .body =
          "x = _met(input, other)\n"
-         "return trunc(x / other) if x.is_floating_point() else _div_trunc_int(x, x // other, x % other)"},
+         "return _trunc_div(x, _met(other, input)) if x.is_floating_point() else _div_trunc_int(x, x // other, x % other)"},
     /* the quotient falls: it is one too low where the rest, which has the sign of the divisor, has not that of x */
     {"_div_trunc_int(x, quotient, rest)", H,
      .body = "return where((rest != 0) & ((x < 0) != (rest < 0)), quotient + 1, quotient)"},

@@ -140,7 +140,5 @@ const struct function_row choose_functions[] = {
     {"clip(input, min=None, max=None)", T | M, .body = "return input.clamp(min, max)"},
     {"clamp_min(input, min)", T | M, .body = "return input.clamp(min)"},
     {"clamp_max(input, max)", T | M, .body = "return input.clamp(None, max)"},
-    {"fmax(input, other)", T | M, .body = "return where(isnan(input) | (input < other), other, input)"},
-    {"fmin(input, other)", T | M, .body = "return where(isnan(input) | (input > other), other, input)"},
     {.signature = NULL},
 };

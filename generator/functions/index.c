@@ -350,6 +350,9 @@ const struct function_row index_functions[] = {
              " if scale_grad_by_freq else torch.ones_like(input)).to(weight.dtype)\n"
              "return 1 / often if padding_idx is None else (input != padding_idx % weight.shape[0]) / often"},
     {"_saves()", H, .build = fn_saves},
+    /* `input`, which `weight` is part of as PyTorch sees it: the gradient of that is 0, and there */
+    {"_with(input, weight)", H,
+     .body = "return _beside(input, weight.flatten()[0]) if _saves() and weight.numel() > 0 else input"},
     {"_check_padding(padding_idx, weight)", H, .build = fn_check_padding},
     /* rows of the weight that are longer than max_norm become as long, in the weight too */
     {"_shorten(input, weight, rows, max_norm, norm_type)", H,

@@ -109,10 +109,9 @@ const struct function_row math_functions[] = {
      .body = "return logaddexp(input * log(2.0), other * log(2.0)) * (1 / log(2.0))"},
     {"xlogy(input, other)", T | M,
      .body = "return _xlogy(_met(input, other), _met(other, input))"},
-    {"sinc(input)", T | M, .body = "return where(input == 0, 1.0, sin(pi * input) / (pi * input))"},
+    {"sinc(input)", T | M, .body = "return _sinc(input)"},
     {"logit(input, eps=None)", T | M,
-     .body = "x = input if eps == None else input.clamp(eps, 1 - eps)\n"
-             "return log(x / (1 - x))"},
+     .body = "return _logit(input) if eps == None else _logit_within(input, eps)"},
     {"isposinf(input)", T | M, .body = "return input == inf"},
     {"isneginf(input)", T | M, .body = "return input == -inf"},
     {"nan_to_num(input, nan=0.0, posinf=None, neginf=None)", T | M,

@@ -330,6 +330,7 @@ const struct function_row norm_functions[] = {
          "gap = input - mean.reshape(each) if training else None\n"
          "var = (gap * gap).mean(dim=axes) if training else running_var\n"
          "_update_running(input, axes, running_mean, running_var, mean, var, momentum) if training else None\n"
+         "mean, var = (_or_zero(input, mean), _or_zero(input, var)) if training and _saves() else (mean, var)\n"
          "scale = rsqrt(var + eps) if weight is None else rsqrt(var + eps) * weight\n"
          "shift = -mean * scale if bias is None else bias - mean * scale\n"
          "return input * scale.reshape(each) + shift.reshape(each)"},
@@ -384,6 +385,8 @@ const struct function_row norm_functions[] = {
      .body =
          "_assign(running, _unless_empty(input, running, (1 - momentum) * running + momentum * value), name) "
          "if running is not None else None"},
+    /* the mean of nothing is NaN, which gradients must not meet */
+    {"_or_zero(input, value)", H, .body = "return _unless_empty(input, 0.0, value)"},
     {"_scale_shift(input, weight, bias, each)", H,
      .body = "y = input if weight is None else input * weight.reshape(each)\n"
              "return y if bias is None else y + bias.reshape(each)"},

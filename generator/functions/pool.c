@@ -114,6 +114,12 @@ static bool read_windows(struct eval *eval, struct loc loc, struct pool *pool, c
 
 /* ---- by the op ----------------------------------------------------------------------------------------------- */
 
+/* Of those elements of a window that are as large, the first gets the gradient. */
+static bool takes_first(const struct eval *eval, const struct pool *pool)
+{
+    return pool->kind == POOL_MAX && eval->graph && eval->graph->saves;
+}
+
 /* x (n, c, h, w), where h and w are these axes of the pool, or -1: no axis. */
 static struct value *pool_axes(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
                                int h, int w, int divisor)
@@ -163,6 +169,29 @@ static struct value *zeros(struct eval *eval, struct loc loc, enum dtype dtype, 
     return zero ? build_expand(eval, loc, zero, ndim, dims) : NULL;
 }
 
+/* Of three axes, the first along the others: so the first of those elements that are as large is found first, which gets the
+ * gradient. */
+static struct value *max_pool_depth_last(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct value *planes = as_planes(eval, loc, x, 3), *y;
+    const struct dim *dims[4] = {NULL, dim_const(arena, 1), planes ? planes->dims[2] : NULL, planes ? planes->dims[3] : NULL};
+
+    if (!planes)
+        return NULL;
+    dims[0] = dim_mul(arena, planes->dims[0], planes->dims[1]);
+    y = build_reshape(eval, loc, planes, 4, dims);
+    y = y ? pool_axes(eval, loc, pool, y, 1, 2, 0) : NULL;
+    if (!y)
+        return NULL;
+    memcpy(dims, y->dims, sizeof dims);
+    dims[0] = planes->dims[0];
+    dims[1] = planes->dims[1];
+    y = build_reshape(eval, loc, y, 4, dims);
+    y = y ? pool_depth(eval, loc, pool, y) : NULL;
+    return as_images(eval, loc, y, x, 3);
+}
+
 /* The numbers of all windows. With `planes` each channel is an image of its own, so that elements keep their order in
  * memory; else channels come last there, as neighbours want it. */
 static struct value *pool_values(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
@@ -176,6 +205,8 @@ static struct value *pool_values(struct eval *eval, struct loc loc, const struct
     memcpy(dims, x->dims, sizeof dims);
     four[0] = channels > 0 ? x->dims[0] : one;
     four[1] = x->dims[channels];
+    if (rank == 3 && takes_first(eval, pool))
+        return max_pool_depth_last(eval, loc, pool, x);
     if (rank == 3) {
         y = as_planes(eval, loc, x, rank);
         y = y ? pool_depth(eval, loc, pool, y) : NULL;
@@ -617,7 +648,7 @@ static struct value *adaptive_values(struct eval *eval, struct loc loc, struct p
         whole &= dim_equals(out[i], 1);
         count = dim_mul(arena, count, x->dims[axis]);
     }
-    if (whole)
+    if (whole && !takes_first(eval, pool))
         return reduce_all(eval, loc, x, pool->kind, axes, true, count);
     if (is_plain_pool(x, out, pool))
         return pool_values(eval, loc, pool, x, false);
@@ -633,6 +664,23 @@ struct value *adaptive_mean(struct eval *eval, struct loc loc, const char *what,
     struct pool pool = {.what = what, .rank = rank, .kind = POOL_AVG};
 
     return adaptive_values(eval, loc, &pool, x, out);
+}
+
+/* The elements of planes (lead, space...) at `indices` (lead, o...). */
+static struct value *at_places(struct eval *eval, struct loc loc, int rank, struct value *planes, struct value *indices)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *from[2] = {planes->dims[0], dim_const(arena, 1)}, *to[2] = {indices->dims[0], from[1]};
+    struct value *y, *index;
+
+    for (int i = 1; i <= rank; i++) {
+        from[1] = dim_mul(arena, from[1], planes->dims[i]);
+        to[1] = dim_mul(arena, to[1], indices->dims[i]);
+    }
+    y = build_reshape(eval, loc, planes, 2, from);
+    index = build_reshape(eval, loc, indices, 2, to);
+    y = y && index ? build_gather_inside(eval, loc, "places", y, 1, index, true) : NULL;
+    return y ? build_reshape(eval, loc, y, indices->ndim, indices->dims) : NULL;
 }
 
 /* (lead, ..., o, k, ...) with the cells of a window behind all else. */
@@ -662,6 +710,8 @@ static struct ev adaptive_places(struct eval *eval, struct loc loc, struct pool 
     if (!most)
         return BAD;
     indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
+    if (indices && takes_first(eval, pool))
+        most = at_places(eval, loc, pool->rank, planes, indices);
     return with_indices(eval, loc, as_images(eval, loc, most, x, pool->rank),
                         as_images(eval, loc, indices, x, pool->rank));
 }
@@ -693,6 +743,7 @@ static struct ev adaptive_pool(struct eval *eval, struct ev *args, struct loc lo
     struct pool pool = {.what = what, .rank = rank, .kind = kind};
     const struct dim *out[MAX_RANK];
     struct value *x = args[0].tensor;
+    struct ev found;
     bool indices = false, one = x && x->ndim == rank + 1; /* whose channels PyTorch takes for images */
 
     if ((kind == POOL_MAX && !need_bool(eval, "return_indices", &args[2], &indices)) ||
@@ -705,8 +756,10 @@ static struct ev adaptive_pool(struct eval *eval, struct ev *args, struct loc lo
         return indices ? with_indices(eval, loc, values, no_space(eval, loc, x, rank, out, DTYPE_INT64))
                        : ev_tensor(loc, values);
     }
-    return indices ? adaptive_places(eval, loc, &pool, x, out)
-                   : ev_tensor(loc, adaptive_values(eval, loc, &pool, x, out));
+    if (!indices && (!takes_first(eval, &pool) || is_plain_pool(x, out, &pool)))
+        return ev_tensor(loc, adaptive_values(eval, loc, &pool, x, out));
+    found = adaptive_places(eval, loc, &pool, x, out);
+    return indices || found.kind == EV_BAD ? found : found.items[0];
 }
 
 #define ADAPTIVE_POOLS(rank)                                                                                 \

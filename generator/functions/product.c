@@ -153,6 +153,6 @@ const struct function_row product_functions[] = {
     /* what is multiplied by 0 is left out, NaN and all */
     {"_added(input, product, beta, alpha)", H,
      .body = "x = product if alpha == 1 else product * alpha\n"
-             "return x if beta == 0 else (input if beta == 1 else input * beta).expand(x.shape) + x"},
+             "return ((_beside(x, input) if _saves() and x.is_floating_point() else x) if beta == 0 else (input if beta == 1 else input * beta).expand(x.shape) + x)"},
     {.signature = NULL},
 };

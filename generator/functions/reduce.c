@@ -511,7 +511,8 @@ const struct function_row reduce_functions[] = {
              " _power_norm(x, p, dim, keepdim))"},
     {"_power_norm(x, p, dim, keepdim)", H,
      .body = "q = _order(p)\n"
-             "return (abs(x) ** q).sum(dim, keepdim) ** (1.0 / q)"},
+             "return (_from_order(_to_order(x, q).sum(dim, keepdim), q) if _saves() else"
+             " (abs(x) ** q).sum(dim, keepdim) ** (1.0 / q))"},
     {"_order(p)", H, .build = fn_order},
     {"_is_tuple(value)", H, .build = fn_is_tuple},
     {"dist(input, other, p=2)", T | M, .body = "return (input - other).norm(p)"},

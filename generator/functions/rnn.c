@@ -339,6 +339,10 @@ extern const struct function_row rnn_functions[];
 
 const struct function_row rnn_functions[] = {
     {"_check_cell(name, input, hx, weight_ih, weight_hh)", H, .build = fn_check_cell},
+    /* without a state no gradient comes to the weight of states: it has one, which is 0 */
+    {"_cell_gates(input, weight, bias, h, other)", H,
+     .body = "gates = linear(input, weight, bias)\n"
+             "return _with(gates, other) if h is None else gates"},
     /* of the first step, without a state, the bias alone; None: nothing */
     {"_hidden_gates(h, weight, bias)", H, .body = "return bias if h is None else linear(h, weight, bias)"},
     /* (outputs, h, c or None) */

@@ -123,7 +123,7 @@ const struct layer_row rnn_rows[] = {
         .checks = {CELL_CHECKS, {"nonlinearity in ('tanh', 'relu')", "Unknown nonlinearity: {nonlinearity}"}},
         .forward = "forward(input, hx=None):\n"
                    "    _check_cell('RNNCell', input, hx, weight_ih, weight_hh)\n"
-                   "    gates = linear(input, weight_ih, bias_ih)\n"
+                   "    gates = _cell_gates(input, weight_ih, bias_ih, hx, weight_hh)\n"
                    "    hidden = _hidden_gates(hx, weight_hh, bias_hh)\n"
                    "    y = gates if hidden is None else gates + hidden\n"
                    "    return tanh(y) if nonlinearity == 'tanh' else relu(y)",
@@ -139,7 +139,7 @@ const struct layer_row rnn_rows[] = {
         .forward = "forward(input, hx=None):\n"
                    "    _check_cell('LSTMCell', input, hx, weight_ih, weight_hh)\n"
                    "    h, c = (None, 0.0) if hx is None else hx\n"
-                   "    gates = linear(input, weight_ih, bias_ih)\n"
+                   "    gates = _cell_gates(input, weight_ih, bias_ih, h, weight_hh)\n"
                    "    hidden = _hidden_gates(h, weight_hh, bias_hh)\n"
                    "    i, f, g, o = (gates if hidden is None else gates + hidden).chunk(4, -1)\n"
                    "    c = sigmoid(f) * c + sigmoid(i) * tanh(g)\n"
@@ -155,7 +155,7 @@ const struct layer_row rnn_rows[] = {
         .forward = "forward(input, hx=None):\n"
                    "    _check_cell('GRUCell', input, hx, weight_ih, weight_hh)\n"
                    "    hidden = _hidden_gates(hx, weight_hh, bias_hh)\n"
-                   "    r, z, n = linear(input, weight_ih, bias_ih).chunk(3, -1)\n"
+                   "    r, z, n = _cell_gates(input, weight_ih, bias_ih, hx, weight_hh).chunk(3, -1)\n"
                    "    hr, hz, hn = (0.0, 0.0, 0.0) if hidden is None else hidden.chunk(3, -1)\n"
                    "    n = tanh(n + sigmoid(r + hr) * hn)\n"
                    "    return ((0.0 if hx is None else hx) - n) * sigmoid(z + hz) + n",

@@ -233,6 +233,18 @@ static void add_yield(struct backward *b)
     }
 }
 
+/* What ops would have read that have nothing to compute. */
+static void give_unread(struct backward *b)
+{
+    for (int i = 0; i < b->graph->unread_count; i++) {
+        struct value *value = b->graph->unread[i];
+
+        if (wants(&b->adjoint, value))
+            give(&b->adjoint, value, adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, value->dims));
+    }
+    b->graph->unread_count = 0;
+}
+
 static struct value *gradient_slot(struct backward *b, struct module_tensor *tensor, bool present)
 {
     struct op *op = op_new(&b->eval, GRAPH_OP_GRADIENT, "gradient", NULL, 0);
@@ -536,6 +548,7 @@ void pass_backward(struct graph *graph)
     b.again = ARENA_ARRAY(arena, b.value_count + 1, struct value *);
     find_wanted(&b);
     add_yield(&b);
+    give_unread(&b);
     for (int i = op_count - 1; i >= 0; i--) {
         struct op *op = graph->ops[i];
         struct value **gradients = ARENA_ARRAY(arena, op->output_count + 1, struct value *);

@@ -27,6 +27,8 @@ void pass_dead(struct graph *graph)
 
     for (int i = 0; i < graph->output_count; i++)
         used[graph->outputs[i]->id] = true;
+    for (int i = 0; i < graph->unread_count; i++)
+        used[graph->unread[i]->id] = true;
     for (int i = graph->op_count - 1; i >= 0; i--) {
         struct op *op = graph->ops[i];
 

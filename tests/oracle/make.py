@@ -485,14 +485,14 @@ def folder(name):
                                                           *options.split())
                 held.setdefault(args.dtype, f"tests/vectors/{case}/weights.safetensors")
             yield Case(case, f"tests/{name}/{path.name}", options, inputs, trained, state=state, smooth=name == "layers")
-            if i == 0 and name == "layers" and path.stem not in NO_BACKWARD:
+            if i == 0 and name == "layers":
                 yield from backward(case, path, options, inputs, state, any("--train" in line for line in lines))
 
 
-# Specs of tests/layers whose gradients have no vectors: results named like an input, whose gradients have one name in C
-# (bags, inplace), gradients that are nothing in C and 0 in PyTorch (cells, functions_empty), values at which they differ.
-NO_BACKWARD = {"bags", "inplace", "cells", "functions_empty", "functions_arithmetic", "functions_contractions",
-               "functions_elementwise", "instance", "norms", "pooling_adaptive"}
+# Results of specs of tests/layers whose gradients have no vectors: docs/departures.md has CrossMapLRN2d.
+NO_BACKWARD = {"norms": {"output_21", "output_22", "output_23"}}
+# Specs of float64 values that come from float32 ones.
+MIXED = {"functions_arithmetic", "functions_elementwise"}
 
 
 def backward(case, path, options, inputs, weights, trains):
@@ -502,13 +502,16 @@ def backward(case, path, options, inputs, weights, trains):
         args = torch_run.parse(["run", str(path), *options.split(), *mode.split()])
         upstream = {}
         for key, gradient in upstream_of(args, path, inputs).items():
+            if key in NO_BACKWARD.get(path.stem, ()):
+                continue
             try:
                 run_backward(args, {**inputs, f"grad.{key}": gradient})
             except (RuntimeError, TypeError):
                 continue
             upstream[f"grad.{key}"] = gradient
         if upstream:
-            yield Case(f"{case}_backward{mode.replace('--', '_')}", f"tests/layers/{path.name}", f"{options} {mode} --backward",
+            yield Case(f"{case}_backward{mode.replace('--', '_')}", f"tests/layers/{path.name}",
+                       f"{options} {mode} --backward{' --rtol 1e-5' * (path.stem in MIXED)}",
                        {**inputs, **upstream}, f"tests/vectors/{case}/weights.safetensors" if weights else None)
 
 

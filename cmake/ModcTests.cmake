@@ -245,10 +245,14 @@ function(modc_planner_tests)
     endif()
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
+    set(above specs/networks/resnet18.yaml tests/specs/conv.yaml tests/specs/checkpoint.yaml)
     foreach(spec ${specs})
-        modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py $<TARGET_FILE:modc> ${spec})
+        set(slack "")
+        if(spec STREQUAL tests/specs/checkpoint.yaml) # asks for backward itself
+            set(slack --slack)
+        endif()
+        modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py ${slack} $<TARGET_FILE:modc> ${spec})
     endforeach()
-    set(above specs/networks/resnet18.yaml tests/specs/conv.yaml)
     foreach(spec ${specs} examples/train_digits/learner.yaml tests/optim/model.yaml)
         set(slack "")
         if(spec IN_LIST above)
@@ -714,6 +718,15 @@ function(modc_growth_tests)
                   ${CMAKE_CURRENT_BINARY_DIR}/growth/${name} ${spec})
         set_property(TEST growth_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
     endforeach()
+endfunction()
+
+# What backward computes again.
+function(modc_checkpoint_tests)
+    if(MODC_PYTHON)
+        modc_test(checkpoint compile ${MODC_PYTHON} tests/support/checkpoint.py $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/checkpoint tests/specs/checkpoint.yaml tests/vectors/checkpoint/inputs.safetensors)
+        set_property(TEST checkpoint PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endif()
 endfunction()
 
 # The programs of bench/: their C compiles, and where bench/setup has been they agree on numbers. Nothing is timed.

@@ -127,8 +127,6 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
 
     if (diag_errors(cx) == 0 && spec->fused)
         diag_error(cx, spec->update_loc, "'update: fused' is not supported yet by this version of modc");
-    if (diag_errors(cx) == 0 && spec->checkpoint.count > 0)
-        diag_error(cx, spec->checkpoint.locs[0], "'checkpoint' is not supported yet by this version of modc");
     return program;
 }
 

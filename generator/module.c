@@ -2399,7 +2399,8 @@ static void dump_json(struct text *text, const struct module *module)
     text_json_string(text, module->class_name);
     text_add(text, ", \"extra_repr\": ");
     text_json_string(text, module_extra_repr(module));
-    text_printf(text, ", \"always_eval\": %s, \"tensors\": [", module->always_eval ? "true" : "false");
+    text_printf(text, ", \"always_eval\": %s, \"checkpoint\": %s, \"tensors\": [", module->always_eval ? "true" : "false",
+                module->checkpoint ? "true" : "false");
     for (int i = 0, n = 0; i < module->tensor_count; i++) {
         if (module->tensors[i]->none)
             continue;
@@ -2416,8 +2417,8 @@ static void dump_json(struct text *text, const struct module *module)
 
 static void dump_text(struct text *text, const struct module *module, int depth)
 {
-    text_printf(text, "%*s%s%s%s(%s)%s\n", 2 * depth, "", module->name, module->parent ? ": " : "", module->class_name,
-                module_extra_repr(module), module->always_eval ? " always eval" : "");
+    text_printf(text, "%*s%s%s%s(%s)%s%s\n", 2 * depth, "", module->name, module->parent ? ": " : "", module->class_name,
+                module_extra_repr(module), module->always_eval ? " always eval" : "", module->checkpoint ? " checkpoint" : "");
     for (int i = 0; i < module->tensor_count; i++) {
         const struct module_tensor *tensor = module->tensors[i];
 

@@ -83,6 +83,7 @@ struct module {
     bool added;            /* `add` put it behind the children that its parent made */
     bool changed;          /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval;      /* eval: [...] fixes it and all below in evaluation mode */
+    bool checkpoint;       /* checkpoint: [...] names it, or a module around it */
     int calls;             /* how often the entries call it, counted while lowering; 0: warned about */
     const struct layer_row *lazy; /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
     int64_t extent;               /* what the first call gave it */

@@ -283,8 +283,12 @@ void module_apply_paths(struct cx *cx, struct module_tree *tree)
     for (int i = 0; i < spec->checkpoint.count; i++) {
         bool found = tree->partial;
 
-        for (int j = 0; j < tree->module_count; j++)
-            found |= names_module(spec->checkpoint.list[i], tree->modules[j]);
+        for (int j = 0; j < tree->module_count; j++) {
+            if (!names_module(spec->checkpoint.list[i], tree->modules[j]))
+                continue;
+            tree->modules[j]->checkpoint = true;
+            found = true;
+        }
         if (found)
             continue;
         diag_error(cx, spec->checkpoint.locs[i], "'%s' matches no module", spec->checkpoint.list[i]);

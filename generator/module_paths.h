@@ -7,7 +7,7 @@
 /* Applies eval: to a tree whose modules are numbered; faults are said at their places, here and below. */
 void module_fix_modes(struct cx *cx, struct module_tree *tree);
 
-/* Applies tie: and freeze: to a tree whose keys are numbered; checkpoint: names modules that are there. */
+/* Applies tie:, freeze: and checkpoint: to a tree whose keys are numbered. */
 void module_apply_paths(struct cx *cx, struct module_tree *tree);
 
 /* Whether a pattern names this parameter, or a module that it belongs to. */

@@ -14,7 +14,14 @@
  *
  * Where the gradients of a call's results have come together stand its backward pre-hooks, where those of its arguments have its
  * backward hooks; as in PyTorch, where no argument has a gradient these follow at once, without any. Hooks may end the call, so
- * that gradients of parameters are added to what is there behind the last of them. */
+ * that gradients of parameters are added to what is there behind the last of them.
+ *
+ * note [checkpoints]
+ * What a call of a module that `checkpoint:` names makes, and the second call reads for that module's own gradients, is made
+ * again there, in front of the op that first reads it: from what came into the call, which is kept as all that lies outside of
+ * it, and from what of its own is kept in any case, because others read it. So at most one such call's values live at a time
+ * beside those that are kept. Calls inside of one belong to it. Writes and checks are done once, in the first call, and so are
+ * hooks: with them all is kept. */
 #include "pass.h"
 
 #include <assert.h>
@@ -38,8 +45,11 @@ struct backward {
     struct graph *graph;
     bool *wanted;            /* by id of forward's values */
     struct part **parts;     /* by id, in the order in which they came */
-    int value_count;         /* of forward */
-    struct value **again;    /* by id: what is drawn again for backward */
+    int value_count;         /* of forward, before its gradients */
+    bool *ahead;             /* by id: forward makes it, and it may be read behind */
+    int ahead_count;
+    struct value **again;    /* by id of these: what is drawn or made again for backward, or a copy that is kept of a slot */
+    bool *kept;              /* by id of these: of a checkpoint, but read outside of it */
     struct held {
         struct module_tensor *tensor;
         struct value *gradient;
@@ -334,24 +344,6 @@ static bool is_drawn(const struct value *value)
     return drawn;
 }
 
-/* The value made once more in front of op `*at`, which moves behind. */
-static struct value *draw_again(struct backward *b, struct value *value, int *at)
-{
-    struct op *op;
-
-    if (value->id >= b->value_count || !is_drawn(value))
-        return value;
-    if (b->again[value->id])
-        return b->again[value->id];
-    op = edit_op(b->graph, value->op);
-    for (int i = 0; i < op->input_count; i++)
-        op->inputs[i] = draw_again(b, op->inputs[i], at);
-    b->again[value->id] = graph_value(b->graph, op, value->dtype, value->ndim, value->dims);
-    b->again[value->id]->name = value->name;
-    graph_insert(b->graph, (*at)++, op);
-    return b->again[value->id];
-}
-
 /* A slot that a write replaces before backward reads it: its copy, made in front of the write. */
 static struct value *keep_slot(struct backward *b, struct value *slot, int write, int *at)
 {
@@ -369,11 +361,42 @@ static struct value *keep_slot(struct backward *b, struct value *slot, int write
     return value;
 }
 
-static struct value *read_again(struct backward *b, struct value *value, int *at)
+/* The outermost checkpoint that the op belongs to; NULL: none, as where hooks may have changed what is made in one. */
+static const struct module_call *checkpoint_of(const struct graph *graph, const struct op *op)
+{
+    const struct module_call *outermost = NULL;
+
+    for (const struct module_call *call = graph->fenced ? NULL : op->call; call; call = call->outer)
+        if (call->module->checkpoint)
+            outermost = call;
+    return outermost;
+}
+
+/* Whether backward makes the value again, for an op of the checkpoint `reader`, rather than read what forward made. All ops that
+ * read it from outside of its own come before those inside. */
+static bool is_made_again(struct backward *b, const struct value *value, const struct module_call *reader)
+{
+    const struct module_call *own = checkpoint_of(b->graph, value->op);
+
+    if (is_drawn(value))
+        return true;
+    if (!own || b->kept[value->id] || value->op->code == GRAPH_OP_INPUT || value->op->code == GRAPH_OP_CONST)
+        return false;
+    b->kept[value->id] = own != reader;
+    return own == reader;
+}
+
+/* What an op of the checkpoint `reader`, which stands at `*at`, reads in the place of a value of forward; `*at` moves behind what
+ * is put in front of it. */
+static struct value *read_again(struct backward *b, struct value *value, const struct module_call *reader, int *at)
 {
     struct graph *graph = b->graph;
+    const struct op *made = value->op;
+    struct value *seen = NULL;
+    bool view;
+    struct op *op;
 
-    if (value->id >= b->value_count)
+    if (value->id >= b->ahead_count || !b->ahead[value->id])
         return value;
     if (value_is_slot(value)) {
         for (int w = 0; w < *at; w++)
@@ -381,21 +404,24 @@ static struct value *read_again(struct backward *b, struct value *value, int *at
                 return keep_slot(b, value, w, at);
         return value;
     }
-    if (value->op->code == GRAPH_OP_VIEW && !is_drawn(value)) {
-        struct value *input = read_again(b, value->op->inputs[0], at);
-        struct op *op;
-
-        if (input == value->op->inputs[0])
-            return value;
-        if (b->again[value->id])
-            return b->again[value->id];
-        op = edit_op(graph, value->op);
-        op->inputs[0] = input;
-        b->again[value->id] = graph_value(graph, op, value->dtype, value->ndim, value->dims);
-        graph_insert(graph, (*at)++, op);
+    view = made->code == GRAPH_OP_VIEW && !is_drawn(value);
+    if (view)
+        seen = read_again(b, made->inputs[0], reader, at);
+    if (view ? seen == made->inputs[0] : !is_made_again(b, value, reader))
+        return value;
+    if (b->again[value->id])
         return b->again[value->id];
+    op = edit_op(graph, made);
+    for (int i = 0; i < op->input_count; i++)
+        op->inputs[i] = view ? seen : read_again(b, op->inputs[i], checkpoint_of(graph, made), at);
+    for (int i = 0; i < made->output_count; i++) {
+        const struct value *out = made->outputs[i];
+
+        b->again[out->id] = graph_value(graph, op, out->dtype, out->ndim, out->dims);
+        b->again[out->id]->name = out->name;
     }
-    return draw_again(b, value, at);
+    graph_insert(graph, (*at)++, op);
+    return b->again[value->id];
 }
 
 /* What the op at `from` read, if a hook may change it before the forward call ends: its copy. */
@@ -429,6 +455,42 @@ static void keep_all(struct backward *b, int first, int from)
             op->inputs[j] = keep(b, op->inputs[j], from);
         i = graph_position(graph, op); /* behind what was copied */
     }
+}
+
+/* What forward's ops keep for backward and backward makes again is not kept. */
+static void keep_less(struct graph *graph)
+{
+    for (int i = 0; graph->ops[i]->code != GRAPH_OP_YIELD; i++) {
+        struct op *op = graph->ops[i];
+
+        if (op->code != GRAPH_OP_RECURRENT || !op->recurrent.saves || recurrent_saved(op->recurrent.kind) == 0 ||
+            graph_uses(graph, op->outputs[op->output_count - 1]) > 0)
+            continue;
+        op->recurrent.saves = false;
+        op->output_count--;
+    }
+}
+
+static void read_forward(struct backward *b)
+{
+    struct graph *graph = b->graph;
+    struct arena *arena = &graph->cx->arena;
+    bool behind = false;
+
+    b->ahead_count = graph->value_count;
+    b->ahead = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
+    b->again = ARENA_ARRAY(arena, b->ahead_count + 1, struct value *);
+    b->kept = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count && behind; j++)
+            op->inputs[j] = read_again(b, op->inputs[j], checkpoint_of(graph, op), &i);
+        behind |= op->code == GRAPH_OP_YIELD;
+        for (int j = 0; j < op->output_count && !behind; j++)
+            b->ahead[op->outputs[j]->id] = true;
+    }
+    keep_less(graph);
 }
 
 /* The gradients of the op's results, NULL where nothing came. False: nothing did. */
@@ -536,7 +598,6 @@ void pass_backward(struct graph *graph)
     struct arena *arena = &graph->cx->arena;
     struct backward b = {.graph = graph, .value_count = graph->value_count};
     int op_count = graph->op_count;
-    bool in_backward = false;
 
     if (!graph->saves)
         return;
@@ -545,7 +606,6 @@ void pass_backward(struct graph *graph)
     b.adjoint = (struct adjoint){.eval = &b.eval, .data = &b, .wants = wants, .give = give, .give_part = give_part};
     b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
     b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
-    b.again = ARENA_ARRAY(arena, b.value_count + 1, struct value *);
     find_wanted(&b);
     add_yield(&b);
     give_unread(&b);
@@ -572,10 +632,5 @@ void pass_backward(struct graph *graph)
     b.eval.call = NULL;
     add_held(&b);
     add_inputs(&b);
-    for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i];
-        for (int j = 0; j < op->input_count && in_backward; j++)
-            op->inputs[j] = read_again(&b, op->inputs[j], &i);
-        in_backward |= op->code == GRAPH_OP_YIELD;
-    }
+    read_forward(&b);
 }

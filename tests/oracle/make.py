@@ -215,6 +215,7 @@ def all_cases():
     yield from windows()
     yield from narrow()
     yield from denormal()
+    yield from again()
     yield from forced()
     yield from folder("language")
     yield from folder("layers")
@@ -396,6 +397,17 @@ def denormal():
     yield Case("denormals_one", spec, "--entry one", *files)
     yield Case("denormals_flush", flush, "", *files)
     yield Case("denormals_flush_fence", flush, "--hooks fence", *files, expect="tests/vectors/denormals_flush/expect.safetensors")
+
+
+def again():
+    """Gradients where backward computes parts again, which PyTorch is not asked to do; buffers are written once."""
+    spec, own = "tests/specs/checkpoint.yaml", "tests/vectors/checkpoint/inputs.safetensors"
+    inputs = {"x": draw(211, 2, 8, 16), "image": draw(212, 2, 4, 6, 6), "token": whole(213, 0, 7, 2, 8),
+              "grad.y": draw(214, 2, 8, 5), "grad.output_1": draw(215, 2, 4, 6, 6), "grad.output_3": draw(216, 16)}
+    yield Case("checkpoint", spec, "--seed 21 --backward", inputs)
+    yield Case("checkpoint_train", spec, "--seed 21 --backward --train", own, state=True)
+    yield Case("checkpoint_rnn", "tests/specs/checkpoint_rnn.yaml", "--seed 21 --backward",
+               {"x": draw(217, 5, 3, 6), "grad.output_0": draw(218, 5, 3, 2), "grad.output_1": draw(219, 1, 3, 4)})
 
 
 def forced():

@@ -1192,13 +1192,26 @@ def draw_sections(root, generator):
             ties[name] = generator.choice(others)
     if ties:
         lines += ["tie:", *(f"  {name}: {source}" for name, source in ties.items())]
-    paths = [path for path, _ in root.named_modules() if path]
-    if paths and generator.random() < 0.3:
-        patterns = [generator.choice(paths) for _ in range(generator.choice([1, 1, 2]))]
-        patterns = [path + ".*" if any(other.startswith(path + ".") for other in paths) and generator.random() < 0.3
-                    else path for path in patterns]
-        lines.append(f"eval: [{', '.join(patterns)}]")
+    if generator.random() < 0.3:
+        lines += draw_patterns("eval", root, generator)
     return "\n".join(["", *lines, ""]) if lines else ""
+
+
+def draw_patterns(key, root, generator):
+    """[the line of a key that names modules by patterns]; none where there is no module."""
+    paths = [path for path, _ in root.named_modules() if path]
+    if not paths:
+        return []
+    patterns = [generator.choice(paths) for _ in range(generator.choice([1, 1, 2]))]
+    patterns = [path + ".*" if any(other.startswith(path + ".") for other in paths) and generator.random() < 0.3
+                else path for path in patterns]
+    return [f"{key}: [{', '.join(patterns)}]"]
+
+
+def draw_backward(root, generator):
+    """What stands in a spec whose gradients are wanted."""
+    again = draw_patterns("checkpoint", root, generator) if generator.random() < 0.4 else []
+    return "\n".join(["backward: true", *again, ""])
 
 
 def draw_weights(spec, root, generator):
@@ -1434,10 +1447,13 @@ def write_once(seed, attempt, folder, catalogue):
     if composition.random() < 0.25:
         for name, text in extending(draw, Spec(path).build(0), composition).items():
             (folder / name).write_text(text)
-    sections = draw_sections(Spec(path).build(0), random.Random(f"{seed}.{attempt}.sections"))
+    plain = Spec(path).build(0)
+    sections = draw_sections(plain, random.Random(f"{seed}.{attempt}.sections"))
     draw.numbers = f"{seed}.{attempt}.backward"
     draw.backward = not draw.sequence and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
-    path.write_text(path.read_text() + sections + ("backward: true\n" if draw.backward else ""))
+    if draw.backward:
+        sections += draw_backward(plain, random.Random(f"{seed}.{attempt}.checkpoint"))
+    path.write_text(path.read_text() + sections)
     model = Model(path)
     root = model.spec.build(0)
     weights = draw_weights(model.spec, root, generator)

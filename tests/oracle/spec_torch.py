@@ -541,7 +541,7 @@ class SpecModule(nn.Module):
         value = value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=old.dtype)
         if value.dtype != old.dtype or value.shape != old.shape:
             raise SpecError(f"self.{name} is {old.dtype} {list(old.shape)}, not {value.dtype} {list(value.shape)}")
-        table[name] = value.detach()
+        table[name] = value  # gradients flow through it until the call ends
 
     def forward(self, *args, **kwargs):
         definition = self.modc_definition
@@ -776,6 +776,13 @@ def narrow_weights(dtype):
         yield
 
 
+def written_tables(root):
+    """[(table, name, tensor)] of all that statements and layers may write beside parameters."""
+    tables = [table for module in root.modules() for table in (module._buffers, module.__dict__.get("modc_state", {}))]
+    return [(table, name, tensor) for table in tables for name, tensor in table.items()
+            if tensor is not None and not isinstance(tensor, nn.parameter.UninitializedBuffer)]
+
+
 class Spec:
     def __init__(self, path, overrides=None, dtype=None):
         """`overrides` are values for constants and maxima of sizes, as `--set` gives them; `dtype` is `--dtype`."""
@@ -886,10 +893,7 @@ class Spec:
         write is set back."""
         if not any(isinstance(module, nn.modules.lazy.LazyModuleMixin) for module in root.modules()):
             return
-        tables = [table for module in root.modules()
-                  for table in (module._buffers, module.__dict__.get("modc_state", {}))]
-        held = [(table, name, tensor.clone()) for table in tables for name, tensor in table.items()
-                if tensor is not None and not isinstance(tensor, nn.parameter.UninitializedBuffer)]
+        held = [(table, name, tensor.clone()) for table, name, tensor in written_tables(root)]
         inputs = {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in self.input_shapes({}).items()}
         for entry in ([None] if self.root.statements or not self.entries else []) + list(self.entries):
             self.run(root, inputs, entry)
@@ -1000,6 +1004,8 @@ class Spec:
                 outputs = {name: value.detach().clone() for name, value in results.items()}
                 return {**outputs, **self.gradients(root, results, inputs, leaves)} if backward else outputs
         finally:
+            for table, name, tensor in written_tables(root):
+                table[name] = tensor.detach()
             for handle in handles:
                 handle.remove()
 

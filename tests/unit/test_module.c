@@ -279,6 +279,10 @@ static void patterns_name_parameters_and_modules(void **state)
     assert_true(at(t, "a")->always_eval && at(t, "b")->always_eval && at(t, "b.0")->always_eval);
     assert_false(at(t, "c")->always_eval || at(t, "")->always_eval);
     done(t);
+    t = read_tree(THREE "checkpoint: [b, a]\nbackward: true\n");
+    assert_true(at(t, "a")->checkpoint && at(t, "b")->checkpoint && at(t, "b.0")->checkpoint);
+    assert_false(at(t, "c")->checkpoint || at(t, "")->checkpoint);
+    done(t);
 }
 
 /* Many stars take no more time than pattern and text together allow. */

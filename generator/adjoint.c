@@ -711,11 +711,19 @@ static void scatter_adjoint(const struct adjoint *a, struct op *op, struct value
 
 /* ---- views and writes ----------------------------------------------------------------------------------------- */
 
+/* Which elements along its axis a slice shows. */
+static struct value *shown(const struct adjoint *a, struct op *slice)
+{
+    return statements(a, slice, "return torch.arange(n) * step + start",
+                      (struct named[]){{"n", NULL, slice->outputs[0]->dims[slice->view.axis]}, {"step", NULL, slice->view.step},
+                                       {"start", NULL, slice->view.start}, {NULL, NULL, NULL}});
+}
+
 /* A slice with a step is every so many elements of the whole. */
 static void slice_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct eval *eval = a->eval;
-    struct value *x = op->inputs[0], *index;
+    struct value *x = op->inputs[0];
     int axis = op->view.axis;
     int64_t step;
 
@@ -727,10 +735,7 @@ static void slice_adjoint(const struct adjoint *a, struct op *op, struct value *
         a->give(a, x, build_flip(eval, op->loc, g, axis));
         return;
     }
-    index = statements(a, op, "return torch.arange(n) * step + start",
-                       (struct named[]){{"n", NULL, g->dims[axis]}, {"step", NULL, op->view.step}, {"start", NULL, op->view.start},
-                                        {NULL, NULL, NULL}});
-    a->give(a, x, build_scatter_inside(eval, op->loc, "dslice", zeros_like(a, x), axis, index, g, PRIM_LOAD, false));
+    a->give(a, x, build_scatter_inside(eval, op->loc, "dslice", zeros_like(a, x), axis, shown(a, op), g, PRIM_LOAD, false));
 }
 
 static void window_adjoint(const struct adjoint *a, struct op *op, struct value *g)
@@ -794,6 +799,40 @@ static struct value *same_view(const struct adjoint *a, struct value *view, cons
     return op->outputs[0];
 }
 
+/* g with other elements where a slice shows it. */
+static struct value *put_slice(const struct adjoint *a, struct op *slice, struct value *g, struct value *other)
+{
+    struct arena *arena = &a->eval->cx->arena;
+    int axis = slice->view.axis, count = 0;
+    const struct dim *start = slice->view.start, *end = dim_add(arena, start, other->dims[axis]);
+    const struct dim *behind = dim_sub(arena, g->dims[axis], end), *one = whole(a, 1);
+    struct value *pieces[3];
+
+    if (!dim_equals(slice->view.step, 1))
+        return build_scatter_inside(a->eval, slice->loc, "put", g, axis, shown(a, slice), other, PRIM_LOAD, false);
+    if (!dim_equals(start, 0))
+        pieces[count++] = build_slice(a->eval, slice->loc, g, axis, whole(a, 0), one, start);
+    pieces[count++] = other;
+    if (!dim_equals(behind, 0))
+        pieces[count++] = build_slice(a->eval, slice->loc, g, axis, end, one, behind);
+    return build_concat(a->eval, slice->loc, "concat", pieces, count, axis);
+}
+
+/* g, of root's dims, with other elements where the view shows root. Indices make slices, and reshapes that drop or add ones. */
+static struct value *put_seen(const struct adjoint *a, struct value *view, struct value *root, struct value *g, struct value *other)
+{
+    struct op *op = view->op;
+
+    if (view == root)
+        return other;
+    assert(op->view.kind == VIEW_SLICE || op->view.kind == VIEW_RESHAPE);
+    if (op->view.kind == VIEW_SLICE)
+        other = put_slice(a, op, same_view(a, op->inputs[0], root, g), other);
+    else
+        other = build_reshape(a->eval, op->loc, other, op->inputs[0]->ndim, op->inputs[0]->dims);
+    return put_seen(a, op->inputs[0], root, g, other);
+}
+
 /* A layer that writes running statistics, or as embedding does a parameter, does so beside the gradients' way. What is written
  * over in state gets nothing; what stays, its own. */
 static void write_adjoint(const struct adjoint *a, struct op *op, struct value *g)
@@ -808,7 +847,7 @@ static void write_adjoint(const struct adjoint *a, struct op *op, struct value *
     if (a->wants(a, op->inputs[2]))
         a->give(a, op->inputs[2], sum_to(a, op->inputs[2], same_view(a, target, slot, g)));
     if (target != slot && a->wants(a, slot))
-        diag_error(a->eval->cx, op->loc, "'%s' is written in parts, which has no gradient yet in this version of modc", op->write.tensor->path);
+        a->give(a, slot, put_seen(a, target, slot, g, zeros_like(a, target)));
 }
 
 /* ---- the table: of ops of one result ------------------------------------------------------------------------------------------------ */

@@ -243,7 +243,11 @@ static bool write_tensor(struct eval *eval, struct module *self, const char *nam
     slot = slot_value(eval, tensor, loc);
     if (!target)
         target = slot;
-    assert(value_root(target) == slot); /* indices make views */
+    if (value_root(target) != slot) {
+        diag_error(eval->cx, loc, "a part of '%s' that a tensor chooses cannot be written", name);
+        diag_hint(eval->cx, "integers and slices name parts; self.%s = self.%s.index_copy(0, index, value) writes rows", name, name);
+        return false;
+    }
     ndim = target->ndim;
     memcpy(dims, target->dims, sizeof dims);
     bool fits = dims_broadcast(eval->cx, dims, &ndim, value) && ndim == target->ndim;

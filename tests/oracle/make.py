@@ -216,6 +216,7 @@ def all_cases():
     yield from narrow()
     yield from denormal()
     yield from again()
+    yield from parts()
     yield from forced()
     yield from folder("language")
     yield from folder("layers")
@@ -408,6 +409,15 @@ def again():
     yield Case("checkpoint_train", spec, "--seed 21 --backward --train", own, state=True)
     yield Case("checkpoint_rnn", "tests/specs/checkpoint_rnn.yaml", "--seed 21 --backward",
                {"x": draw(217, 5, 3, 6), "grad.output_0": draw(218, 5, 3, 2), "grad.output_1": draw(219, 1, 3, 4)})
+
+
+def parts():
+    """Gradients through state that is written in parts."""
+    spec = "tests/specs/parts.yaml"
+    for n in (5, 2):
+        inputs = {"x": draw(221 + n, n, 6), "y": draw(222 + n, 6), "z": draw(223 + n, 4, 3), "grad.output_0": draw(224, 5, 6),
+                  "grad.output_1": draw(225, 4, 3, 2), "grad.output_2": draw(226, 8), "grad.output_3": draw(227, 2, 4, 3)}
+        yield Case(f"parts_{n}", spec, "--seed 22 --backward", inputs)
 
 
 def forced():

@@ -253,6 +253,7 @@ function(modc_planner_tests)
         endif()
         modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py ${slack} $<TARGET_FILE:modc> ${spec})
     endforeach()
+    list(REMOVE_ITEM specs tests/specs/fused.yaml) # has no backward of its own
     foreach(spec ${specs} examples/train_digits/learner.yaml tests/optim/model.yaml)
         set(slack "")
         if(spec IN_LIST above)
@@ -543,6 +544,19 @@ function(modc_repr_tests)
     endif()
     modc_test(reprs vectors ${MODC_PYTHON} tests/support/reprs.py $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/reprs)
     set_property(TEST reprs PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endfunction()
+
+# `update: fused` gives the same bits as gradients that are kept.
+function(modc_fused_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    modc_test(fused_steps vectors ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
+    set_property(TEST fused_steps PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    modc_find_sanitizer()
+    modc_test(fused_steps_sanitize sanitize ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
+    set_property(TEST fused_steps_sanitize PROPERTY ENVIRONMENT "CC=${MODC_SANITIZER}"
+                 "CFLAGS=-O0 -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wconversion -Werror")
 endfunction()
 
 # modc_reset_test(NAME COMPILER FLAGS [SPECS...]): initial weights of tests/resets, bit for bit PyTorch's.

@@ -312,6 +312,12 @@ static bool has_backward(const struct emit *e)
     return e->tree->spec->backward;
 }
 
+/* Whether gradients are kept, by functions that are called alone: `update: fused` has a step as a whole. */
+static bool has_gradients(const struct emit *e)
+{
+    return has_backward(e) && !e->tree->spec->fused;
+}
+
 /* Whether it has all of `training:`. */
 static bool has_optimizer(const struct emit *e)
 {
@@ -349,8 +355,9 @@ static void print_header_constants(struct emit *e, struct text *out)
         text_printf(out, "#define %s_EMBEDDED_BYTES %lld /* %s_weights.bin: in the program, instead of both blocks */\n", e->M,
                     (long long)e->weights->length, e->m);
     if (has_backward(e))
-        text_printf(out, "#define %s_GRADIENT_BYTES %lld /* of parameters that are trained, and which there are */\n", e->M,
-                    (long long)at_least_one(e, e->plan->gradient_block));
+        text_printf(out, "#define %s_GRADIENT_BYTES %lld /* %s */\n", e->M, (long long)at_least_one(e, e->plan->gradient_block),
+                    has_gradients(e) ? "of parameters that are trained, and which there are"
+                                     : "which parameters are trained: their gradients are not kept");
     if (e->plan->state_bytes > 0)
         text_printf(out, "#define %s_STATE_BYTES %lld /* at the head of every workspace */\n", e->M, (long long)e->plan->state_bytes);
     for (int i = 0; i < e->plan->program->entry_count; i++) {
@@ -372,7 +379,8 @@ static void print_header_gradients(struct emit *e, struct text *out)
 {
     if (e->plan->gradient_count == 0)
         return;
-    text_add(out, "/* Gradients of parameters, in the order of modc_gradient_at. */\nenum {\n");
+    text_printf(out, "/* Gradients of parameters, in the order of modc_%s. */\nenum {\n",
+                has_gradients(e) ? "gradient_at" : "optimizer_update");
     for (int i = 0; i < e->plan->gradient_count; i++)
         text_printf(out, "    %s%s\n", e->plan->gradient_names[i], i + 1 < e->plan->gradient_count ? "," : "");
     text_add(out, "};\n\n");
@@ -411,7 +419,7 @@ static void print_optimizer_wrappers(struct emit *e, struct text *out)
 {
     const char *m = e->m, *M = e->M;
 
-    text_printf(out, "/* Gradients, optimiser and schedule at their start, in training mode: see modc.h and modc_optim.h. block:\n"
+    text_printf(out, "/* %sptimiser and schedule at their start, in training mode: see modc.h and modc_optim.h. block:\n"
                      " * %s_TRAINING_BYTES. */\n"
                      "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, "
                      "void *block, size_t bytes)\n"
@@ -420,8 +428,9 @@ static void print_optimizer_wrappers(struct emit *e, struct text *out)
                      "    modc_train(&net->base, true);\n"
                      "    return modc_optimizer_init(&training->optimizer.base, &%s_optimizer_table, &training->base, "
                      "(char *)block + %s_GRADIENT_BYTES, bytes - %s_GRADIENT_BYTES, NULL, NULL);\n}\n\n",
-                M, m, m, m, M, m, M, M);
-    text_printf(out, "/* Behind backward: clips, updates the parameters whose gradients are there and packs them, or changes\n"
+                has_gradients(e) ? "Gradients, o" : "O", M, m, m, m, M, m, M, M);
+    if (has_gradients(e))
+        text_printf(out, "/* Behind backward: clips, updates the parameters whose gradients are there and packs them, or changes\n"
                      " * nothing. */\n"
                      "static inline enum modc_status %s_step(struct %s_training *training)\n"
                      "{\n    return modc_optimizer_update(&training->optimizer.base);\n}\n\n", m, m);
@@ -451,11 +460,12 @@ static void print_training_wrappers(struct emit *e, struct text *out)
                          "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n", e->M, m, m, m);
     text_printf(out, "static inline void %s_set_grad_enabled(struct %s *net, bool enabled)\n"
                      "{\n    modc_set_grad_enabled(&net->base, enabled);\n}\n\n", m, m);
-    text_printf(out, "static inline void %s_zero_grad(struct %s_training *training, bool set_to_none)\n"
-                     "{\n    modc_zero_grad(&training->base, set_to_none);\n}\n\n", m, m);
-    text_printf(out, "static inline enum modc_status %s_get_gradient(const struct %s_training *training, const char *key, "
-                     "const void **gradient)\n"
-                     "{\n    return modc_get_gradient(&training->base, key, gradient);\n}\n\n", m, m);
+    if (has_gradients(e))
+        text_printf(out, "static inline void %s_zero_grad(struct %s_training *training, bool set_to_none)\n"
+                         "{\n    modc_zero_grad(&training->base, set_to_none);\n}\n\n"
+                         "static inline enum modc_status %s_get_gradient(const struct %s_training *training, const char *key, "
+                         "const void **gradient)\n"
+                         "{\n    return modc_get_gradient(&training->base, key, gradient);\n}\n\n", m, m, m, m);
     text_printf(out, "/* Of a parameter, a module, or all (\"\"). */\n"
                      "static inline enum modc_status %s_requires_grad_(struct %s_training *training, const char *name, "
                      "bool requires_grad)\n"
@@ -578,9 +588,14 @@ static void print_backward_declaration(struct emit *e, struct text *out, const s
 
 static void print_step_declaration(struct emit *e, struct text *out)
 {
-    text_printf(out, "/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as %s_loss,\n"
-                     " * %s_loss_backward and %s_step behind zeroed gradients. Inputs without elements are MODC_SIZE.\n"
-                     " * After an error neither parameters nor optimiser have changed. */\n", e->m, e->m, e->m);
+    if (has_gradients(e))
+        text_printf(out, "/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as %s_loss,\n"
+                         " * %s_loss_backward and %s_step behind zeroed gradients. Inputs without elements are MODC_SIZE.\n"
+                         " * After an error neither parameters nor optimiser have changed. */\n", e->m, e->m, e->m);
+    else
+        text_add(out, "/* One step of training: the loss and its gradients, each of which updates its parameter as soon as it is complete and\n"
+                      " * is not kept. Inputs without elements are MODC_SIZE. After an error neither parameters nor optimiser have changed,\n"
+                      " * but for MODC_NONFINITE: then those parameters alone whose gradients are NaN or infinite have not. */\n");
     text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", e->m, e->m);
     print_arguments(e, out, entry_graph(loss_entry(e)));
     text_add(out, ");\n\n");
@@ -628,10 +643,12 @@ static void print_header(struct emit *e, struct text *out)
                 e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "", saved_members(e));
     if (has_optimizer(e))
         emit_training_header(e->cx, out, e->plan);
-    if (has_backward(e))
+    if (has_gradients(e))
         text_printf(out, "/* %s of a context's parameters, in the same struct as these; see %s_get_gradient. */\nstruct %s_training {\n"
                          "    struct modc_training base;\n    struct %s_params gradients;\n", has_optimizer(e) ? "Gradients and optimiser" : "Gradients",
                     m, m, m);
+    else if (has_backward(e))
+        text_printf(out, "/* The optimiser of a context's parameters. */\nstruct %s_training {\n    struct modc_training base;\n", m);
     if (has_optimizer(e))
         text_printf(out, "    struct %s_optimizer optimizer;\n", m);
     if (has_backward(e))
@@ -655,7 +672,7 @@ static void print_header(struct emit *e, struct text *out)
         text_add(&line, ");");
         text_printf(out, "%s\n", line.data);
         text_add(out, "\n");
-        if (has_backward(e))
+        if (has_gradients(e))
             print_backward_declaration(e, out, entry);
     }
     if (has_optimizer(e))
@@ -1147,7 +1164,7 @@ static const char *guard_text(struct emit *e, const struct variant *variant, int
 {
     const struct place *place = &variant->places[variant->graph->outputs[index]->base->id];
 
-    if (place->kind == PLACE_GRADIENT)
+    if (place->kind == PLACE_GRADIENT || place->kind == PLACE_TENSOR)
         return arena_format(&e->cx->arena, "training->base.wants[%s]", place->name);
     return place->name;
 }
@@ -1195,6 +1212,12 @@ static void print_guarded(struct text *out, const char *indent, const char *cond
         text_printf(out, "%s}\n", indent);
 }
 
+static void print_update(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
+{
+    text_printf(out, "    modc_optimizer_apply(optimizer, %s, %s);\n", variant->places[op->outputs[0]->id].name,
+                value_pointer(e->cx, variant, op->inputs[0]));
+}
+
 /* The steps of the second call. */
 static void print_backward_steps(struct emit *e, struct text *body, const struct variant *variant)
 {
@@ -1219,6 +1242,8 @@ static void print_backward_steps(struct emit *e, struct text *body, const struct
                 print_check(e, &steps, variant, op, true);
             else if (fence)
                 print_fence(e, &steps, variant, op);
+            else if (op->code == GRAPH_OP_UPDATE)
+                print_update(e, &steps, variant, op);
             else
                 text_add(&steps, kernel_step(&e->kernels, variant, &variant->steps[next]));
         }
@@ -1299,7 +1324,10 @@ static const char *function_body(struct emit *e, const struct variant *variant, 
         text_printf(&out, "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", e->m, e->m);
     if (!region && uses_word(body.data, "k"))
         text_printf(&out, "    const struct %s *k = net->base.params->packed;\n", packed_struct(e, variant->group));
-    if (uses_word(body.data, "training") || uses_word(body.data, "gradients"))
+    if (uses_word(body.data, "optimizer"))
+        text_printf(&out, "    struct %s_training *training = (struct %s_training *)(void *)net->base.trainer;\n"
+                          "    struct modc_optimizer *optimizer = &training->optimizer.base;\n", e->m, e->m);
+    else if (uses_word(body.data, "training") || uses_word(body.data, "gradients"))
         text_printf(&out, "    const struct %s_training *training = (const struct %s_training *)(const void *)net->base.trainer;\n", e->m,
                     e->m);
     if (uses_word(body.data, "gradients"))
@@ -1698,6 +1726,8 @@ static void print_backward(struct emit *e, struct text *out, const struct entry 
     const struct graph *graph = entry_graph(entry);
     struct text none = text_new(&e->cx->arena);
 
+    if (!has_gradients(e))
+        text_printf(out, "/* Behind %s_loss, with its sizes: updates the parameters that are wanted. */\nstatic ", e->m);
     text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
     print_backward_arguments(e, out, graph);
     text_printf(out, ")\n{\n    enum modc_status status;\n%s\n", e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
@@ -1767,12 +1797,35 @@ static const char *empty_inputs(struct emit *e, const struct graph *graph)
     return out.data;
 }
 
-/* One step of training: the parts in turn, on gradients that start anew. */
+/* The parts in turn, on gradients that start anew. */
+static void print_parts(struct emit *e, struct text *out, const char *arguments, const char *sizes)
+{
+    const char *m = e->m;
+
+    text_printf(out, "    status = %s_loss(net%s);\n    if (status != MODC_OK)\n        return status;\n"
+                     "    modc_zero_grad(&training->base, true);\n    status = %s_loss_backward(net%s);\n"
+                     "    return status == MODC_OK ? %s_step(training) : status;\n", m, arguments, m, sizes, m);
+}
+
+/* The same where backward updates. */
+static void print_fused_parts(struct emit *e, struct text *out, const char *arguments, const char *sizes)
+{
+    const char *m = e->m;
+
+    text_printf(out, "    status = modc_optimizer_begin(&training->optimizer.base);\n"
+                     "    if (status == MODC_OK)\n        status = %s_loss(net%s);\n"
+                     "    if (status == MODC_OK)\n        status = %s_loss_backward(net%s);\n"
+                     "    if (status == MODC_OK)\n        status = modc_optimizer_end(&training->optimizer.base);\n", m, arguments, m, sizes);
+    if (e->tree->training->averages)
+        text_add(out, "    if (status == MODC_OK)\n        status = modc_average_update(&training->optimizer.base);\n");
+    text_add(out, "    return status;\n");
+}
+
 static void print_train_step(struct emit *e, struct text *out)
 {
     const struct entry *entry = loss_entry(e);
     const struct graph *graph = entry_graph(entry);
-    struct text call = text_new(&e->cx->arena);
+    struct text call = text_new(&e->cx->arena), sizes = text_new(&e->cx->arena);
     const char *m = e->m, *empty = empty_inputs(e, graph);
 
     text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", m, m);
@@ -1781,11 +1834,10 @@ static void print_train_step(struct emit *e, struct text *out)
                      "        return MODC_POINTER;\n%s%s%s    net = (struct %s *)(void *)training->base.net;\n", m,
                 *empty ? "    if (" : "", empty, *empty ? ")\n        return MODC_SIZE;\n" : "", m);
     pass_arguments(e, &call, graph);
-    text_printf(out, "    status = %s_loss(net%s);\n    if (status != MODC_OK)\n        return status;\n"
-                     "    modc_zero_grad(&training->base, true);\n    status = %s_loss_backward(net", m, call.data, m);
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(out, ", %s", e->tree->sizes[i].c_name);
-    text_printf(out, ");\n    return status == MODC_OK ? %s_step(training) : status;\n}\n\n", m);
+        text_printf(&sizes, ", %s", e->tree->sizes[i].c_name);
+    (has_gradients(e) ? print_parts : print_fused_parts)(e, out, call.data, sizes.data);
+    text_add(out, "}\n\n");
 
     text_printf(out, "static enum modc_status %s_start(struct modc_training *training, struct modc_context *net, void *block, "
                      "size_t bytes)\n"
@@ -2053,7 +2105,7 @@ static void print_tables(struct emit *e, struct text *out)
         }
         print_shape_function(e, out, entry);
         print_call_function(e, out, entry);
-        if (has_backward(e))
+        if (has_gradients(e))
             print_backward_call(e, out, entry);
     }
     if (has_backward(e) && e->plan->gradient_count > 0)
@@ -2077,14 +2129,12 @@ static void print_tables(struct emit *e, struct text *out)
         else
             text_add(out, "0, 0}");
         text_printf(out, ", %s, %s_shape, %s_call,\n     ", macs.data, entry->name, entry->name);
-        for (int kind = EMITTED_SAVING; has_backward(e) && kind < EMITTED_VARIANTS; kind++)
+        for (int kind = EMITTED_SAVING; entry->saving[0][0] && kind < EMITTED_VARIANTS; kind++)
             for (int mode = 0; mode < 2 && entry_variant(e, entry, mode, (enum emitted_variant)kind); mode++)
                 text_printf(out, "%s%s", kind > EMITTED_SAVING || mode > 0 ? ", " : "{",
                             workspace_constant(e, entry, mode, (enum emitted_variant)kind));
-        if (has_backward(e))
-            text_printf(out, "}, %s_backward_call},\n", entry->name);
-        else
-            text_add(out, "{0, 0}, NULL},\n");
+        text_add(out, entry->saving[0][0] ? "}, " : "{0, 0}, ");
+        text_printf(out, has_gradients(e) ? "%s_backward_call},\n" : "NULL},\n", entry->name);
     }
     text_add(out, "};\n\n");
     text_printf(out, "const struct modc_model %s_model = {\n    .abi = MODC_ABI,\n    .name = \"%s\",\n    .schema = 0x%016llxu,\n"
@@ -2114,8 +2164,10 @@ static void print_tables(struct emit *e, struct text *out)
         text_add(out, "    .dispatch = &dispatch_table,\n");
     if (has_backward(e))
         text_printf(out, "    .gradient_count = %d,\n    .gradients = %s,\n    .gradient_block = %s_GRADIENT_BYTES,\n"
-                         "    .training_bytes = sizeof(struct %s_training),\n    .gradients_offset = offsetof(struct %s_training, gradients),\n",
-                    e->plan->gradient_count, e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m, e->m);
+                         "    .training_bytes = sizeof(struct %s_training),\n",
+                    e->plan->gradient_count, e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m);
+    if (has_gradients(e))
+        text_printf(out, "    .gradients_offset = offsetof(struct %s_training, gradients),\n", e->m);
     if (has_optimizer(e))
         text_printf(out, "    .training_block = %s_TRAINING_BYTES,\n    .training_init = %s_start,\n    .train_step = %s_train_step_call,\n",
                     e->M, e->m, e->m);
@@ -2318,7 +2370,7 @@ static const char *source_text(struct emit *e)
     }
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         print_entry(e, &parts.entries, &e->plan->program->entries[i]);
-        if (has_backward(e))
+        if (e->plan->program->entries[i].saving[0][0])
             print_backward(e, &parts.entries, &e->plan->program->entries[i]);
     }
     if (has_optimizer(e))

@@ -1289,6 +1289,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
     struct program *program = ARENA_NEW(&cx->arena, struct program);
     const struct spec *spec = tree->spec;
     struct size *sizes = tree->sizes;
+    bool saves = spec->backward && !spec->fused && !resolving; /* fused: of the loss alone */
 
     program->cx = cx;
     program->tree = tree;
@@ -1309,7 +1310,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
             continue; /* spec.c said so */
         for (int training = 0; training < 2; training++)
             lower_variants(program, entry, training, false);
-        for (int training = 0; training < 2 && spec->backward && !resolving && diag_errors(cx) == 0; training++)
+        for (int training = 0; training < 2 && saves && diag_errors(cx) == 0; training++)
             lower_variants(program, entry, training, true);
     }
     if (spec->training && !resolving && diag_errors(cx) == 0)
@@ -1458,6 +1459,9 @@ static void dump_detail(struct text *text, const struct op *op)
         break;
     case GRAPH_OP_WRITE:
         text_printf(text, " %s", op->write.tensor->path);
+        break;
+    case GRAPH_OP_UPDATE:
+        text_printf(text, " %s", op->gradient.tensor->path);
         break;
     case GRAPH_OP_GRADIENT:
         text_printf(text, " of %s%s", op->gradient.tensor->path, op->gradient.present ? ": is there one" : "");

@@ -123,11 +123,7 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
         module_dump(dump->out, tree, dump->json);
     tree->training = resolved ? training_read(cx, tree) : NULL;
 
-    struct program *program = resolved ? graph_lower(cx, tree) : NULL;
-
-    if (diag_errors(cx) == 0 && spec->fused)
-        diag_error(cx, spec->update_loc, "'update: fused' is not supported yet by this version of modc");
-    return program;
+    return resolved ? graph_lower(cx, tree) : NULL;
 }
 
 static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)

@@ -353,6 +353,7 @@ const struct op_row op_rows[GRAPH_OP_COUNT] = {
                          .interpret = panels_interpret,
                          .pure = true},
     [GRAPH_OP_YIELD] = {.name = "yield", .infer = given_infer},
+    [GRAPH_OP_UPDATE] = {.name = "update", .infer = given_infer, .accepts = dense_accepts},
     [GRAPH_OP_GRADIENT] = {.name = "gradient", .infer = given_infer},
 };
 

@@ -85,6 +85,7 @@ enum op_code {
     GRAPH_OP_CALL,     /* a region: inputs -> outputs */
     GRAPH_OP_PANELS,   /* packing: (k, n) to panels; only in what MODEL_pack runs */
     GRAPH_OP_YIELD,    /* the forward call ends here, its outputs made; the gradients of these come with the backward call */
+    GRAPH_OP_UPDATE,   /* a step of the optimiser with input 0, the gradient of a parameter -> the parameter; `update: fused` */
     GRAPH_OP_GRADIENT, /* the gradient of a parameter before the call, or whether there is one: 0-dim, 1 or 0 */
     GRAPH_OP_COUNT
 };
@@ -193,7 +194,7 @@ struct op {
         struct { struct region *region; struct module *instance; int count; } invoke; /* CALL; count > 1: of neighbours */
         struct { struct module *module; int draw; } random; /* draw: how often the module has drawn before in the graph */
         struct { bool transposed; } panels; /* the input is (n, k) */
-        struct { struct module_tensor *tensor; bool present; } gradient;
+        struct { struct module_tensor *tensor; bool present; } gradient; /* UPDATE: the tensor alone */
     };
 };
 

@@ -798,6 +798,12 @@ static void place_value(struct planner *planner, struct value *value)
         place->kind = PLACE_INPUT;
         place->name = c_gradient(planner->cx, variant->graph, value->name, true);
         return;
+    case GRAPH_OP_UPDATE:
+        place->kind = PLACE_TENSOR;
+        place->tensor = op->gradient.tensor;
+        place->index = gradient_index(planner->plan, place->tensor);
+        place->name = planner->plan->gradient_names[place->index];
+        return;
     case GRAPH_OP_GRADIENT:
         place->kind = op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;
         place->tensor = op->gradient.tensor;
@@ -1434,6 +1440,7 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
 {
     const struct module_tree *tree = plan->program->tree;
     struct names taken = {0};
+    const bool kept = !tree->spec->fused;
     int named = 0;
 
     for (int i = 0; emitted_constants[i]; i++)
@@ -1447,11 +1454,12 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
         if (tensor->kind != MODULE_PARAMETER || !tensor->requires_grad || tensor->first != tensor || !dtype_is_float(tensor->dtype))
             continue;
         plan->gradient_offsets[plan->gradient_count] = plan->gradient_bytes;
-        plan->gradient_bytes += plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+        if (kept)
+            plan->gradient_bytes += plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
         ARENA_PUSH(&cx->arena, plan->gradients, plan->gradient_count, tensor);
         ARENA_PUSH(&cx->arena, plan->gradient_names, named, gradient_name(cx, plan, &taken, tensor));
     }
-    plan->gradient_block = plan->gradient_bytes + plan_aligned(plan, 8 * (int64_t)plan->gradient_count) +
+    plan->gradient_block = plan->gradient_bytes + (kept ? plan_aligned(plan, 8 * (int64_t)plan->gradient_count) : 0) +
                            plan_aligned(plan, plan->gradient_count);
 }
 

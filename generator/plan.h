@@ -248,7 +248,8 @@ struct plan {
     const char **gradient_names;         /* their constants, POLICY_GRADIENT_TRUNK_0_WEIGHT */
     int gradient_count;
     int64_t gradient_bytes, *gradient_offsets;
-    int64_t gradient_block; /* these, then a cell of 8 bytes for each: whether it is there; then a byte: whether it is wanted */
+    int64_t gradient_block; /* these, then a cell of 8 bytes for each: whether it is there; then a byte: whether it is wanted.
+                             * `update: fused`: the last alone */
     struct optimizer_place *optimizer_places; /* with `training:`, by gradient */
     int64_t optimizer_bytes;
     uint64_t schema;

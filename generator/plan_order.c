@@ -46,26 +46,32 @@ static void need(struct order *o, int step, int before)
     o->needs[step * o->words + before / 64] |= (uint64_t)1 << before % 64;
 }
 
-/* Reads come before the write that replaces what they read: of a slot, or of a gradient that is added to. */
+/* Whether the step writes over what is read: a slot, a gradient that is added to, a parameter that is updated. */
+static bool replaces(const struct variant *variant, const struct op *write, const struct value *read)
+{
+    const struct place *from = &variant->places[read->id], *to;
+
+    if (write->code == GRAPH_OP_WRITE)
+        return read == write->inputs[0]->base;
+    if (write->code == GRAPH_OP_UPDATE)
+        return from->kind == PLACE_TENSOR && from->tensor->first == write->gradient.tensor;
+    for (int j = 0; j < write->output_count; j++) {
+        to = &variant->places[write->outputs[j]->base->id];
+        if (to->kind == PLACE_GRADIENT && from->kind == to->kind && from->index == to->index)
+            return true;
+    }
+    return false;
+}
+
 static void need_reads(struct order *o, int write)
 {
-    const struct variant *variant = o->variant;
-    const struct op *op = variant->steps[write].op;
+    const struct step *steps = o->variant->steps;
 
-    for (int j = 0; j < op->output_count; j++) {
-        const struct place *to = &variant->places[op->outputs[j]->base->id];
-
-        if (op->code != GRAPH_OP_WRITE && to->kind != PLACE_GRADIENT)
-            continue;
-        for (int s = 0; s < write; s++)
-            for (int i = 0; i < variant->steps[s].op->input_count; i++) {
-                const struct value *read = variant->steps[s].op->inputs[i]->base;
-                const struct place *from = &variant->places[read->id];
-
-                if (op->code == GRAPH_OP_WRITE ? read == op->inputs[0]->base : from->kind == to->kind && from->index == to->index)
-                    need(o, write, s);
-            }
-    }
+    for (int s = 0; s < write; s++)
+        for (int i = 0; i < steps[s].op->input_count; i++)
+            if (!(i == 1 && steps[s].weight) && /* packed, it lies elsewhere */
+                replaces(o->variant, steps[write].op, steps[s].op->inputs[i]->base))
+                need(o, write, s);
 }
 
 static void find_needs(struct order *o, struct arena *arena)
@@ -200,6 +206,24 @@ static bool order_neighbours(struct order *o)
     return moved;
 }
 
+/* Parameters are updated as soon as their gradients are complete and nothing reads them any more. */
+static void update_early(struct order *o)
+{
+    struct step *steps = o->variant->steps;
+
+    for (int s = o->variant->yield + 1; s < o->variant->step_count; s++) {
+        int to = s;
+
+        if (steps[s].op->code != GRAPH_OP_UPDATE)
+            continue;
+        while (!is_fixed(&steps[to - 1]) && !(o->needs[o->ids[s] * o->words + o->ids[to - 1] / 64] >> o->ids[to - 1] % 64 & 1))
+            to--;
+        if (to < s && find_moves(o, s, to))
+            rearrange(o, to, s, true);
+    }
+    o->load = o->measure(o->data);
+}
+
 /* At the step where most is live: what dies later is read earlier, what is not read there is made later. */
 static bool lower_peak(struct order *o)
 {
@@ -240,6 +264,7 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
     for (int s = 0; s < count; s++)
         order.ids[s] = s;
     find_needs(&order, arena);
+    update_early(&order);
     while (lower_peak(&order))
         ;
     for (int round = 0; round < 4 && order_neighbours(&order); round++)

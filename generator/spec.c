@@ -642,7 +642,10 @@ static void read_winograd(struct reader *r, const struct node *key, const struct
 
 static void read_backward(struct reader *r, const struct node *key, const struct node *node)
 {
-    r->spec->backward |= read_bool(r, key, node, false);
+    if (!read_bool(r, key, node, false))
+        return;
+    r->spec->backward = true;
+    r->spec->backward_loc = node->loc;
 }
 
 static void read_denormals(struct reader *r, const struct node *key, const struct node *node)

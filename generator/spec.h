@@ -160,6 +160,7 @@ struct spec {
     enum spec_toggle hooks, pack, state_dict, winograd;
     bool flushes; /* denormals: flush */
     bool backward; /* gradients are wanted */
+    struct loc backward_loc; /* of `backward: true` */
     struct spec_training *training; /* NULL: none */
     struct spec_patterns checkpoint;
     bool fused; /* update: fused */

@@ -275,7 +275,8 @@ static void gather_memory(struct summary *s)
             add_memory(s, s->tree->keys[i]->owner, SUMMARY_PARAMETERS, tensor_bytes(s, s->tree->keys[i]));
     gather_packed(s, plan->groups[0], 0);
     for (int i = 0; i < plan->gradient_count; i++) {
-        add_memory(s, plan->gradients[i]->owner, SUMMARY_GRADIENTS, tensor_bytes(s, plan->gradients[i]));
+        if (!s->tree->spec->fused)
+            add_memory(s, plan->gradients[i]->owner, SUMMARY_GRADIENTS, tensor_bytes(s, plan->gradients[i]));
         add_memory(s, plan->gradients[i]->owner, SUMMARY_OPTIMIZER, plan->optimizer_places[i].bytes);
     }
     add_memory(s, root, SUMMARY_GRADIENTS, plan->gradient_block - plan->gradient_bytes); /* which there are */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "module_paths.h"
+#include "options.h"
 
 const struct clip_row clip_rows[] = {
     {"clip_grad_norm_(max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None)", CLIP_NORM,
@@ -229,6 +230,14 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
         diag_error(cx, spec->update_loc,
                    "'update: fused' updates a parameter before the norm of all gradients is known");
         diag_note(cx, section->clip->loc, "gradients are clipped by it here");
+        r->fine = false;
+    }
+    if (training->fused && (spec->backward_loc.source || cx->options->backward)) {
+        diag_error(cx, spec->update_loc, "'update: fused' keeps no gradients that calls could add to");
+        if (spec->backward_loc.source)
+            diag_note(cx, spec->backward_loc, "functions that accumulate are asked for here");
+        else
+            diag_note(cx, (struct loc){0}, "--backward asks for functions that accumulate");
         r->fine = false;
     }
     return r->fine ? training : NULL;

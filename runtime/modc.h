@@ -258,7 +258,8 @@ struct modc_model {
     int gradient_count; /* 0: no backward */
     const struct modc_gradient *gradients; /* in the order of keys */
     size_t gradient_block;                 /* bytes that MODEL_training_init takes */
-    size_t training_bytes, gradients_offset; /* sizeof struct MODEL_training, offset of its gradients */
+    size_t training_bytes, gradients_offset; /* sizeof struct MODEL_training, offset of its gradients; 0: `update: fused`
+                                              * keeps none */
     /* With `training:`: of struct MODEL_training and of the entry loss. block: training_block bytes. */
     size_t training_block;
     enum modc_status (*training_init)(struct modc_training *training, struct modc_context *net, void *block, size_t bytes);
@@ -515,7 +516,7 @@ enum modc_status modc_set_isa(struct modc_context *net, const char *name);
 struct modc_training {
     const struct modc_model *model;
     struct modc_context *net;
-    struct modc_params *gradients; /* whose pointers lead to them */
+    struct modc_params *gradients; /* whose pointers lead to them; NULL, as what follows: none are kept */
     uint64_t *present; /* by gradient, in a cell of 8 bytes: 1 or 0 in its dtype, whether it is there */
     bool *wants;       /* by gradient: whether backward computes it */
 };
@@ -535,7 +536,7 @@ void modc_zero_grad(struct modc_training *training, bool set_to_none);
 void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:
- * no parameter that is trained. */
+ * no parameter that is trained. MODC_UNSUPPORTED: `update: fused`. */
 enum modc_status modc_get_gradient(const struct modc_training *training, const char *key, const void **gradient);
 
 /* Whether backward computes the gradients of a parameter, or of all of a module ("trunk.0"; "": the model): from the next

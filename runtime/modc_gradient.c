@@ -29,7 +29,8 @@ static void set_present(const struct modc_training *training, int index, bool pr
 
 static bool is_present(const struct modc_training *training, int index)
 {
-    return modc_number(&training->present[index], training->model->keys[training->model->gradients[index].key].dtype) != 0.0;
+    return training->present != NULL &&
+           modc_number(&training->present[index], training->model->keys[training->model->gradients[index].key].dtype) != 0.0;
 }
 
 static size_t aligned(const struct modc_model *model, size_t bytes)
@@ -39,10 +40,31 @@ static size_t aligned(const struct modc_model *model, size_t bytes)
     return (bytes + align - 1) / align * align;
 }
 
+/* Gradients and whether they are there, at the head of the block; where they end. */
+static char *place_gradients(struct modc_training *training, char *block)
+{
+    const struct modc_model *model = training->model;
+    size_t cells = 0;
+
+    training->gradients = (struct modc_params *)(void *)((char *)training + model->gradients_offset);
+    training->gradients->model = model;
+    for (int i = 0; i < model->gradient_count; i++) {
+        const struct modc_gradient *gradient = &model->gradients[i];
+        char *tensor = block + gradient->block;
+
+        for (int k = 0; k < model->key_count; k++) /* tied keys have one */
+            if (model->keys[k].same_as == gradient->key)
+                memcpy((char *)training->gradients + model->keys[k].pointer, &tensor, sizeof tensor);
+        if (gradient->block + aligned(model, bytes_of(&model->keys[gradient->key])) > cells)
+            cells = gradient->block + aligned(model, bytes_of(&model->keys[gradient->key]));
+    }
+    training->present = (uint64_t *)(void *)(block + cells);
+    return block + cells + aligned(model, 8 * (size_t)model->gradient_count);
+}
+
 enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block, size_t bytes)
 {
     const struct modc_model *model;
-    size_t cells = 0;
 
     if (training == NULL || net == NULL || net->model == NULL || block == NULL)
         return MODC_POINTER;
@@ -57,20 +79,7 @@ enum modc_status modc_training_init(struct modc_training *training, struct modc_
     memset(block, 0, model->gradient_block);
     training->model = model;
     training->net = net;
-    training->gradients = (struct modc_params *)(void *)((char *)training + model->gradients_offset);
-    training->gradients->model = model;
-    for (int i = 0; i < model->gradient_count; i++) {
-        const struct modc_gradient *gradient = &model->gradients[i];
-        char *tensor = (char *)block + gradient->block;
-
-        for (int k = 0; k < model->key_count; k++) /* tied keys have one */
-            if (model->keys[k].same_as == gradient->key)
-                memcpy((char *)training->gradients + model->keys[k].pointer, &tensor, sizeof tensor);
-        if (gradient->block + aligned(model, bytes_of(&model->keys[gradient->key])) > cells)
-            cells = gradient->block + aligned(model, bytes_of(&model->keys[gradient->key]));
-    }
-    training->present = (uint64_t *)(void *)((char *)block + cells);
-    training->wants = (bool *)(void *)((char *)block + cells + aligned(model, 8 * (size_t)model->gradient_count));
+    training->wants = model->gradients_offset > 0 ? (bool *)(void *)place_gradients(training, block) : block;
     for (int i = 0; i < model->gradient_count; i++)
         training->wants[i] = true;
     net->trainer = training;
@@ -85,7 +94,7 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled)
 
 void modc_zero_grad(struct modc_training *training, bool set_to_none)
 {
-    for (int i = 0; i < training->model->gradient_count; i++) {
+    for (int i = 0; i < training->model->gradient_count && training->present != NULL; i++) {
         const struct modc_gradient *gradient = &training->model->gradients[i];
 
         if (set_to_none)
@@ -106,6 +115,8 @@ enum modc_status modc_get_gradient(const struct modc_training *training, const c
     int index;
 
     *gradient = NULL;
+    if (training->present == NULL)
+        return MODC_UNSUPPORTED;
     if (modc_get_parameter(model, key, &index) != MODC_OK)
         return MODC_NAME;
     for (int i = 0; i < model->gradient_count; i++) {

@@ -158,23 +158,51 @@ static enum modc_status check_step(const struct modc_optimizer *optimizer)
     return status;
 }
 
+static void update(struct modc_optimizer *optimizer, int index, const void *gradient)
+{
+    const struct modc_optimizer_param *param = &optimizer->table->params[index];
+    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+
+    for (int j = 0; j < optimizer->table->groups[param->group].state_count; j++)
+        states[j] = optimizer->block + param->states[j];
+    optimizer->steps[index]++;
+    param->update(param_of(optimizer->training, index), gradient, states, param->count,
+                  optimizer->scheduling.groups[param->group].hyper, optimizer->steps[index]);
+}
+
+enum modc_status modc_optimizer_begin(struct modc_optimizer *optimizer)
+{
+    optimizer->left_out = false;
+    return check_params(optimizer->training);
+}
+
+void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const void *gradient)
+{
+    const struct modc_key *key = key_of(optimizer->training, index);
+
+    if (is_finite(gradient, key->dtype, count_of(key)))
+        update(optimizer, index, gradient);
+    else
+        optimizer->left_out = true;
+}
+
+enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer)
+{
+    enum modc_status status = changed(optimizer->training);
+
+    return status == MODC_OK && optimizer->left_out ? MODC_NONFINITE : status;
+}
+
 static enum modc_status take_step(struct modc_optimizer *optimizer)
 {
-    const struct modc_optimizer_table *table = optimizer->table;
     bool any = false;
 
-    for (int i = 0; i < table->param_count; i++) {
-        const struct modc_optimizer_param *param = &table->params[i];
+    for (int i = 0; i < optimizer->table->param_count; i++) {
         const void *gradient = modc_gradient_at(optimizer->training, i);
-        void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
 
         if (gradient == NULL)
             continue;
-        for (int j = 0; j < table->groups[param->group].state_count; j++)
-            states[j] = optimizer->block + param->states[j];
-        optimizer->steps[i]++;
-        param->update(param_of(optimizer->training, i), gradient, states, param->count,
-                      optimizer->scheduling.groups[param->group].hyper, optimizer->steps[i]);
+        update(optimizer, i, gradient);
         any = true;
     }
     return any ? changed(optimizer->training) : MODC_OK;

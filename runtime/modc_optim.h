@@ -181,6 +181,7 @@ struct modc_optimizer {
     double *steps;                     /* by gradient: how many it has had */
     char *block;
     int64_t averaged;
+    bool left_out; /* `update: fused`: a gradient of this step was NaN or infinite */
 };
 
 /* Makes an optimiser, whatever the memory held: no step was taken, the schedule is at its start. block: table->block bytes,
@@ -197,6 +198,13 @@ enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer);
 
 /* modc_optimizer_clip, modc_optimizer_step and, with `ema`, modc_average_update: all of them or, after an error, none. */
 enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer);
+
+/* For emitted code, with `update: fused`: before a step, whether it can be taken (as above); the update of one parameter, by a
+ * gradient that the caller has; behind all of them, packs the weights again. A parameter whose gradient is NaN or infinite is left
+ * alone, and the end of the step is then MODC_NONFINITE. */
+enum modc_status modc_optimizer_begin(struct modc_optimizer *optimizer);
+void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const void *gradient);
+enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer);
 
 /* The state of a parameter as before its first step; for modc_optim_state.c. */
 void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);

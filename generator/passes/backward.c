@@ -30,6 +30,7 @@
 
 #include "adjoint.h"
 #include "emitted.h"
+#include "training.h"
 
 /* A gradient of a value or, where axis is not negative, of a part of it. */
 struct part {
@@ -53,7 +54,8 @@ struct backward {
     struct held {
         struct module_tensor *tensor;
         struct value *gradient;
-    } *held; /* of parameters, until the last hook has run */
+        struct module_call *call;
+    } *held; /* of parameters, until the last hook has run; with `update: fused` until all else stands */
     int held_count;
 };
 
@@ -300,11 +302,58 @@ static void add_parameter(struct backward *b, struct module_tensor *tensor, stru
     add_output(b, op->outputs[0], tensor);
 }
 
-/* Those that hooks have held back. */
+/* What `clip_grad_value_` makes of a gradient. */
+static struct value *clipped(struct backward *b, struct value *gradient, double most)
+{
+    struct arena *arena = &b->graph->cx->arena;
+    struct dag *dag = dag_new(arena, 1);
+    enum dtype dtype = gradient->dtype;
+    int x = dag_load(arena, dag, 0, dtype);
+
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        int limit = dag_const(arena, dag, dtype, sign * most);
+        int beyond = dag_prim(arena, dag, sign > 0 ? PRIM_GT : PRIM_LT, DTYPE_BOOL, x, limit, 0);
+
+        x = dag_prim(arena, dag, PRIM_SELECT, dtype, beyond, limit, x);
+    }
+    dag->result = x;
+    return build_map(&b->eval, gradient->loc, "clip", dag, &gradient, 1);
+}
+
+/* note [fused update]
+ * With `update: fused` the gradient of a parameter is a value as any other, which an UPDATE reads. These stand at the end,
+ * where all else has read the parameters; plan_order.c moves each to the front as far as it can go. A gradient that is another
+ * parameter itself, as in (a * b).sum(), is copied, since that one is updated too. */
+static void add_update(struct backward *b, const struct held *held)
+{
+    const struct training *training = b->graph->program->tree->training;
+    struct module_tensor *tensor = held->tensor;
+    struct value *gradient = held->gradient, *value;
+    struct op *op;
+
+    b->eval.call = held->call;
+    if (training->clip == CLIP_VALUE)
+        gradient = clipped(b, gradient, training->max_norm);
+    if (value_root(gradient)->op->code == GRAPH_OP_TENSOR)
+        gradient = build_copy(&b->eval, tensor->loc, gradient);
+    op = op_new(&b->eval, GRAPH_OP_UPDATE, "update", &gradient, 1);
+    op->gradient.tensor = tensor;
+    op->loc = tensor->loc;
+    value = graph_value(b->graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    add_op(b, op);
+    add_output(b, value, tensor);
+}
+
+/* Those that hooks or updates have held back. */
 static void add_held(struct backward *b)
 {
-    for (int i = 0; i < b->held_count; i++)
-        add_parameter(b, b->held[i].tensor, b->held[i].gradient);
+    for (int i = 0; i < b->held_count; i++) {
+        if (b->graph->program->tree->spec->fused)
+            add_update(b, &b->held[i]);
+        else
+            add_parameter(b, b->held[i].tensor, b->held[i].gradient);
+    }
+    b->eval.call = NULL;
 }
 
 static void add_inputs(struct backward *b)
@@ -617,8 +666,8 @@ void pass_backward(struct graph *graph)
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;
-        if (op->code == GRAPH_OP_TENSOR && graph->fenced)
-            ARENA_PUSH(arena, b.held, b.held_count, ((struct held){op->tensor.tensor, gradients[0]}));
+        if (op->code == GRAPH_OP_TENSOR && (graph->fenced || graph->program->tree->spec->fused))
+            ARENA_PUSH(arena, b.held, b.held_count, ((struct held){op->tensor.tensor, gradients[0], op->call}));
         else if (op->code == GRAPH_OP_TENSOR)
             add_parameter(&b, op->tensor.tensor, gradients[0]);
         else if (op->code == GRAPH_OP_FENCE && op->fence.kind == FENCE_FORWARD)

@@ -1,0 +1,1316 @@
+/* fused.c - written by modc from fused.yaml; change the spec, not this file. It is yours, under any terms. */
+#include "fused.h"
+
+#include <string.h>
+
+#include "modc_simd.h"
+
+/* What the kernels read */
+struct fused_packed {
+    MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
+    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
+};
+
+typedef char fused_packed_fits[sizeof(struct fused_packed) <= FUSED_PACKED_BYTES ? 1 : -1];
+
+MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 linear_batchx4_to_16_relu_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void linear_batchx4_to_16_relu_tile(float *restrict y, const float *restrict x,
+                                                const float *restrict w, const float *restrict bias,
+                                                const int rows, const int columns, const int sets,
+                                                const int row, const int column, const int share,
+                                                const int turn, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 4;
+    w += column / 16 * (4 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 4 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 4 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 4 / sets * sets; k < 4; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, linear_batchx4_to_16_relu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 16 + c, linear_batchx4_to_16_relu_tail_v(sum[i]), rest);
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void linear_batchx4_to_16_relu_strip(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int row, const int tall,
+                                                 const int flat, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (16 * 4 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                               row + t * (rows + 1), bands * band, 0, 0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, 0, 0, batch);
+            if (rest > 0)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                               bands * band, 0, 0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 16 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                               n * band, share, t, batch);
+            for (int t = 0; t < flat; t++)
+                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
+                                               n * band, share, tall + t, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                           bands * band, 0, 0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                           bands * band, 0, 0, batch);
+    }
+}
+
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+static MODC_KERNEL void linear_batchx4_to_16_relu(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        linear_batchx4_to_16_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+#endif
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_batchx16_to_3_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int outputs, const int row,
+                                           const int column, int batch)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 16 / MODC_LANES * MODC_LANES;
+
+    x += row * 16;
+    w += column * 16;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 16 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 16 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 16) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 3 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_batchx16_to_3_rows(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, int batch)
+{
+    const int tiles = 3 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx16_to_3_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
+    if (3 > full)
+        linear_batchx16_to_3_tile(y, x, w, bias, rows, 3 - full, row, full, batch);
+}
+
+/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+static MODC_KERNEL void linear_batchx16_to_3(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    const int tiles = batch / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_batchx16_to_3_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
+    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
+        linear_batchx16_to_3_rows(y, x, w, bias, 1, row, batch);
+}
+
+/* y (batch) = x0 != -100 */
+static MODC_KERNEL void ne_batch(bool *y, const int64_t *x0, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = x0[i] != -100;
+}
+
+/* y (batch) = where(x0, x1, 0) */
+static MODC_KERNEL void where_batch(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = x0[i] ? x1[i] : 0;
+}
+
+/* y (batch, 3) = log softmax(x) along the last dimension.
+ * A row at a time: its maximum, then exponentials and their sum, then the result */
+static MODC_KERNEL void log_softmax_batchx3(float *restrict y, const float *restrict x, int batch)
+{
+    for (int r = 0; r < batch; r++) {
+        const float *const row = x + r * 3;
+        float *const out = y + r * 3;
+        const int full = 3 / MODC_LANES * MODC_LANES, rest = 3 - full;
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        float most, last;
+
+        for (int k = 0; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
+
+            total += e;
+        }
+        if (rest > 0) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
+                                                                        -modc_f32_inf()) - most);
+
+            total += e;
+        }
+        last = modc_f32s_log(modc_f32_sum(total));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = (modc_f32_load(row + k) - most) - last;
+
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < 3; k++) {
+            const float value = (row[k] - most) - last;
+
+            out[k] = value;
+        }
+    }
+}
+
+/* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
+static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        const float *from = x0 + i * 3 + (ptrdiff_t)x1[i];
+
+        y[i] = *from;
+    }
+}
+
+/* y (batch, 1) = where(x0, -x1, 0.0) */
+static MODC_KERNEL void neg_where_batchx1(float *y, const bool *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = x0[i] ? -x1[i] : 0.0f;
+}
+
+/* y () = sum of int64(x0) */
+static MODC_KERNEL void sum_batch_over_0(int64_t *y, const bool *x0, int batch)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < batch; i++)
+        sum += (uint64_t)(int64_t)x0[i];
+    y[0] = (int64_t)sum;
+}
+
+/* y () = sum of x0, then x0 / float32(x1) */
+static MODC_KERNEL void sum_div_batch_over_0(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    modc_f32 sums = zero;
+    int i = 0;
+
+    for (; i <= batch - MODC_LANES; i += MODC_LANES)
+        sums += modc_f32_load(x0 + i);
+    if (i < batch)
+        sums += modc_f32_load_part(x0 + i, batch - i);
+
+    const float sum = modc_f32_sum(sums);
+
+    y[0] = sum / (float)x1[0];
+}
+
+/* y () = 1.0 / float32(x0) */
+static MODC_KERNEL void ddiv_scalar(float *y, const int64_t *x0)
+{
+    y[0] = 1.0f / (float)x0[0];
+}
+
+/* y (batch) = -where(x0, x1, 0.0) */
+static MODC_KERNEL void dwhere_dneg_batch(float *y, const bool *x0, const float *x1, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        y[i] = -(x0[i] ? x1[0] : 0.0f);
+}
+
+/* y (batch, 3) = 0.0 */
+static MODC_KERNEL void fill_batchx3(float *y, int batch)
+{
+    memset(y, 0, (size_t)(3 * batch) * sizeof *y);
+}
+
+/* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
+static MODC_KERNEL void dgather_batchx3(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float *to = y + i * 3 + (ptrdiff_t)x1[i];
+
+        to[0] = to[0] + x0[i];
+    }
+}
+
+/* y (batch, 1) = sum of x0 */
+static MODC_KERNEL void sum_batchx3_over_1(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 3; j++)
+            sum += x0[i * 3 + j];
+        y[i] = sum;
+    }
+}
+
+/* y (batch, 3) = x0 - exp(x2) * x1 */
+static MODC_KERNEL void exp_mul_sub_batchx3(float *y, const float *x0, const float *x1, const float *x2,
+                                            int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 3; j++)
+            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
+    }
+}
+
+MODC_INLINE modc_f32 matmul_3xbatch_to_16_tail_v(modc_f32 x)
+{
+    const modc_f32 chosen = modc_f32_select(modc_f32_gt(x, modc_f32_set(0.5f)), modc_f32_set(0.5f), x);
+
+    return modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_3xbatch_to_16_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int vectors, const int part,
+                                           const int first, const int row, const int column, int batch)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < batch; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 16 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i + k * 3];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, matmul_3xbatch_to_16_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 16 + c, matmul_3xbatch_to_16_tail_v(sum[i]), count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_3xbatch_to_16_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int first, const int row, const int count,
+                                            int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 16 / band * band;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                      batch);
+        if (16 > full)
+            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, (16 - full + MODC_LANES - 1) / MODC_LANES,
+                                      16 % MODC_LANES, first, row + t * rows, full, batch);
+    }
+}
+
+/* y (3, 16) = x (3, batch) . w (batch, 16);
+ * then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
+static MODC_KERNEL void matmul_3xbatch_to_16(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * 3;
+            enum { tiles = (3 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 3 / tiles, tall = 3 % tiles };
+
+            if (tall > 0)
+                matmul_3xbatch_to_16_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, batch);
+            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall,
+                                       batch);
+        }
+    }
+}
+
+/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
+ * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+MODC_INLINE void matmul_batchx3_to_16_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn,
+                                           const float *restrict e0, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * 3;
+    w += column / 16 * (3 * 16) + column % 16;
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < 3 / sets * sets; k += sets) {
+        if (share > 0)
+            MODC_PREFETCH(w + vectors * MODC_LANES * 3 + (turn * 3 + k) * share);
+        MODC_UNROLL
+        for (int s = 0; s < sets; s++) {
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const float a = x[i * 3 + k + s];
+
+                MODC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[s * tile + i * vectors + j] += a * b[j];
+            }
+        }
+    }
+    for (int k = 3 / sets * sets; k < 3; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 16) + j * MODC_LANES % 16 + k * 16);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * vectors + j] += x[i * 3 + k] * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + r * 16 + c, modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * 16 + (c)),
+                                                                       modc_f32_set(0.0f)),
+                                                           modc_f32_set(0.0f), sum[i]));
+            continue;
+        }
+        float part[MODC_LANES];
+
+        modc_f32_store(part, sum[i]);
+        for (int l = 0; l < MODC_LANES && l < rest; l++)
+            y[r * 16 + c + l] = e0[(r) * 16 + (c + l)] <= 0.0f ? 0.0f : part[l];
+    }
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
+ * otherwise each band of w stays while all tiles use it. */
+MODC_INLINE void matmul_batchx3_to_16_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const float *restrict e0, int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 3);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 3);
+    const int flat_row = row + tall * (rows + 1);
+
+    if (16 * 3 * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                          n * band, 0, 0, e0, batch);
+            if (rest > 0)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                          bands * band, 0, 0, e0, batch);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
+                                          0, e0, batch);
+            if (rest > 0)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                          bands * band, 0, 0, e0, batch);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = 16 * 3 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                          n * band, share, t, e0, batch);
+            for (int t = 0; t < flat; t++)
+                matmul_batchx3_to_16_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                          share, tall + t, e0, batch);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, e0, batch);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            matmul_batchx3_to_16_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, e0, batch);
+    }
+}
+
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then where(x1 <= 0.0, 0.0, x0).
+ * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+static MODC_KERNEL void matmul_batchx3_to_16(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const float *restrict e0, int batch)
+{
+    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        matmul_batchx3_to_16_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, batch);
+#if MODC_TILE_ROWS > 8
+    if ((batch - row) & 8) {
+        matmul_batchx3_to_16_strip(y, x, w, bias, 8, row, 0, 1, e0, batch);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((batch - row) & 4) {
+        matmul_batchx3_to_16_strip(y, x, w, bias, 4, row, 0, 1, e0, batch);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((batch - row) & 2) {
+        matmul_batchx3_to_16_strip(y, x, w, bias, 2, row, 0, 1, e0, batch);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (batch - row)
+        matmul_batchx3_to_16_strip(y, x, w, bias, 1, row, 0, 1, e0, batch);
+#endif
+}
+
+/* y (3) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
+static MODC_KERNEL void sum_clip_batchx3_over_0(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < 3; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < batch; j++)
+            sum += x0[j * 3 + i];
+
+        const float chosen = sum > 0.5f ? 0.5f : sum;
+
+        y[i] = chosen < -0.5f ? -0.5f : chosen;
+    }
+}
+
+/* y (16) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
+static MODC_KERNEL void sum_clip_batchx16_over_0(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int j = 0; j < batch; j++)
+            sum += modc_f32_load(x0 + j * 16 + i);
+
+        const modc_f32 chosen = modc_f32_select(modc_f32_gt(sum, modc_f32_set(0.5f)), modc_f32_set(0.5f),
+                                                sum);
+
+        modc_f32_store(y + i,
+                       modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f),
+                                       chosen));
+    }
+}
+
+MODC_INLINE modc_f32 matmul_16xbatch_to_4_tail_v(modc_f32 x)
+{
+    const modc_f32 chosen = modc_f32_select(modc_f32_gt(x, modc_f32_set(0.5f)), modc_f32_set(0.5f), x);
+
+    return modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+MODC_INLINE void matmul_16xbatch_to_4_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int vectors, const int part,
+                                           const int first, const int row, const int column, int batch)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < batch; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 4 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i + k * 16];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 4 + c, matmul_16xbatch_to_4_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * 4 + c, matmul_16xbatch_to_4_tail_v(sum[i]), count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_16xbatch_to_4_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int first, const int row, const int count,
+                                            int batch)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                      batch);
+        if (4 > full)
+            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, (4 - full + MODC_LANES - 1) / MODC_LANES,
+                                      4 % MODC_LANES, first, row + t * rows, full, batch);
+    }
+}
+
+/* y (16, 4) = x (16, batch) . w (batch, 4);
+ * then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
+static MODC_KERNEL void matmul_16xbatch_to_4(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * 16;
+            enum { tiles = (16 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 16 / tiles,
+                  tall = 16 % tiles };
+
+            if (tall > 0)
+                matmul_16xbatch_to_4_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, batch);
+            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall,
+                                       batch);
+        }
+    }
+}
+
+/* y in panels [1][4][16] = x0 */
+static MODC_KERNEL void pack_panels_16x4(float *y, const float *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 16; j++)
+            y[i * 16 + j] = x0[i + j * 4];
+    }
+}
+
+/* y in panels [1][3][16] = x0 */
+static MODC_KERNEL void pack_panels_16x3(float *y, const float *x0)
+{
+    memcpy(y, x0, 48 * sizeof *y);
+}
+
+MODC_KERNELS_END
+
+static enum modc_status fused_pack_all(struct modc_params *params)
+{
+    const struct fused_params *p = (const struct fused_params *)(const void *)params;
+    struct fused_packed *k = params->packed;
+
+    pack_panels_16x4(k->_0_weight, p->_0.weight);
+    pack_panels_16x3(k->_2_weight, p->_2.weight);
+    return MODC_OK;
+}
+
+static void fused_forward_eval(struct fused *net, int batch, const float *x, float *output)
+{
+    const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
+    const struct fused_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(output, y_0, p->_2.weight, p->_2.bias, batch);
+}
+
+static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x, const int64_t *target,
+                                        float *loss)
+{
+    const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
+    const struct fused_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    bool *const counts = (bool *)(void *)(ws + 640); /* (batch) */
+    int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
+    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 3) */
+    float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
+    float *const kept = (float *)(void *)(ws + 128); /* (batch, 1) */
+    int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
+    enum modc_status status;
+
+    ne_batch(counts, target, batch);
+    where_batch(at, counts, target, batch);
+    status = modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3);
+    if (status != MODC_OK)
+        return status;
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax_batchx3(x_b, y_2, batch);
+    gather_batchx1(gather, x_b, at, batch);
+    neg_where_batchx1(kept, counts, gather, batch);
+    sum_batch_over_0(sum, counts, batch);
+    sum_div_batch_over_0(loss, kept, sum, batch);
+    return MODC_OK;
+}
+
+static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, const float *x,
+                                               const int64_t *target, float *loss)
+{
+    const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
+    const struct fused_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
+    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
+    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
+    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
+    float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const kept = (float *)(void *)(ws + 512); /* (batch, 1) */
+    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    enum modc_status status;
+
+    ne_batch(counts, target, batch);
+    where_batch(at, counts, target, batch);
+    status = modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3);
+    if (status != MODC_OK)
+        return status;
+
+    /* 0: Linear(4, 16)
+     * 1: ReLU() */
+    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2: Linear(16, 3) */
+    linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax_batchx3(x_b, y_2, batch);
+    gather_batchx1(gather, x_b, at, batch);
+    neg_where_batchx1(kept, counts, gather, batch);
+    sum_batch_over_0(sum, counts, batch);
+    sum_div_batch_over_0(loss, kept, sum, batch);
+    return MODC_OK;
+}
+
+static void fused_loss_eval_backward(struct fused *net, int batch, const float *x)
+{
+    const struct fused_packed *k = net->base.params->packed;
+    struct fused_training *training = (struct fused_training *)(void *)net->base.trainer;
+    struct modc_optimizer *optimizer = &training->optimizer.base;
+    char *const ws = net->base.workspace;
+    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
+    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
+    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    float *const ddiv = (float *)(void *)(ws + 512); /* () */
+    float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
+    float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
+    float *const sum_b = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
+    float *const y_2_b = (float *)(void *)(ws + 512); /* (3, 16) */
+    float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
+    float *const y_2_c = (float *)(void *)(ws + 0); /* (3) */
+    float *const y_0_b = (float *)(void *)(ws + 256); /* (16) */
+    float *const y_0_c = (float *)(void *)(ws + 0); /* (16, 4) */
+
+    ddiv_scalar(ddiv, sum);
+    dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
+    fill_batchx3(dx, batch);
+    dgather_batchx3(dx, dwhere_dneg, at, batch);
+    sum_batchx3_over_1(sum_b, dx, batch);
+    exp_mul_sub_batchx3(dy_2, dx, sum_b, x_b, batch);
+
+    /* 2: Linear(16, 3), backward */
+    if (training->base.wants[FUSED_GRADIENT_2_WEIGHT]) {
+        matmul_3xbatch_to_16(y_2_b, dy_2, y_0, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, y_2_b);
+    }
+    matmul_batchx3_to_16(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
+    if (training->base.wants[FUSED_GRADIENT_2_BIAS]) {
+        sum_clip_batchx3_over_0(y_2_c, dy_2, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, y_2_c);
+    }
+
+    /* 0: Linear(4, 16), backward */
+    if (training->base.wants[FUSED_GRADIENT_0_BIAS])
+        sum_clip_batchx16_over_0(y_0_b, dy_0, batch);
+    if (training->base.wants[FUSED_GRADIENT_0_WEIGHT]) {
+        matmul_16xbatch_to_4(y_0_c, dy_0, x, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, y_0_c);
+    }
+    if (training->base.wants[FUSED_GRADIENT_0_BIAS])
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, y_0_b);
+
+    modc_backward_end(&net->base, NULL, 0);
+}
+
+MODC_KERNELS_BEGIN
+
+/* A step of SGD of each element. */
+static MODC_KERNEL void sgd_momentum_float32(float *params, const float *grads, float *momentum_buffers,
+                                             size_t count, float lr, float momentum, float part)
+{
+    size_t i = 0;
+
+    for (; i + MODC_LANES <= count; i += MODC_LANES) {
+        modc_f32 param = modc_f32_load(params + i);
+        const modc_f32 grad = modc_f32_load(grads + i);
+        modc_f32 momentum_buffer = modc_f32_load(momentum_buffers + i);
+
+        momentum_buffer = momentum * momentum_buffer + part * grad;
+        param = param - lr * momentum_buffer;
+
+        modc_f32_store(params + i, param);
+        modc_f32_store(momentum_buffers + i, momentum_buffer);
+    }
+    for (; i < count; i++) {
+        float param = params[i];
+        const float grad = grads[i];
+        float momentum_buffer = momentum_buffers[i];
+
+        momentum_buffer = momentum * momentum_buffer + part * grad;
+        param = param - lr * momentum_buffer;
+
+        params[i] = param;
+        momentum_buffers[i] = momentum_buffer;
+    }
+}
+
+/* A step of SGD of one parameter. hyper: lr, momentum, dampening, weight_decay. */
+static void sgd_momentum_float32_step(void *param, const void *grad, void *const *state, size_t count,
+                                      const double *hyper, double step)
+{
+    const double lr = hyper[0];
+    const double momentum = hyper[1];
+    const double dampening = hyper[2];
+    const double part = step == 1.0 ? 1.0 : 1.0 - dampening;
+
+    sgd_momentum_float32(param, grad, state[0], count, (float)lr, (float)momentum, (float)part);
+}
+
+MODC_KERNELS_END
+
+enum modc_status fused_forward(struct fused *net, int batch, const float *x, float *output)
+{
+    enum modc_status status;
+
+    if (!net || !x || !output)
+        return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if (batch < 0 || batch > 8)
+        return MODC_SIZE;
+    status = modc_check(&net->base, FUSED_WORKSPACE_BYTES, true, false);
+    if (status != MODC_OK)
+        return status;
+    fused_forward_eval(net, batch, x, output);
+    return status;
+}
+
+enum modc_status fused_loss(struct fused *net, int batch, const float *x, const int64_t *target,
+                            float *loss)
+{
+    enum modc_status status;
+
+    if (!net || !x || !target || !loss)
+        return MODC_POINTER;
+    if (((uintptr_t)x | (uintptr_t)loss) % 4 != 0)
+        return MODC_ALIGNMENT;
+    if ((uintptr_t)target % MODC_ALIGN_WIDE != 0)
+        return MODC_ALIGNMENT;
+    if (batch < 0 || batch > 8)
+        return MODC_SIZE;
+    if (modc_saves(&net->base)) {
+        status = modc_check(&net->base, FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = fused_loss_eval_saving(net, batch, x, target, loss);
+        net->saved_inputs[0] = x;
+        net->saved_inputs[1] = target;
+        net->saved_sizes[0] = batch;
+        net->base.saved_version = net->base.params->version;
+        net->base.saved = status != MODC_OK ? 0 : 3;
+    } else {
+        status = modc_check(&net->base, FUSED_LOSS_WORKSPACE_BYTES, true, false);
+        if (status != MODC_OK)
+            return status;
+        status = fused_loss_eval(net, batch, x, target, loss);
+    }
+    return status;
+}
+
+/* Behind fused_loss, with its sizes: updates the parameters that are wanted. */
+static enum modc_status fused_loss_backward(struct fused *net, int batch)
+{
+    enum modc_status status;
+
+    if (!net)
+        return MODC_POINTER;
+    status = modc_backward_begin(&net->base, 1);
+    if (status != MODC_OK)
+        return status;
+    if (batch != net->saved_sizes[0])
+        return MODC_SIZE;
+    fused_loss_eval_backward(net, batch, net->saved_inputs[0]);
+    return status;
+}
+
+enum modc_status fused_train_step(struct fused_training *training, int batch, const float *x,
+                                  const int64_t *target, float *loss)
+{
+    struct fused *net;
+    enum modc_status status;
+
+    if (!training || !training->base.net)
+        return MODC_POINTER;
+    if (batch == 0)
+        return MODC_SIZE;
+    net = (struct fused *)(void *)training->base.net;
+    status = modc_optimizer_begin(&training->optimizer.base);
+    if (status == MODC_OK)
+        status = fused_loss(net, batch, x, target, loss);
+    if (status == MODC_OK)
+        status = fused_loss_backward(net, batch);
+    if (status == MODC_OK)
+        status = modc_optimizer_end(&training->optimizer.base);
+    if (status == MODC_OK)
+        status = modc_average_update(&training->optimizer.base);
+    return status;
+}
+
+static enum modc_status fused_start(struct modc_training *training, struct modc_context *net, void *block,
+                                    size_t bytes)
+{
+    return fused_training_init((struct fused_training *)(void *)training, (struct fused *)(void *)net,
+                               block, bytes);
+}
+
+static enum modc_status fused_train_step_call(struct modc_training *training, const int *sizes,
+                                              const void *const *inputs, void *loss)
+{
+    return fused_train_step((struct fused_training *)(void *)training, sizes[0], inputs[0], inputs[1],
+                            loss);
+}
+
+/* ---- tables ---- */
+
+static const struct modc_size sizes_table[] = {{"batch", 8}};
+
+static const struct modc_key keys_table[] = {
+    {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FUSED_0,
+     offsetof(struct fused_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
+         0.49999999999999994, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FUSED_0,
+     offsetof(struct fused_params, _0.bias), 256, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
+    {"2.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FUSED_2,
+     offsetof(struct fused_params, _2.weight), 320, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
+         0.24999999999999997, NULL},
+    {"2.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FUSED_2,
+     offsetof(struct fused_params, _2.bias), 512, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+};
+
+/* in the order in which PyTorch draws */
+static const struct modc_draw draws_table[] = {
+    {0, MODC_INIT_UNIFORM, -0.49999999999999994, 0.49999999999999994}, /* 0.weight */
+    {1, MODC_INIT_UNIFORM, -0.5, 0.5}, /* 0.bias */
+    {2, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* 2.weight */
+    {3, MODC_INIT_UNIFORM, -0.25, 0.25}, /* 2.bias */
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 3, false},
+    {"0", "0", "Linear", "in_features=4, out_features=16, bias=True", 0, 0, false},
+    {"1", "1", "ReLU", "", 0, 0, false},
+    {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
+};
+
+static const struct modc_io forward_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
+};
+
+static const struct modc_io forward_outputs[] = {
+    {"output", MODC_FLOAT32, 2, {8, 3}, {0, -1}},
+};
+
+static const int forward_max_sizes[] = {8};
+
+static void forward_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case 0:
+        dims[0] = batch;
+        dims[1] = 3;
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return fused_forward((struct fused *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_io loss_inputs[] = {
+    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
+    {"target", MODC_INT64, 1, {8}, {0}},
+};
+
+static const struct modc_io loss_outputs[] = {
+    {"loss", MODC_FLOAT32, 0, {0}, {0}},
+};
+
+static const int loss_max_sizes[] = {8};
+
+static void loss_shape(const int *sizes, int index, int *dims)
+{
+    const int batch = sizes[0];
+    (void)sizes;
+
+    switch (index) {
+    case -1:
+        dims[0] = batch;
+        dims[1] = 4;
+        break;
+    case -2:
+        dims[0] = batch;
+        break;
+    case 0:
+        break;
+    default:
+        break;
+    }
+}
+
+static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                  void *const *outputs)
+{
+    return fused_loss((struct fused *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
+}
+
+static const struct modc_gradient gradients_table[] = {
+    {0, 0}, /* 0.weight */
+    {1, 0}, /* 0.bias */
+    {2, 0}, /* 2.weight */
+    {3, 0}, /* 2.bias */
+};
+
+static const struct modc_entry entries_table[] = {
+    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+     {FUSED_WORKSPACE_BYTES, FUSED_TRAIN_WORKSPACE_BYTES}, {0, 0}, 896.0, forward_shape, forward_call,
+     {0, 0}, NULL},
+    {"loss", 2, 1, loss_inputs, loss_outputs, loss_max_sizes,
+     {FUSED_LOSS_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_WORKSPACE_BYTES}, {0, 0}, 912.0, loss_shape, loss_call,
+     {FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES}, NULL},
+};
+
+const struct modc_model fused_model = {
+    .abi = MODC_ABI,
+    .name = "fused",
+    .schema = 0x596e54b4347e9f88u,
+    .align = MODC_ALIGN,
+    .params_bytes = sizeof(struct fused_params),
+    .context_bytes = sizeof(struct fused),
+    .param_block = FUSED_PARAM_BYTES,
+    .packed_block = FUSED_PACKED_BYTES,
+    .pack = fused_pack_all,
+    .size_count = 1,
+    .sizes = sizes_table,
+    .key_count = 4,
+    .keys = keys_table,
+    .draw_count = 4,
+    .draws = draws_table,
+    .module_count = FUSED_MODULES,
+    .modules = modules_table,
+    .entry_count = 2,
+    .entries = entries_table,
+    .gradient_count = 4,
+    .gradients = gradients_table,
+    .gradient_block = FUSED_GRADIENT_BYTES,
+    .training_bytes = sizeof(struct fused_training),
+    .training_block = FUSED_TRAINING_BYTES,
+    .training_init = fused_start,
+    .train_step = fused_train_step_call,
+};
+
+static const char *const optimizer_hypers[] = {"lr", "momentum", "dampening", "weight_decay"};
+static const double optimizer_hyper_0[] = {0.1, 0.9, 0.0, 0.0};
+static const struct modc_optimizer_state optimizer_states_0[] = {
+    {"momentum_buffer", false, 0.0},
+};
+static const struct modc_optimizer_group optimizer_groups[] = {
+    {optimizer_hyper_0, 8, 1, optimizer_states_0},
+};
+/* step, group, elements, where in the block its states begin and its average */
+static const struct modc_optimizer_param optimizer_params[] = {
+    {sgd_momentum_float32_step, 0, 64, {0, 0, 0}, 256}, /* 0.weight */
+    {sgd_momentum_float32_step, 0, 16, {512, 0, 0}, 576}, /* 0.bias */
+    {sgd_momentum_float32_step, 0, 48, {640, 0, 0}, 832}, /* 2.weight */
+    {sgd_momentum_float32_step, 0, 3, {1024, 0, 0}, 1088}, /* 2.bias */
+};
+static const struct modc_saved optimizer_saved[] = {
+    {"optimizer", MODC_SAVED_CONSTANT, 0, 0, 3, MODC_UINT8, "SGD"},
+    {"param_groups.0.params", MODC_SAVED_CONSTANT, 0, 0, 32, MODC_UINT8,
+     "0.weight\n0.bias\n2.weight\n2.bias\n"},
+    {"param_groups.0.lr", MODC_SAVED_HYPER, 0, 0, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.momentum", MODC_SAVED_HYPER, 0, 1, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.dampening", MODC_SAVED_HYPER, 0, 2, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.weight_decay", MODC_SAVED_HYPER, 0, 3, 0, MODC_FLOAT64, NULL},
+    {"param_groups.0.nesterov", MODC_SAVED_CONSTANT, 0, 0, 0, MODC_BOOL, "\0"},
+    {"param_groups.0.maximize", MODC_SAVED_CONSTANT, 0, 0, 0, MODC_BOOL, "\0"},
+    {"state.0.weight.momentum_buffer", MODC_SAVED_STATE, 0, 0, 0, MODC_FLOAT32, NULL},
+    {"state.0.bias.momentum_buffer", MODC_SAVED_STATE, 1, 0, 0, MODC_FLOAT32, NULL},
+    {"state.2.weight.momentum_buffer", MODC_SAVED_STATE, 2, 0, 0, MODC_FLOAT32, NULL},
+    {"state.2.bias.momentum_buffer", MODC_SAVED_STATE, 3, 0, 0, MODC_FLOAT32, NULL},
+    {"ema.n_averaged", MODC_SAVED_AVERAGED, 0, 0, 0, MODC_INT64, NULL},
+    {"ema.module.0.weight", MODC_SAVED_AVERAGE, 0, 0, 0, MODC_FLOAT32, NULL},
+    {"ema.module.0.bias", MODC_SAVED_AVERAGE, 1, 0, 0, MODC_FLOAT32, NULL},
+    {"ema.module.2.weight", MODC_SAVED_AVERAGE, 2, 0, 0, MODC_FLOAT32, NULL},
+    {"ema.module.2.bias", MODC_SAVED_AVERAGE, 3, 0, 0, MODC_FLOAT32, NULL},
+};
+
+const struct modc_optimizer_table fused_optimizer_table = {
+    .name = "SGD",
+    .hyper_count = 4,
+    .momentum = 1,
+    .hypers = optimizer_hypers,
+    .counted = false,
+    .eager = false,
+    .group_count = 1,
+    .groups = optimizer_groups,
+    .param_count = 4,
+    .params = optimizer_params,
+    .saved_count = 17,
+    .saved = optimizer_saved,
+    .clip = MODC_CLIP_VALUE,
+    .max_norm = 0.5,
+    .averages = true,
+    .decay = 0.99,
+    .block = FUSED_OPTIMIZER_BYTES,
+    .groups_at = offsetof(struct fused_optimizer, groups),
+    .steps_at = offsetof(struct fused_optimizer, steps),
+};

@@ -225,10 +225,15 @@ static void pass_arguments(struct emit *e, struct text *out, const struct graph 
         text_printf(out, ", %s", c_output(e->cx, graph, i));
 }
 
+static bool is_constant_input(const struct value *value)
+{
+    return value->op->code == GRAPH_OP_INPUT && value->op->input.constant;
+}
+
 /* Results whose gradients backward takes, and inputs whose gradients it gives. */
 static bool has_gradient(const struct graph *graph, const struct value *value)
 {
-    return dtype_is_float(value->dtype) && !graph->loss;
+    return dtype_is_float(value->dtype) && !graph->loss && !is_constant_input(value);
 }
 
 /* Gradients that backward takes and gives; with `typed` as parameters, else as what is passed. body: only those that it
@@ -1949,7 +1954,7 @@ static void print_io(struct emit *e, struct text *out, const char *what, const s
             text_printf(out, "%s%d", d ? ", " : "",
                         dim_is_const(value->dims[d], NULL) ? -1 : dim_is_size(value->dims[d], &size) ? size->index : -2);
         }
-        text_printf(out, "%s}},\n", value->ndim == 0 ? "0" : "");
+        text_printf(out, "%s}%s},\n", value->ndim == 0 ? "0" : "", is_constant_input(value) ? ", true" : ", false");
     }
     text_add(out, "};\n\n");
 }

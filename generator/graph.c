@@ -863,6 +863,7 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     op = op_new(eval, GRAPH_OP_INPUT, spec->name, NULL, 0);
     op->loc = spec->loc;
     op->input.index = eval->graph->input_count;
+    op->input.constant = spec->constant;
     *out = graph_value(eval->graph, op, dtype, shape.count, dims);
     (*out)->name = spec->name;
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);

@@ -147,7 +147,7 @@ struct op {
     int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
 
     union {
-        struct { int index; } input;
+        struct { int index; bool constant; } input; /* constant: no gradient flows to it */
         struct { struct module_tensor *tensor; } tensor;
         struct {
             enum view_kind kind;

@@ -719,7 +719,7 @@ static const struct value *gradient_input(const struct graph *graph, int index)
     for (int i = graph->result_count; i < index; i++)
         before += graph->gradient_of[i - graph->result_count] == NULL;
     for (int i = 0; i < graph->input_count; i++)
-        if (dtype_is_float(graph->inputs[i]->dtype) && before-- == 0)
+        if (dtype_is_float(graph->inputs[i]->dtype) && !graph->inputs[i]->op->input.constant && before-- == 0)
             return graph->inputs[i];
     return NULL;
 }

@@ -807,6 +807,8 @@ static struct spec_input read_input(struct reader *r, const struct node *key, co
                 input.shape = read_shape(r, part, node->items[i]);
             else if (strcmp(part->value, "dtype") == 0)
                 input.dtype = read_dtype_expr(r, part, node->items[i]);
+            else if (strcmp(part->value, "requires_grad") == 0)
+                input.constant = !read_bool(r, part, node->items[i], true);
             else
                 unknown_key(r, part, "an input", SPEC_IN_INPUT);
         }
@@ -1691,6 +1693,7 @@ static const struct {
     {{SPEC_IN_INPUT | SPEC_IN_TENSOR, "dtype", SPEC_VALUE_DTYPE, "its type; else the model's", "int64"}, NULL},
     {{SPEC_IN_BUFFER, "persistent", SPEC_VALUE_BOOL, "false: it is no key of the state_dict", "false"}, NULL},
     {{SPEC_IN_PARAMETER, "requires_grad", SPEC_VALUE_BOOL, "false: it is not trained", "false"}, NULL},
+    {{SPEC_IN_INPUT, "requires_grad", SPEC_VALUE_BOOL, "false: backward makes no gradient of it", "false"}, NULL},
     {{SPEC_IN_ENTRY, "max", SPEC_VALUE_SIZES, "lower maxima of sizes", "{batch: 1}"}, NULL},
     {{SPEC_IN_ENTRY, "statements", SPEC_VALUE_STATEMENTS, "what it computes", "[return actor(observation)]"}, NULL},
     {{SPEC_IN_TRAINING, "inputs", SPEC_VALUE_INPUTS, "what only the loss takes", "{advantage: [batch]}"}, NULL},

@@ -26,6 +26,7 @@ struct spec_input { /* inputs: name: [dims] or {shape, dtype} */
     struct loc loc;
     struct expr *shape; /* LIST or TUPLE */
     struct expr *dtype; /* NAME, or NULL: the model's. Its text is PyTorch's own name: int64, not long */
+    bool constant;      /* requires_grad: false */
 };
 
 /* A place where a module is written: a call (or REPEAT, FOR: only inside lists), a list, or a mapping. What is written

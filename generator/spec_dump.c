@@ -216,6 +216,8 @@ static void put_inputs(struct dump *d, const struct spec_input *inputs, int coun
         begin(d, inputs[i].name, "{");
         put_expr(d, "shape", inputs[i].shape);
         put_expr(d, "dtype", inputs[i].dtype);
+        if (inputs[i].constant)
+            put_bool(d, "requires_grad", false);
         end(d, "}");
     }
     end(d, "}");

@@ -161,6 +161,7 @@ struct modc_io {
     int ndim;
     int max_dims[MODC_MAX_DIMS]; /* at the maxima of the sizes */
     int size_of[MODC_MAX_DIMS]; /* index of the size that the dimension is, -1: constant, -2: an expression */
+    bool constant; /* an input's: backward makes no gradient of it */
 };
 
 struct modc_size {

@@ -596,7 +596,7 @@ static int prepare_inputs(struct run *run)
     for (int i = 0; i < run->entry->output_count && status == EXIT_OK; i++)
         make_tensor(run, &run->entry->outputs[i], i, &run->outputs[i]);
     for (int i = 0; i < run->entry->input_count && status == EXIT_OK && run->options.backward; i++)
-        if (is_real(&run->entry->inputs[i]))
+        if (is_real(&run->entry->inputs[i]) && !run->entry->inputs[i].constant)
             make_gradient(run, &run->entry->inputs[i], -1 - i, &run->input_gradients[i]);
     return status;
 }

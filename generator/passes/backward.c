@@ -65,7 +65,7 @@ static bool flows(const struct backward *b, const struct op *op)
 {
     switch (op->code) {
     case GRAPH_OP_INPUT:
-        return !b->graph->loss;
+        return !b->graph->loss && !op->input.constant;
     case GRAPH_OP_TENSOR:
         return op->tensor.tensor->kind == MODULE_PARAMETER && op->tensor.tensor->requires_grad;
     case GRAPH_OP_VIEW:

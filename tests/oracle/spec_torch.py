@@ -809,9 +809,11 @@ class Spec:
         self.storage = self.dtype_of(storage) if storage in ("bfloat16", "float16", "half") else None
         self.flushes = content.get("denormals") == "flush"
         self.ties = content.get("tie", {})
-        self.inputs = {}
+        self.inputs, self.constant_inputs = {}, set()
         for name, description in content.get("inputs", {}).items():
             plain = not isinstance(description, dict)
+            if not plain and description.get("requires_grad") == "false":
+                self.constant_inputs.add(name)
             self.inputs[name] = (description if plain else description["shape"],
                                  self.dtype_of(None if plain else description.get("dtype")))
         self.functions = {}
@@ -987,7 +989,8 @@ class Spec:
         if missing:
             raise SpecError(f"inputs lack {missing}")
         given = {name: inputs[name].clone() for name in arguments}
-        leaves = {name: tensor.requires_grad_() for name, tensor in given.items() if backward and tensor.is_floating_point()}
+        leaves = {name: tensor.requires_grad_() for name, tensor in given.items()
+                  if backward and tensor.is_floating_point() and name not in self.constant_inputs}
         self.size_values = self.find_sizes(given)
         handles = [root.get_submodule(path).register_forward_pre_hook(lambda _, args, f=factor: scaled(args, f))
                    for path, factor in pre_hooks]

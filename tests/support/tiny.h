@@ -165,8 +165,8 @@ static const struct modc_draw draws[] = {
     {B2_WEIGHT, MODC_INIT_UNIFORM, -1, 1},
 };
 
-static const struct modc_io input = {"x", MODC_FLOAT32, 2, {4, 2}, {0, -1}};
-static const struct modc_io output = {"y", MODC_FLOAT32, 2, {4, 2}, {0, -1}};
+static const struct modc_io input = {"x", MODC_FLOAT32, 2, {4, 2}, {0, -1}, false};
+static const struct modc_io output = {"y", MODC_FLOAT32, 2, {4, 2}, {0, -1}, false};
 static const struct modc_size sizes[] = {{"batch", 4}};
 static const int max_sizes[] = {4};
 static const struct modc_key states[] = {

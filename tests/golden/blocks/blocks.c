@@ -2851,11 +2851,11 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {32, 64}, {0, -1}},
+    {"x", MODC_FLOAT32, 2, {32, 64}, {0, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {32, 8}, {0, -1}},
+    {"output", MODC_FLOAT32, 2, {32, 8}, {0, -1}, false},
 };
 
 static const int forward_max_sizes[] = {32};

@@ -1598,11 +1598,11 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"image", MODC_FLOAT64, 4, {64, 1, 8, 8}, {0, -1, -1, -1}},
+    {"image", MODC_FLOAT64, 4, {64, 1, 8, 8}, {0, -1, -1, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT64, 2, {64, 10}, {0, -1}},
+    {"output", MODC_FLOAT64, 2, {64, 10}, {0, -1}, false},
 };
 
 static const int forward_max_sizes[] = {64};

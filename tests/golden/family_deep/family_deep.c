@@ -1161,11 +1161,11 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}},
+    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}},
+    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}, false},
 };
 
 static const int forward_max_sizes[] = {6};
@@ -1196,11 +1196,11 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 }
 
 static const struct modc_io probabilities_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}},
+    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}, false},
 };
 
 static const struct modc_io probabilities_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}},
+    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}, false},
 };
 
 static const int probabilities_max_sizes[] = {6};

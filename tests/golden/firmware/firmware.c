@@ -1302,11 +1302,11 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"image", MODC_FLOAT32, 4, {1, 1, 8, 8}, {-1, -1, -1, -1}},
+    {"image", MODC_FLOAT32, 4, {1, 1, 8, 8}, {-1, -1, -1, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {1, 3}, {-1, -1}},
+    {"output", MODC_FLOAT32, 2, {1, 3}, {-1, -1}, false},
 };
 
 static void forward_shape(const int *sizes, int index, int *dims)

@@ -505,12 +505,12 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {64, 256}, {0, -1}},
+    {"x", MODC_FLOAT32, 2, {64, 256}, {0, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output_0", MODC_FLOAT32, 2, {64, 8}, {0, -1}},
-    {"output_1", MODC_FLOAT32, 1, {512}, {-1}},
+    {"output_0", MODC_FLOAT32, 2, {64, 8}, {0, -1}, false},
+    {"output_1", MODC_FLOAT32, 1, {512}, {-1}, false},
 };
 
 static const int forward_max_sizes[] = {64};

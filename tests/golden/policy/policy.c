@@ -1342,12 +1342,12 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"observation", MODC_FLOAT32, 2, {256, 4}, {0, -1}},
+    {"observation", MODC_FLOAT32, 2, {256, 4}, {0, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"logits", MODC_FLOAT32, 2, {256, 2}, {0, -1}},
-    {"value", MODC_FLOAT32, 2, {256, 1}, {0, -1}},
+    {"logits", MODC_FLOAT32, 2, {256, 2}, {0, -1}, false},
+    {"value", MODC_FLOAT32, 2, {256, 1}, {0, -1}, false},
 };
 
 static const int forward_max_sizes[] = {256};
@@ -1382,11 +1382,11 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 }
 
 static const struct modc_io act_inputs[] = {
-    {"observation", MODC_FLOAT32, 2, {1, 4}, {0, -1}},
+    {"observation", MODC_FLOAT32, 2, {1, 4}, {0, -1}, false},
 };
 
 static const struct modc_io act_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {1, 2}, {0, -1}},
+    {"output", MODC_FLOAT32, 2, {1, 2}, {0, -1}, false},
 };
 
 static const int act_max_sizes[] = {1};

@@ -540,12 +540,12 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"sample", MODC_FLOAT32, 1, {8}, {-1}},
+    {"sample", MODC_FLOAT32, 1, {8}, {-1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output_0", MODC_FLOAT32, 1, {2}, {-1}},
-    {"steps", MODC_INT64, 0, {0}, {0}},
+    {"output_0", MODC_FLOAT32, 1, {2}, {-1}, false},
+    {"steps", MODC_INT64, 0, {0}, {0}, false},
 };
 
 static void forward_shape(const int *sizes, int index, int *dims)

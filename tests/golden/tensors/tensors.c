@@ -766,21 +766,21 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}},
-    {"y", MODC_FLOAT32, 3, {6, 1, 8}, {0, -1, -1}},
-    {"count", MODC_INT64, 2, {6, 10}, {0, 1}},
-    {"mask", MODC_BOOL, 2, {6, 10}, {0, 1}},
+    {"x", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}, false},
+    {"y", MODC_FLOAT32, 3, {6, 1, 8}, {0, -1, -1}, false},
+    {"count", MODC_INT64, 2, {6, 10}, {0, 1}, false},
+    {"mask", MODC_BOOL, 2, {6, 10}, {0, 1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"gram", MODC_FLOAT32, 2, {8, 8}, {-1, -1}},
-    {"merged", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}},
-    {"even", MODC_FLOAT32, 3, {6, 5, 3}, {0, -2, -1}},
-    {"total", MODC_INT64, 1, {6}, {0}},
-    {"many", MODC_BOOL, 2, {6, 10}, {0, 1}},
-    {"peak", MODC_FLOAT32, 1, {8}, {-1}},
-    {"spread", MODC_FLOAT32, 3, {6, 10, 1}, {0, 1, -1}},
-    {"parity", MODC_INT64, 2, {6, 10}, {0, 1}},
+    {"gram", MODC_FLOAT32, 2, {8, 8}, {-1, -1}, false},
+    {"merged", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}, false},
+    {"even", MODC_FLOAT32, 3, {6, 5, 3}, {0, -2, -1}, false},
+    {"total", MODC_INT64, 1, {6}, {0}, false},
+    {"many", MODC_BOOL, 2, {6, 10}, {0, 1}, false},
+    {"peak", MODC_FLOAT32, 1, {8}, {-1}, false},
+    {"spread", MODC_FLOAT32, 3, {6, 10, 1}, {0, 1, -1}, false},
+    {"parity", MODC_INT64, 2, {6, 10}, {0, 1}, false},
 };
 
 static const int forward_max_sizes[] = {6, 10};

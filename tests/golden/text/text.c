@@ -934,13 +934,13 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"tokens", MODC_INT64, 2, {8, 16}, {0, 1}},
-    {"mask", MODC_BOOL, 2, {8, 16}, {0, 1}},
+    {"tokens", MODC_INT64, 2, {8, 16}, {0, 1}, false},
+    {"mask", MODC_BOOL, 2, {8, 16}, {0, 1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"logits", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
-    {"best", MODC_FLOAT32, 2, {8, 1}, {0, -1}},
+    {"logits", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
+    {"best", MODC_FLOAT32, 2, {8, 1}, {0, -1}, false},
 };
 
 static const int forward_max_sizes[] = {8, 16};

@@ -1376,11 +1376,11 @@ static const struct modc_module modules_table[] = {
 };
 
 static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
+    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
 };
 
 static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {8, 3}, {0, -1}},
+    {"output", MODC_FLOAT32, 2, {8, 3}, {0, -1}, false},
 };
 
 static const int forward_max_sizes[] = {8};
@@ -1419,12 +1419,12 @@ static enum modc_status forward_backward_call(struct modc_context *net, const in
 }
 
 static const struct modc_io loss_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}},
-    {"target", MODC_INT64, 1, {8}, {0}},
+    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
+    {"target", MODC_INT64, 1, {8}, {0}, false},
 };
 
 static const struct modc_io loss_outputs[] = {
-    {"loss", MODC_FLOAT32, 0, {0}, {0}},
+    {"loss", MODC_FLOAT32, 0, {0}, {0}, false},
 };
 
 static const int loss_max_sizes[] = {8};

@@ -245,7 +245,8 @@ function(modc_planner_tests)
     endif()
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
-    set(above specs/networks/resnet18.yaml tests/specs/conv.yaml tests/specs/checkpoint.yaml)
+    set(above specs/networks/bert.yaml specs/networks/mobilenet_v1.yaml specs/networks/resnet18.yaml specs/networks/resnet8.yaml
+        tests/specs/checkpoint.yaml tests/specs/conv.yaml tests/specs/family_wide.yaml)
     foreach(spec ${specs})
         set(slack "")
         if(spec STREQUAL tests/specs/checkpoint.yaml) # asks for backward itself

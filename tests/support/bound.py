@@ -51,7 +51,7 @@ def check_memory(variant, align, slack=0.0):
     peak = max((own["offset"] + own["bytes"] for own in buffers), default=0)
     bound = max((sum(own["bytes"] for own in buffers if own["first"] <= step <= own["last"])
                  for step in range(count)), default=0)
-    if peak != variant["workspace"] or not bound <= peak <= bound * (1 + slack * (count > 40)):
+    if peak != variant["workspace"] or not bound <= peak <= bound * (1 + slack * (len(buffers) > 20)):
         yield f"workspace {variant['workspace']}, peak {peak}, bound {bound}"
 
 

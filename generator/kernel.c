@@ -1310,15 +1310,16 @@ static void print_parts(struct kernels *kernels, struct text *out, const char *n
     fill_template(&job, out, job.parts, name, NULL, &extras, "");
 }
 
-/* Named by what it has in common with others: those of recurrent layers are the same for all of a type. */
+/* Named by what it has in common with others: those of recurrent layers are the same for all of a kind. */
 static const char *register_parts(struct kernels *kernels, const struct template_job *job)
 {
     struct cx *cx = job->cx;
+    static const char *const gates[] = {"tanh_units", "relu_units", "gates", "gates"};
     struct op shape = *job->op;
 
     shape.tail = NULL;
     return register_kernel(kernels,
-                           is_recurrent(job->op) ? "gates"
+                           is_recurrent(job->op) ? gates[job->op->recurrent.kind]
                                                  : arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)),
                            print_parts, job);
 }

@@ -64,12 +64,14 @@ MODC_INLINE void T_NAME_gates(T_real *restrict y, T_real *restrict dhidden, T_re
     }
 }
 
+#if T_lengths
 MODC_INLINE void T_NAME_clear(T_real *restrict p, const int count)
 {
     for (int i = 0; i < count; i++)
         p[i] = 0;
 }
 
+#endif
 static MODC_KERNEL void T_NAME(T_real *restrict y T_KEPT T_GIVEN T_ARGS)
 {
     for (int r = 0; r < T_m; r++) {

@@ -1,5 +1,6 @@
 /* What the kernels of recurrent layers share: functions of vectors of units, of which the last one may have fewer. */
 
+#if T_gates > 1
 MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
 {
 #if T_vector_math
@@ -14,6 +15,8 @@ MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
 #endif
 }
 
+#endif
+#if !T_relu
 MODC_INLINE T_vec T_NAME_tanh(T_vec a)
 {
 #if T_vector_math
@@ -28,6 +31,7 @@ MODC_INLINE T_vec T_NAME_tanh(T_vec a)
 #endif
 }
 
+#endif
 /* Of a vector, of which `rest` lanes are there. */
 MODC_INLINE T_vec T_NAME_load(const T_real *p, const int rest)
 {

@@ -516,8 +516,8 @@ def folder(name):
 NO_BACKWARD = {"norms": {"output_21", "output_22", "output_23"}}
 # Specs of float64 values that come from float32 ones.
 MIXED = {"functions_arithmetic", "functions_elementwise"}
-# Those whose gradients in training mode have none: they take long to compile, and differ by dropout alone.
-NO_BACKWARD_TRAIN = {"rnn"}
+# Those whose gradients in training mode have none: they take long to compile, and differ by nothing or by dropout alone.
+NO_BACKWARD_TRAIN = {"conv", "conv_transpose", "rnn"}
 
 
 def backward(case, path, options, inputs, weights, trains):

@@ -540,8 +540,8 @@ static struct op *through_time(const struct adjoint *a, struct op *op, struct va
     roles[RECURRENT_D_LAST] = has_last ? g[1] : NULL;
     roles[RECURRENT_D_CELL] = lstm ? g[1 + has_last] : NULL;
     roles[RECURRENT_STATES] = lstm ? NULL : y;
-    op->recurrent.saves = true;
-    roles[RECURRENT_SAVED] = lstm || gru ? graph_value(a->eval->graph, op, y->dtype, 3, saved) : NULL;
+    op->recurrent.saves = recurrent_saved(kind) > 0;
+    roles[RECURRENT_SAVED] = op->recurrent.saves ? graph_value(a->eval->graph, op, y->dtype, 3, saved) : NULL;
     for (int i = 0; i < RECURRENT_INPUTS; i++)
         if (roles[i])
             inputs[count++] = roles[i];
@@ -850,7 +850,7 @@ static void write_adjoint(const struct adjoint *a, struct op *op, struct value *
         a->give(a, slot, put_seen(a, target, slot, g, zeros_like(a, target)));
 }
 
-/* ---- the table: of ops of one result ------------------------------------------------------------------------------------------------ */
+/* ---- the table: of ops of one result --------------------------------------------------------------------------- */
 
 static adjoint_row *const rows[GRAPH_OP_COUNT] = {
     [GRAPH_OP_VIEW] = view_adjoint,         [GRAPH_OP_MAP] = map_adjoint,         [GRAPH_OP_REDUCE] = reduce_adjoint,

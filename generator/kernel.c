@@ -246,17 +246,6 @@ static const char *tail_name(const struct op *op, const char *base)
     return op->tail && op->label && strncmp(op->label, base, length) == 0 ? op->label + length : "";
 }
 
-static bool is_recurrent(const struct op *op)
-{
-    return op->code == GRAPH_OP_RECURRENT || op->code == GRAPH_OP_RECURRENT_GRADIENT;
-}
-
-/* Whether a recurrent layer writes what its gradient reads. */
-static bool keeps(const struct op *op)
-{
-    return op->recurrent.saves && recurrent_saved(op->recurrent.kind) > 0;
-}
-
 static const char *kernel_stem(struct cx *cx, const struct op *op)
 {
     struct text text = text_new(&cx->arena);
@@ -290,7 +279,7 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
             text_add(&text, "_to_");
             name_dim(cx, &text, recurrent_input(op, RECURRENT_WEIGHT)->dims[1]);
         }
-        text_printf(&text, "%s%s", op->recurrent.reverse ? "_reverse" : "", keeps(op) ? "_saving" : "");
+        text_printf(&text, "%s%s", op->recurrent.reverse ? "_reverse" : "", op->recurrent.saves ? "_saving" : "");
         return text.data;
     case GRAPH_OP_CONV:
     case GRAPH_OP_POOL:
@@ -1319,7 +1308,7 @@ static const char *register_parts(struct kernels *kernels, const struct template
 
     shape.tail = NULL;
     return register_kernel(kernels,
-                           is_recurrent(job->op) ? gates[job->op->recurrent.kind]
+                           op_is_recurrent(job->op) ? gates[job->op->recurrent.kind]
                                                  : arena_format(&cx->arena, "%s%s", kernel_stem(cx, &shape), parts_suffix(cx, job->parts)),
                            print_parts, job);
 }
@@ -1805,7 +1794,7 @@ static void holes_recurrent(struct template_job *job, const struct step *step)
     outputs[made] = "kept";
     add_operands(job, step, outputs, RECURRENT_BIAS);
     holes_steps(job, y);
-    hole_int(job, "T_saves", keeps(op));
+    hole_int(job, "T_saves", op->recurrent.saves);
     hole_int(job, "T_wide", gates == 4 ? 2 : gates == 3 ? 4 : 8);
     hole_int(job, "T_across", gates == 1 ? 2 : 1);
     hole_int(job, "T_bias", has[RECURRENT_BIAS]);
@@ -1963,14 +1952,14 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
 
         for (int i = 0; i < 3; i++)
             add_parameter(job, job->real, false, names[i]);
-    } else if (!is_recurrent(op)) {
+    } else if (!op_is_recurrent(op)) {
         add_parameter(job, raw, false, "x");
     }
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_NORM) {
         add_parameter(job, stored, false, "w");
         add_parameter(job, job->real, false, "bias");
     }
-    if (step->scratch_offset >= 0 && !is_recurrent(op))
+    if (step->scratch_offset >= 0 && !op_is_recurrent(op))
         add_parameter(job, job->real, true, op->code == GRAPH_OP_ATTENTION ? "s" : "v");
     if (op->code == GRAPH_OP_CONTRACT)
         holes_contract(job, step);
@@ -2005,7 +1994,7 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
         job->comment = arena_format(&cx->arena, "%s;\n * one of %d slices, by %s", job->comment, job->split.slices,
                                     split_names[job->split.axis]);
 
-    job->apart = job->parts && (winograd_side(step->algorithm->weight) > 0 || is_recurrent(op) || conv_is_apart(op));
+    job->apart = job->parts && (winograd_side(step->algorithm->weight) > 0 || op_is_recurrent(op) || conv_is_apart(op));
     stem = kernel_stem(cx, op);
     if (!value_is_dense(&cx->arena, y)) {
         stem = arena_format(&cx->arena, "%s_part", stem);
@@ -2315,7 +2304,7 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     int next = 1; /* operand behind x */
 
     text_add(&arguments, value_pointer(cx, variant, op->outputs[0]));
-    if (is_recurrent(op))
+    if (op_is_recurrent(op))
         add_recurrent(kernels, &arguments, variant, step);
     else
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[0]));

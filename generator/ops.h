@@ -235,6 +235,7 @@ int recurrent_saved(enum recurrent_kind kind); /* K / H: 0, 5, 4 */
 /* Which of the op's inputs has that role; -1: none. */
 int recurrent_at(const struct op *op, enum recurrent_input role);
 struct value *recurrent_input(const struct op *op, enum recurrent_input role); /* NULL: none */
+bool op_is_recurrent(const struct op *op);              /* or the gradient of such a layer */
 bool recurrent_by_rows(const struct op *op, int input); /* it lies by steps and rows, at any distances */
 const struct dim *recurrent_width(struct arena *arena, const struct op *op);   /* H, units of a gate */
 

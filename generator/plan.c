@@ -1563,6 +1563,19 @@ static void share_in_arrays(const struct module_tree *tree)
     }
 }
 
+/* By mode, then without and with hooks; NULL: there is none. */
+static bool plan_variants(struct cx *cx, struct plan *plan, const struct entry *entry, struct graph *const graphs[2][2],
+                          const char *kind)
+{
+    for (int training = 0; training < 2; training++)
+        for (int fenced = 0; fenced < 2; fenced++)
+            if (graphs[training][fenced] &&
+                !plan_one(cx, plan, graphs[training][fenced], entry,
+                          arena_format(&cx->arena, "%s_%s%s%s", entry->name, training ? "train" : "eval", kind, fenced ? "_fenced" : "")))
+                return false;
+    return true;
+}
+
 struct plan *plan_make(struct cx *cx, struct program *program)
 {
     struct plan *plan = ARENA_NEW(&cx->arena, struct plan);
@@ -1598,20 +1611,8 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
 
-        for (int training = 0; training < 2; training++)
-            for (int fenced = 0; fenced < 2; fenced++)
-                if (entry->graphs[training][fenced] &&
-                    !plan_one(cx, plan, entry->graphs[training][fenced], entry,
-                              arena_format(&cx->arena, "%s_%s%s", entry->name, training ? "train" : "eval",
-                                           fenced ? "_fenced" : "")))
-                    return NULL;
-        for (int training = 0; training < 2; training++)
-            for (int fenced = 0; fenced < 2; fenced++)
-                if (entry->saving[training][fenced] &&
-                    !plan_one(cx, plan, entry->saving[training][fenced], entry,
-                              arena_format(&cx->arena, "%s_%s_saving%s", entry->name, training ? "train" : "eval",
-                                           fenced ? "_fenced" : "")))
-                    return NULL;
+        if (!plan_variants(cx, plan, entry, entry->graphs, "") || !plan_variants(cx, plan, entry, entry->saving, "_saving"))
+            return NULL;
     }
     for (int i = 0; i < plan->group_count; i++) {
         lay_out_group(plan, plan->groups[i]);

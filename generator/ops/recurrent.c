@@ -30,6 +30,11 @@ struct value *recurrent_input(const struct op *op, enum recurrent_input role)
     return at < 0 ? NULL : op->inputs[at];
 }
 
+bool op_is_recurrent(const struct op *op)
+{
+    return op->code == GRAPH_OP_RECURRENT || op->code == GRAPH_OP_RECURRENT_GRADIENT;
+}
+
 bool recurrent_by_rows(const struct op *op, int input)
 {
     return input == recurrent_at(op, RECURRENT_GATES) || input == recurrent_at(op, RECURRENT_STATES) ||

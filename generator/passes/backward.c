@@ -512,7 +512,7 @@ static void keep_less(struct graph *graph)
     for (int i = 0; graph->ops[i]->code != GRAPH_OP_YIELD; i++) {
         struct op *op = graph->ops[i];
 
-        if (op->code != GRAPH_OP_RECURRENT || !op->recurrent.saves || recurrent_saved(op->recurrent.kind) == 0 ||
+        if (op->code != GRAPH_OP_RECURRENT || !op->recurrent.saves ||
             graph_uses(graph, op->outputs[op->output_count - 1]) > 0)
             continue;
         op->recurrent.saves = false;

@@ -164,7 +164,7 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
 
     if (op->code == GRAPH_OP_ATTENTION)
         return input < 3 || attention_reads(value);
-    if ((op->code == GRAPH_OP_RECURRENT || op->code == GRAPH_OP_RECURRENT_GRADIENT) && recurrent_by_rows(op, input))
+    if (op_is_recurrent(op) && recurrent_by_rows(op, input))
         return is_one(value->dims[2]) || dim_equals(value->strides[2], 1);
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);

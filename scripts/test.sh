@@ -12,16 +12,15 @@ if python=$(oracle_python -c 'import sys; print(sys.executable)'); then
     options=(-DMODC_TESTS=ON -DMODC_LONG_TESTS=ON "-DMODC_PYTHON=$python")
 fi
 
-say "building"
+say "building, for the tests and with sanitizers"
 configure_and_build release "${options[@]}"
+configure_and_build asan -DMODC_TESTS=ON
 
 # A failing suite does not keep the others from running.
 status=0
 say "testing"
 ctest --preset release --parallel "$(nproc)" || status=1
 
-say "building with sanitizers"
-configure_and_build asan -DMODC_TESTS=ON
 say "testing with sanitizers"
 ctest --preset asan --parallel "$(nproc)" || status=1
 

@@ -24,7 +24,7 @@ def program(spec, options):
     parts = [spec, os.environ.get("CC", ""), os.environ.get("CFLAGS", "")]
     for option, value in zip(options, options[1:]):
         parts += [option, value] if option in ("--set", "--dtype", "--plan") else []
-    parts += ["--dispatch"] if "--dispatch" in options else []
+    parts += [option for option in ("--backward", "--dispatch") if option in options]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

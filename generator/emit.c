@@ -84,9 +84,9 @@ static bool uses_word(const char *text, const char *word)
     size_t length = strlen(word);
 
     for (const char *at = text; *at; at++) {
-        if (strncmp(at, "/*", 2) == 0)
+        if (at[0] == '/' && at[1] == '*')
             at = strstr(at, "*/") + 1;
-        if (strncmp(at, word, length) != 0)
+        if (at[0] != word[0] || strncmp(at, word, length) != 0)
             continue;
 
         bool before = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');

@@ -151,38 +151,50 @@ struct placing {
     int64_t peak, excess;
 };
 
-/* The lowest offset for each interval in this order. */
-static struct placing place_in_order(struct interval *list, int count, int64_t bound, const int *order, int *sorted)
+static void place_counts(struct placing *found, const struct interval *own, int64_t bound)
+{
+    int64_t end = own->offset + own->bytes;
+
+    found->peak = end > found->peak ? end : found->peak;
+    found->excess += end > bound ? end - bound : 0;
+}
+
+/* An interval that has its place; what the search for a place reads, together in memory. */
+struct placed {
+    int64_t offset, end;
+    int first, last, index;
+};
+
+/* The lowest offset for each interval in this order, from `start` on; `sorted` has those before by offset, in the end all. */
+static struct placing place_in_order(struct interval *list, int count, int64_t bound, const int *order, int start,
+                                     struct placed *sorted)
 {
     struct placing found = {0, 0};
-    int placed = 0;
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < start; i++)
+        place_counts(&found, &list[order[i]], bound);
+    for (int i = start; i < count; i++) {
         struct interval *own = &list[order[i]];
         int64_t at = 0;
+        int k = i;
 
-        for (int j = 0; j < placed; j++) { /* sorted by offset */
-            const struct interval *other = &list[sorted[j]];
+        for (int j = 0; j < i; j++) {
+            const struct placed *other = &sorted[j];
 
-            if (!overlaps(own, other))
+            if (own->first > other->last || other->first > own->last)
                 continue;
             if (other->offset >= at + own->bytes)
                 break;
-            if (other->offset + other->bytes > at)
-                at = other->offset + other->bytes;
+            if (other->end > at)
+                at = other->end;
         }
         own->offset = at;
-
-        int k = placed++;
-
-        while (k > 0 && list[sorted[k - 1]].offset > at) {
+        while (k > 0 && sorted[k - 1].offset > at) {
             sorted[k] = sorted[k - 1];
             k--;
         }
-        sorted[k] = order[i];
-        at += own->bytes;
-        found.peak = at > found.peak ? at : found.peak;
-        found.excess += at > bound ? at - bound : 0;
+        sorted[k] = (struct placed){at, at + own->bytes, own->first, own->last, order[i]};
+        place_counts(&found, own, bound);
     }
     return found;
 }
@@ -224,17 +236,25 @@ static uint32_t next_random(uint64_t *random)
     return (uint32_t)(*random >> 32);
 }
 
+/* What place_repaired needs for `count` intervals. */
+struct repair {
+    int *order, *next;                  /* the order as it is, and with a change */
+    struct placed *sorted, *was_sorted; /* by offset; before the change */
+    bool *kept;                         /* comes before the change, and lies where it was */
+};
+
 /* Repairs an order: something that lies above the bound moves before something that is in its way. What makes more lie there
  * is taken back, mostly. loose: sometimes anything moves anywhere, and a little more may stay. True if all comes to lie
  * below; `best` becomes the order of the lowest peak. */
-static bool place_repaired(struct interval *list, int count, int64_t bound, bool loose, int *order, int *best, int64_t *peak,
-                           int *room, uint64_t *random)
+static bool place_repaired(struct interval *list, int count, int64_t bound, bool loose, struct repair *repair, int *best,
+                           int64_t *peak, uint64_t *random)
 {
-    int *sorted = room, *next = room + count;
-    struct placing was = place_in_order(list, count, bound, order, sorted);
+    int *order = repair->order, *next = repair->next;
+    struct placed *sorted = repair->sorted;
+    struct placing was = place_in_order(list, count, bound, order, 0, sorted);
 
     for (int round = 0; round < 50 + 120000000 / (count * count) && was.excess > 0; round++) {
-        int high = 0, before = 0, candidates = 0, moved;
+        int high = 0, before = 0, candidates = 0, start, moved, left = 0;
         struct placing found;
         bool stays;
 
@@ -249,6 +269,7 @@ static bool place_repaired(struct interval *list, int count, int64_t bound, bool
             high = (int)(next_random(random) % (uint32_t)count);
             before = (int)(next_random(random) % (uint32_t)count);
         }
+        start = before < high ? before : high;
         moved = order[high];
         memcpy(next, order, (size_t)count * sizeof *next);
         if (before < high)
@@ -256,7 +277,13 @@ static bool place_repaired(struct interval *list, int count, int64_t bound, bool
         else
             memmove(next + high, order + high + 1, (size_t)(before - high) * sizeof *next);
         next[before] = moved;
-        found = place_in_order(list, count, bound, next, sorted);
+        for (int i = 0; i < count; i++)
+            repair->kept[order[i]] = i < start;
+        memcpy(repair->was_sorted, sorted, (size_t)count * sizeof *sorted);
+        for (int i = 0; left < start; i++)
+            if (repair->kept[repair->was_sorted[i].index])
+                sorted[left++] = repair->was_sorted[i];
+        found = place_in_order(list, count, bound, next, start, sorted);
         if (found.peak < *peak) {
             *peak = found.peak;
             memcpy(best, next, (size_t)count * sizeof *best);
@@ -267,7 +294,9 @@ static bool place_repaired(struct interval *list, int count, int64_t bound, bool
             memcpy(order, next, (size_t)count * sizeof *next);
             was = found;
         } else {
-            place_in_order(list, count, bound, order, sorted);
+            for (int i = 0; i < count; i++)
+                list[repair->was_sorted[i].index].offset = repair->was_sorted[i].offset;
+            memcpy(sorted, repair->was_sorted, (size_t)count * sizeof *sorted);
         }
     }
     return was.excess == 0;
@@ -295,8 +324,10 @@ static void order_by(const struct interval *list, int count, int rule, int *orde
  * time. Whether there are any is NP-complete, so that many intervals may come to lie a little above it. */
 static int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound, bool saving)
 {
-    int *order = ARENA_ARRAY(&cx->arena, count + 1, int), *best = ARENA_ARRAY(&cx->arena, count + 1, int);
-    int *room = ARENA_ARRAY(&cx->arena, 2 * count + 1, int);
+    struct repair repair = {ARENA_ARRAY(&cx->arena, count + 1, int), ARENA_ARRAY(&cx->arena, count + 1, int),
+                            ARENA_ARRAY(&cx->arena, count + 1, struct placed),
+                            ARENA_ARRAY(&cx->arena, count + 1, struct placed), ARENA_ARRAY(&cx->arena, count + 1, bool)};
+    int *order = repair.order, *best = ARENA_ARRAY(&cx->arena, count + 1, int);
     uint64_t random = 88172645463325252u;
     int64_t peak = INT64_MAX;
 
@@ -304,7 +335,7 @@ static int64_t place_intervals(struct cx *cx, struct interval *list, int count, 
         int64_t found;
 
         order_by(list, count, rule, order);
-        found = place_in_order(list, count, bound, order, room).peak;
+        found = place_in_order(list, count, bound, order, 0, repair.sorted).peak;
         if (found < peak) {
             peak = found;
             memcpy(best, order, (size_t)count * sizeof *order);
@@ -317,10 +348,10 @@ static int64_t place_intervals(struct cx *cx, struct interval *list, int count, 
             memcpy(order, best, (size_t)count * sizeof *order);
         else
             order_by(list, count, PLACE_RULES - 1 - (loose ? 0 : i / 2 % PLACE_RULES), order);
-        if (place_repaired(list, count, bound, loose, order, best, &peak, room, &random))
+        if (place_repaired(list, count, bound, loose, &repair, best, &peak, &random))
             return bound;
     }
-    return place_in_order(list, count, bound, best, room).peak;
+    return place_in_order(list, count, bound, best, 0, repair.sorted).peak;
 }
 
 /* ---- one variant ------------------------------------------------------------------------------------------ */

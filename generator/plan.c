@@ -432,12 +432,33 @@ static bool is_packed_already(struct planner *planner, const struct op *op, cons
     return pack_find(planner->cx, home.group, home.root, weight_packing(planner, op, row), op->inputs[1]);
 }
 
-/* A fenced variant adds no packed weights of its own where it can read the parameter: it runs only while hooks do. */
+static bool is_output(const struct graph *graph, const struct value *base, int *index)
+{
+    for (int i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i]->base == base) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A fenced variant runs only while hooks do; gradients of inputs are for callers of backward, not for a step of training. */
+static bool is_seldom_run(const struct planner *planner, const struct op *op)
+{
+    const struct graph *graph = planner->variant->graph;
+    int index = 0;
+
+    return graph->fenced || (planner->plan->program->tree->training && is_output(graph, op->outputs[0]->base, &index) &&
+                             index >= graph->result_count);
+}
+
+/* What is seldom run adds no packed weights of its own where it can read the parameter: every step would pack them. */
 static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     struct value *weight = op->code == GRAPH_OP_CONTRACT ? op->inputs[1] : NULL;
 
-    if (!planner->variant->graph->fenced || !weight || row->weight == PACKED_NONE)
+    if (!weight || row->weight == PACKED_NONE || !is_seldom_run(planner, op))
         return false;
     if (reads_parameter(planner, op, row))
         return false;
@@ -720,17 +741,6 @@ static const char *local_name(struct planner *planner, const struct value *value
         name = round < 26 ? arena_format(&cx->arena, "%s_%c", stem, 'a' + round)
                           : arena_format(&cx->arena, "%s_%c%d", stem, 'a' + round % 26, round / 26);
     }
-}
-
-static bool is_output(const struct graph *graph, const struct value *base, int *index)
-{
-    for (int i = 0; i < graph->output_count; i++) {
-        if (graph->outputs[i]->base == base) {
-            *index = i;
-            return true;
-        }
-    }
-    return false;
 }
 
 static int gradient_index(const struct plan *plan, const struct module_tensor *tensor)

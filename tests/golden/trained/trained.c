@@ -9,7 +9,6 @@
 struct trained_packed {
     MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
     MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
-    MODC_ALIGNED float _0_weight_rows[64]; /* [4][16] */
 };
 
 typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
@@ -641,98 +640,94 @@ static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x,
     }
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
+ * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
 MODC_INLINE void matmul_batchx16_to_4_tile(float *restrict y, const float *restrict x,
                                            const float *restrict w, const float *restrict bias,
-                                           const int rows, const int outputs, const int row,
-                                           const int column, int batch)
+                                           const int rows, const int vectors, const int part,
+                                           const int first, const int row, const int column, int batch)
 {
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 16 / MODC_LANES * MODC_LANES;
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
+    MODC_FENCE;
     x += row * 16;
-    w += column * 16;
+    w += column;
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
+    for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
+    }
     MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
+    for (int k = 0; k < 16; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * 4 + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+        }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 16 + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 16 + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < 16) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+            const float a = x[i * 16 + k];
 
             MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
         }
     }
-#endif
     MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * 4 + c, sum[i]);
+            continue;
         }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = total[j];
-
-            y[r * 4 + column + j] = value;
-        }
+        modc_f32_store_part(y + r * 4 + c, sum[i], count);
     }
 }
 
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_batchx16_to_4_rows(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, int batch)
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_batchx16_to_4_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int first, const int row, const int count,
+                                            int batch)
 {
-    const int tiles = 4 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
 
-    for (int t = 0; t < tiles; t++)
-        matmul_batchx16_to_4_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
-    if (4 > full)
-        matmul_batchx16_to_4_tile(y, x, w, bias, rows, 4 - full, row, full, batch);
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_batchx16_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                      batch);
+        if (4 > full)
+            matmul_batchx16_to_4_tile(y, x, w, bias, rows, (4 - full + MODC_LANES - 1) / MODC_LANES,
+                                      4 % MODC_LANES, first, row + t * rows, full, batch);
+    }
 }
 
-/* y (batch, 4) = x (batch, 16) . weight (4, 16)^T.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* y (batch, 4) = x (batch, 16) . w (16, 4).
+ * In register tiles from where both operands lie: neither is a weight that could be packed */
 static MODC_KERNEL void matmul_batchx16_to_4(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
+    for (int batch0 = 0; batch0 < 1; batch0++) {
+        for (int batch1 = 0; batch1 < 1; batch1++) {
+            float *const yb = y;
+            const float *const xb = x;
+            const float *const wb = w;
+            const int first = (batch0 + batch1) * batch;
+            const int most = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-    for (int t = 0; t < tiles; t++)
-        matmul_batchx16_to_4_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        matmul_batchx16_to_4_rows(y, x, w, bias, 1, row, batch);
+            matmul_batchx16_to_4_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
+                                       batch);
+#if MODC_LANES > 1
+            matmul_batchx16_to_4_strip(yb, xb, wb, bias, 4, first, most, (batch - most) / 4, batch);
+            matmul_batchx16_to_4_strip(yb, xb, wb, bias, 1, first, batch - (batch - most) % 4,
+                                       (batch - most) % 4, batch);
+#endif
+        }
+    }
 }
 
 /* y (batch) = x0 != -100 */
@@ -901,15 +896,6 @@ static MODC_KERNEL void pack_panels_16x3(float *y, const float *x0)
     memcpy(y, x0, 48 * sizeof *y);
 }
 
-/* y in [4][16] = x0 */
-static MODC_KERNEL void pack_rows_4x16(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 4];
-    }
-}
-
 MODC_KERNELS_END
 
 static enum modc_status trained_pack_all(struct modc_params *params)
@@ -919,7 +905,6 @@ static enum modc_status trained_pack_all(struct modc_params *params)
 
     pack_panels_16x4(k->_0_weight, p->_0.weight);
     pack_panels_16x3(k->_2_weight, p->_2.weight);
-    pack_rows_4x16(k->_0_weight_rows, p->_0.weight);
     return MODC_OK;
 }
 
@@ -956,6 +941,7 @@ static void trained_forward_eval_saving(struct trained *net, int batch, const fl
 static void trained_forward_eval_backward(struct trained *net, int batch, const float *x,
                                           const float *doutput, float *dx)
 {
+    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
@@ -979,7 +965,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
         matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
                              modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
     if (dx)
-        matmul_batchx16_to_4(dx, dy_0, k->_0_weight_rows, NULL, batch);
+        matmul_batchx16_to_4(dx, dy_0, p->_0.weight, NULL, batch);
 
     modc_backward_end(&net->base, given, 3);
 }

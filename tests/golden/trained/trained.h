@@ -25,7 +25,7 @@ extern "C" {
 
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define TRAINED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
-#define TRAINED_PACKED_BYTES 704 /* what trained_pack makes of them for the kernels */
+#define TRAINED_PACKED_BYTES 448 /* what trained_pack makes of them for the kernels */
 #define TRAINED_GRADIENT_BYTES 640 /* of parameters that are trained, and which there are */
 #define TRAINED_WORKSPACE_BYTES 512
 #define TRAINED_TRAIN_WORKSPACE_BYTES 512

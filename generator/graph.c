@@ -1314,6 +1314,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
         for (int training = 0; training < 2 && saves && diag_errors(cx) == 0; training++)
             lower_variants(program, entry, training, true);
     }
+    tree->sizes = sizes; /* the last entry may have had others */
     if (spec->training && !resolving && diag_errors(cx) == 0)
         lower_loss_entry(program);
     tree->sizes = sizes;

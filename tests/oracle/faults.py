@@ -1,5 +1,5 @@
 """Does the oracle find faults? Plants each of tests/oracle/faults/*.patch in a copy of the sources, builds modc and lets
-live.py draw specs until one fails.
+live.py draw specs until one fails. Only those are compiled that the fault changes, if it is one of the generator.
 
     python3 tests/oracle/faults.py [NAME...] [--count 5000]    # names of patches; default: all, which takes an hour
     python3 tests/oracle/faults.py --check                     # only whether every patch still applies
@@ -46,10 +46,10 @@ def build(folder, jobs):
     return done.stdout if done.returncode != 0 else None
 
 
-def draw(folder, seed, count, jobs):
+def draw(folder, seed, count, jobs, *options):
     """(the first seed that fails, or None; how it fails)"""
     done = subprocess.run([sys.executable, "tests/oracle/live.py", "--modc", "build/modc", "--first", "--seed", str(seed),
-                           "--count", str(count), "--jobs", str(jobs), "--flags", FLAGS, "--keep", str(folder / "found")],
+                           "--count", str(count), "--jobs", str(jobs), "--flags", FLAGS, "--keep", str(folder / "found"), *options],
                           cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     shutil.rmtree(folder / "found", ignore_errors=True)
     failed = re.search(r"^seed (\d+): .*FAILED\n(.*)", done.stdout, re.MULTILINE)
@@ -60,11 +60,11 @@ def draw(folder, seed, count, jobs):
     return None, None
 
 
-def find(planted, clean, count, jobs):
+def find(planted, clean, count, jobs, options):
     """(how many specs it took, how it failed), or None. What fails without the fault too does not count."""
     seed = 0
     while seed < count:
-        found, how = draw(planted, seed, count - seed, jobs)
+        found, how = draw(planted, seed, count - seed, jobs, *options)
         if found is None:
             return None
         if draw(clean, found, 1, 1)[0] is None:
@@ -76,14 +76,16 @@ def find(planted, clean, count, jobs):
 
 def try_patch(patch, planted, clean, args):
     """(good, a line about it)"""
-    what, fault = patch.read_text().split("\n", 1)[0], apply(patch, planted)
+    text = patch.read_text()
+    what, fault = text.split("\n", 1)[0], apply(patch, planted)
     if fault:
         return False, f"{patch.stem}: does not apply any more: {fault}"
     try:
         fault = build(planted, args.jobs)
         if fault:
             return False, f"{patch.stem}: does not compile: {fault[-1500:]}"
-        found = find(planted, clean, args.count, args.jobs)
+        found = find(planted, clean, args.count, args.jobs, [] if "+++ b/runtime/" in text else
+                     ["--unlike", clean / "build/modc", "--drawn", clean / "drawn"])
     finally:
         apply(patch, planted, "-R")
     if found is None:

@@ -11,6 +11,7 @@ what was drawn less than 50 times.
 """
 import argparse
 import collections
+import json
 import multiprocessing
 import os
 import pathlib
@@ -39,7 +40,17 @@ NO_STEPS = {"input", "tensor", "const", "view", "panels"}
 def try_spec(seed, args, catalogue, runtime):
     """{seed, lines, drawn, runs, good}: one spec, drawn, compiled and run; what a worker does."""
     folder = args.keep / f"seed-{seed}"
-    found = random_specs.write(seed, folder, catalogue)
+    drawn = args.drawn / folder.name if args.drawn else folder
+    if (drawn / "runs.json").exists():
+        found = json.loads((drawn / "runs.json").read_text())
+    else:
+        found = random_specs.write(seed, drawn, catalogue)
+    if args.unlike and program.are_alike(args.modc, args.unlike, drawn, found, args.timeout):
+        if drawn == folder:
+            shutil.rmtree(folder)
+        return {"seed": seed, "lines": [f"seed {seed}: {found['kind']}, alike"], "drawn": [], "runs": 0, "good": True}
+    if drawn != folder:
+        shutil.copytree(drawn, folder)
     again = f"python3 tests/oracle/live.py --modc {shlex.quote(args.modc_text)} --seed {seed} --count 1"
     lines, drawn, runs = [], [], len(found["runs"])
     flags = program.FLAGS[seed % len(program.FLAGS)] if args.flags is None else args.flags
@@ -106,6 +117,13 @@ def print_counts(counts, catalogue, all_arguments):
     return [f"{name} {counts[name]}" for name in every if counts[name] < ENOUGH]
 
 
+def command(text):
+    found = modc_run.command_of(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"there is no {text}")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
@@ -116,6 +134,8 @@ def main():
     parser.add_argument("--timeout", type=float, default=120, help="of each process, in seconds")
     parser.add_argument("--gate", action="store_true", help=f"fail if something was drawn less than {ENOUGH} times")
     parser.add_argument("--first", action="store_true", help="stop at the first spec that fails, as it is")
+    parser.add_argument("--unlike", type=command, metavar="MODC", help="try only specs of which this one makes other code")
+    parser.add_argument("--drawn", type=pathlib.Path, help="folder where drawn specs stay, and are found by another run")
     parser.add_argument("--flags", help="of the compiler (default: by seed, one of several)")
     parser.add_argument("--shrink", type=int, default=3, help="how many failing specs are made smaller")
     args = parser.parse_args()
@@ -126,8 +146,9 @@ def main():
         print(f"there is no {args.modc_text}", file=sys.stderr)
         return 2
     start = time.monotonic()
+    args.drawn = args.drawn and args.drawn.absolute()
     args.keep = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="modc-live-")).absolute()
-    catalogue = rows.catalogue_of(args.modc)
+    catalogue = rows.catalogue_of(args.unlike or args.modc)
     last = args.seed + args.count - 1
     print(f"torch {torch.__version__}, seeds {args.seed} to {last}, {args.modc_text}", flush=True)
     global JOB

@@ -1,10 +1,12 @@
 """A drawn spec as a program: generated, compiled under every warning, linked with a runtime that is compiled once, run.
 `modc run` would compile the runtime for each spec; what a failing spec prints is a `modc run` nevertheless."""
 import difflib
+import hashlib
 import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -55,14 +57,47 @@ def execute(command, what, timeout, **options):
     return done.stdout
 
 
-def build(modc, folder, plans, runtime, flags, timeout):
-    """Generates and compiles; (program, plan, header)."""
-    out = folder / "_".join(["program", *(text.partition("=")[2] for text in plans)])
+def generate(modc, folder, out, plans, timeout):
+    """The plan, as text."""
     done = subprocess.run([*modc, "generate", "spec.yaml", *plans, "--dump=plan.json", "-o", out], cwd=folder,
                           capture_output=True, text=True, timeout=timeout)
     if done.returncode != 0:
         raise Failed("\n      ".join([f"modc generate: exit status {done.returncode}",
                                       *done.stderr.strip().splitlines()[-25:]]))
+    return done.stdout
+
+
+def plans_of(run):
+    options = run["options"]
+    return tuple(text for at, word in enumerate(options) if word == "--plan" for text in options[at:at + 2])
+
+
+def made_by(modc, folder, found, timeout):
+    """All that the command makes of a spec that random_specs.write made, as one number; "refused"."""
+    out, whole = folder / "made", hashlib.sha256()
+    for plans in sorted({plans_of(run) for run in found["runs"]}):
+        try:
+            whole.update(generate(modc, folder, out, plans, timeout).encode())
+        except Failed:
+            return "refused"
+        for path in sorted(out.iterdir()):
+            whole.update(path.read_bytes())
+        shutil.rmtree(out)
+    return whole.hexdigest()
+
+
+def are_alike(modc, other, folder, found, timeout):
+    """Whether both commands make the same plans and the same code. What `other` makes stays in the folder as a number."""
+    known = folder / "made.txt"
+    if not known.exists():
+        known.write_text(made_by(other, folder, found, timeout))
+    return made_by(modc, folder, found, timeout) == known.read_text()
+
+
+def build(modc, folder, plans, runtime, flags, timeout):
+    """Generates and compiles; (program, plan, header)."""
+    out = folder / "_".join(["program", *(text.partition("=")[2] for text in plans)])
+    plan = generate(modc, folder, out, plans, timeout)
     if flags == SANITIZE and (out / f"{MODEL}.c").stat().st_size > 60000:
         flags = FLAGS[1]  # it would take minutes
     words = [*compiler(), *flags.split()]
@@ -70,7 +105,7 @@ def build(modc, folder, plans, runtime, flags, timeout):
             "the C compiler", timeout)
     program = out / MODEL
     execute([*words, "-o", program, out / "model.o", *sorted(pathlib.Path(runtime).glob("*.o")), "-lm"], "linking", timeout)
-    return program, json.loads(done.stdout), (out / f"{MODEL}.h").read_text()
+    return program, json.loads(plan), (out / f"{MODEL}.h").read_text()
 
 
 def words_of_run(options):
@@ -174,8 +209,7 @@ def check(modc, folder, found, runtime, flags, timeout):
     random_specs.write made."""
     faults, ops, programs = [], set(), {}
     for run in found["runs"]:
-        options = run["options"]
-        plans = tuple(text for at, word in enumerate(options) if word == "--plan" for text in options[at:at + 2])
+        plans = plans_of(run)
         try:
             if plans not in programs:
                 programs[plans], plan, header = build(modc, folder, plans, runtime, flags, timeout)

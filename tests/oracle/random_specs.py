@@ -9,6 +9,7 @@ inputs and constants, never between computed floats, where the last bit would de
 whose results are huge, tiny or lost in rounding, is thrown away, and the next one of the same seed is taken.
 """
 import argparse
+import ast
 import functools
 import json
 import math
@@ -104,6 +105,19 @@ CLASSES = {
       - h = norm(conv(x))
       - return relu(h + skip(x))""",
 }
+# The same with a buffer that is read, written and read again.
+WRITING = {
+    "Affine(dim)": """
+    parameters:
+      weight: {{shape: [dim], init: normal_(mean=1.0, std=0.25)}}
+      bias: {{shape: [dim]}}
+    buffers:
+      level: {{shape: [dim], init: ones}}
+    forward(x):
+      - y = x * weight * level + bias
+      - self.level = 0.5 * level + 0.5 * weight
+      - return 0.5 * y + 0.5 * level * x""",
+}
 NEEDS = {"Stack(dim, count)": ["Affine(dim)"]}
 FUNCTIONS = {
     "swap(v)": ["half = v.shape[-1] // 2", "return cat([v[..., half:], v[..., :half]], dim=-1)"],
@@ -169,7 +183,7 @@ class Shaped(namedtuple("Shaped", "shape")):
 class Draw:
     def __init__(self, seed, attempt, catalogue=None):
         self.random = random.Random(f"{seed}.{attempt}")
-        self.kind = KINDS[seed % len(KINDS)]
+        self.kind, self.own = KINDS[seed % len(KINDS)], f"{seed}.{attempt}"
         self.dtype = "float64" if self.random.random() < 0.2 else "float32"
         self.constants, self.sizes, self.inputs = {}, {}, {}  # inputs: name: (dims, kind)
         self.classes, self.functions = {}, set()
@@ -178,15 +192,22 @@ class Draw:
         self.shared = []  # (name, dims in, dims out) of modules that may be called once more
         self.statements, self.values, self.names = [], [], set()
         self.entry, self.sequence, self.dropout, self.batchnorm, self.winograd, self.attends = None, False, False, False, False, False
-        self.rows = rows_of(seed, catalogue) if catalogue else []
+        self.backward = self.trains = False
+        self.rows = rows_of(seed, catalogue) + self.through_time(catalogue) if catalogue else []
         self.probes = {}  # size: its values where rows are tried, the maximum first
         self.shapes = {}  # name: {probe: shape} of values whose dims only `name.shape[i]` says
         self.wanted = []  # names of rows' results: something has to return them
         self.bare = set()  # functions that are called without `torch.` or `F.`
         self.drawn = []
-        own = random.Random(f"{seed}.{attempt}.storage")
+        own = random.Random(f"{self.own}.storage")
         narrow = self.dtype == "float32" and own.random() < 0.1
         self.storage = own.choice(["bfloat16", "float16"]) if narrow else None
+
+    def through_time(self, catalogue):
+        """Sometimes a recurrent layer, out of turn: there are few such rows, and much can be wrong with their gradients."""
+        own = random.Random(f"{self.own}.through_time")
+        found = [row for row in rows.draws_of(catalogue) if row[0].name in ("RNN", "LSTM", "GRU")]
+        return [(*own.choice(found), None)] if found and ROWS[self.kind] and own.random() < 0.15 else []
 
     # ---- small draws
 
@@ -680,7 +701,7 @@ class Draw:
     def numbers_at(self, value, probe):
         shape = self.shape_at(value.dims, probe)
         if probe >= self.BEYOND:
-            return torch.zeros(shape, dtype=getattr(torch, self.dtype_text(value.kind)))
+            return torch.full(shape, int(value.values == "lengths"), dtype=getattr(torch, self.dtype_text(value.kind)))
         extent = value.extent and self.shape_at([value.extent], probe)[0]
         return rows.numbers(random.Random(f"{value.name} {probe}"), value.kind, value.values or "normal", shape,
                             getattr(torch, self.dtype_text(value.kind)), extent)
@@ -771,7 +792,8 @@ class Draw:
 
     def use_class(self, name):
         for needed in [*NEEDS.get(name, ()), name]:
-            self.classes.setdefault(needed, CLASSES[needed].format(activation=self.pick(ACTIVATIONS),
+            text = WRITING.get(needed) if random.Random(f"{self.own}.{needed}").random() < 0.25 else None
+            self.classes.setdefault(needed, (text or CLASSES[needed]).format(activation=self.pick(ACTIVATIONS),
                                                                    persistent=self.pick(["true", "false"])))
             self.names.add(needed.partition("(")[0])
 
@@ -1044,7 +1066,26 @@ class Draw:
             texts.append(f"{last.name}[..., :1] * 2.0")
         if self.chance(0.3) and len(texts) == 1 and self.statements[-1].startswith(last.name + " = "):
             texts[0] = self.statements.pop().partition(" = ")[2]
+        texts += self.written([v for v in used[:-1] if v.kind == "float" and v.dims and v.dims[-1].const])
         self.statements.append("return " + ", ".join(texts))
+
+    def written(self, values):
+        """Statements that write state, with the gradients of one of the values; the names of what comes of it, mostly none."""
+        own = random.Random(f"{self.own}.written")
+        if not values or own.random() > 0.25:
+            return []
+        value = own.choice(values)
+        section, n = self.tensors[own.choice(["buffers", "state"])], value.dims[-1].const
+        axes = ", ".join(map(str, range(len(value.dims) - 1)))
+        row = f"0.125 * {value.name}.sum(dim=({axes},))" if axes else value.name
+        if own.random() < 0.5:
+            section["level"] = f"{{shape: [{n}], init: ones}}"
+            self.statements += [f"kept = {value.name} * level", f"self.level = 0.5 * level + {row}", f"kept = kept + {value.name} * level"]
+        else:
+            section["memory"] = f"{{shape: [3, {n}], init: ones}}"
+            self.statements += [f"self.memory[-1] = {row}", "self.memory[:-1] = self.memory[1:].clone()",
+                                f"self.memory[-1] = {row} * 2.0", f"kept = {value.name} * memory.mean(dim=0)"]
+        return ["kept"]
 
     def is_used(self, value, returned):
         """Whether what is returned depends on it."""
@@ -1066,6 +1107,11 @@ class Draw:
 
     # ---- text
 
+    def is_constant(self, name):
+        """Whether backward makes no gradient of an input."""
+        kind = self.inputs[name][1]
+        return kind.startswith("float") and random.Random(f"{self.own}.{name}").random() < 0.1
+
     def yaml(self):
         lines = ["modc: 1", "model: drawn"]
         if self.dtype != "float32" or self.chance(0.2):
@@ -1079,8 +1125,9 @@ class Draw:
         lines += ["", "inputs:"]
         for name, (dims, kind, _, _) in self.inputs.items():
             shape = f"[{', '.join(self.number(d.const) if d.const is not None else str(d) for d in dims)}]"
-            lines.append(f"  {name}: " + (shape if kind == "float" else
-                                          f"{{shape: {shape}, dtype: {self.dtype_text(kind)}}}"))
+            more = f", dtype: {self.dtype_text(kind)}" if kind != "float" else ""
+            more += ", requires_grad: false" if self.is_constant(name) else ""
+            lines.append(f"  {name}: " + (f"{{shape: {shape}{more}}}" if more else shape))
         if self.functions:
             lines += ["", "functions:"]
             for name in sorted(self.functions):
@@ -1209,9 +1256,44 @@ def draw_patterns(key, root, generator):
 
 
 def draw_backward(root, generator):
-    """What stands in a spec whose gradients are wanted."""
+    """What stands in a spec whose gradients are wanted, beside `backward` or `training`."""
     again = draw_patterns("checkpoint", root, generator) if generator.random() < 0.4 else []
-    return "\n".join(["backward: true", *again, ""])
+    frozen = draw_frozen([name for name, _ in root.named_parameters()], generator) if generator.random() < 0.25 else []
+    return "\n".join([*again, *frozen, ""])
+
+
+def draw_frozen(names, generator):
+    """[the line of `freeze`]: a parameter, those of its module or all of its name."""
+    if not names:
+        return []
+    module, dot, name = generator.choice(names).rpartition(".")
+    patterns = [f"{module}{dot}{name}", *([f"{module}.*", f"*.{name}"] if dot else [])]
+    return [f'freeze: ["{generator.choice(patterns)}"]']
+
+
+OPTIMIZERS = ["SGD(lr=0.02)", "SGD(lr=0.02, momentum=0.9)", "SGD(lr=0.01, momentum=0.5, nesterov=True, weight_decay=0.1)",
+              "SGD(lr=0.02, momentum=0.5, dampening=0.25)", "AdamW(lr=0.01, eps=0.1)", "Adam(lr=0.01, eps=0.1, amsgrad=True)",
+              "RMSprop(lr=0.01, eps=0.1)", "Adagrad(lr=0.02, eps=0.1)"]
+TERMS = ["({v} * {v}).mean()", "tanh({v}).sum() * 0.125", "F.mse_loss({v}, torch.ones_like({v}))",
+         "F.smooth_l1_loss({v}, torch.zeros_like({v}), reduction='sum') * 0.125"]
+
+
+def draw_training(draw, root, generator):
+    """`training:` over results that have names, with `update: fused` or `backward: true`: text for the end of the spec, or none.
+    Optimizers are such that small gradients make small steps."""
+    returned = ast.parse((draw.statements or ["return output"])[-1].removeprefix("return ")).body[0].value
+    words = [node.id for node in getattr(returned, "elts", [returned]) if isinstance(node, ast.Name)]
+    kinds = {"output": "float", **{value.name: value.kind for value in draw.values}}
+    names = [name for name in dict.fromkeys(words) if kinds.get(name) == "float"]
+    if generator.random() > 0.5 or not names or draw.dropout or not any(parameter.requires_grad for parameter in root.parameters()):
+        return ""
+    terms = [generator.choice(TERMS).format(v=name) for name in names]
+    clip = generator.choice(["", "", "clip_grad_norm_(0.5)", "clip_grad_value_(0.05)"])
+    fused = "norm" not in clip and generator.random() < 0.5
+    return "\n".join(["training:", "  loss:", *(f"    - loss{i} = {term}" for i, term in enumerate(terms)),
+                      "    - return 0.1 * (" + " + ".join(f"loss{i}" for i in range(len(terms))) + ")",
+                      f"  optimizer: {generator.choice(OPTIMIZERS)}", *([f"  clip: {clip}"] if clip else []),
+                      "update: fused" if fused else "backward: true", ""])
 
 
 def draw_weights(spec, root, generator):
@@ -1248,15 +1330,15 @@ def draw_inputs(inputs, dtype, names, sizes, generator, steps=None):
     return found
 
 
-def distances(after, exact):
+def distances(after, exact, least):
     """{key of the state_dict: how far it may lie from PyTorch's}: four times its distance from a float64 run, and no less than
-    2e-5, since a mean of nearly equal values is divided by their small deviation where norms follow each other."""
+    `least`, since a mean of nearly equal values is divided by their small deviation where norms follow each other."""
     found = {}
     for name, tensor in after.items():
         if tensor.dtype == torch.float32 and tensor.numel() and torch.isfinite(tensor).all():
             largest = exact[name].double().abs().max().item()
             distance = (tensor.double() - exact[name].double()).abs().max().item() / max(largest, 1e-30)
-            found[name] = max(4 * distance, 2e-5)
+            found[name] = max(4 * distance, least)
     return found
 
 
@@ -1373,6 +1455,10 @@ def plan_runs(draw, root, generator, catalogue):
         options = [text for _ in range(apart.choice([1, 2, 3])) for text in
                    (apart.choice(kinds), f"{apart.choice(paths)}=scale:{apart.choice([0.5, -1.0, 1.5, 2.0])}")]
         runs.append(("backward_hooks", ["--backward", *options], None, draw.sizes, 1))
+    if draw.backward and apart.random() < 0.3:
+        runs.append(("backward_again", ["--backward", "--repeat", apart.choice("23")], None, draw.sizes, 1))
+    if draw.trains:
+        runs.append(("steps", ["--steps", apart.choice("123")], None, draw.sizes, 1))
     return runs
 
 
@@ -1399,6 +1485,8 @@ class Model:
     @staticmethod
     def call(spec, root, inputs, sequence, options):
         inputs = {name: tensor.to(spec.inputs[name][1] if name in spec.inputs else spec.dtype) for name, tensor in inputs.items()}
+        if "steps" in options:
+            return spec.train(root, inputs, **options)
         return (spec.run_sequence if sequence else spec.run)(root, inputs, **options)
 
 
@@ -1448,11 +1536,17 @@ def write_once(seed, attempt, folder, catalogue):
         for name, text in extending(draw, Spec(path).build(0), composition).items():
             (folder / name).write_text(text)
     plain = Spec(path).build(0)
+    if sum(parameter.numel() for parameter in plain.parameters()) > 1e6:
+        raise Rejected("a large model")
     sections = draw_sections(plain, random.Random(f"{seed}.{attempt}.sections"))
     draw.numbers = f"{seed}.{attempt}.backward"
     draw.backward = not draw.sequence and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
     if draw.backward:
         sections += draw_backward(plain, random.Random(f"{seed}.{attempt}.checkpoint"))
+        training = draw_training(draw, plain, random.Random(f"{seed}.{attempt}.training"))
+        draw.trains = bool(training)
+        draw.backward = "update: fused" not in training
+        sections += training or "backward: true\n"
     path.write_text(path.read_text() + sections)
     model = Model(path)
     root = model.spec.build(0)
@@ -1472,11 +1566,11 @@ def write_once(seed, attempt, folder, catalogue):
                 sizes = draw_sizes(draw, generator, most, way)
                 given = draw_inputs(inputs, draw.dtype, names, sizes, generator, 5 if draw.sequence else None)
                 run = write_run(model, folder, name, [*options, *shared], given, draw, mixed,
-                                bool(weights) and name in ("at_maxima", "train"))
+                                bool(weights) and name in ("at_maxima", "train", "steps"))
                 run["sizes"] = sizes
                 break
             except (Rejected, *rows.FAULTS):
-                if name == "at_maxima":
+                if name in ("at_maxima", "steps"):  # without a loss that depends on parameters there is no training
                     raise
         else:
             if name == "act":
@@ -1494,6 +1588,10 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
     args = torch_run.parse(["run", "spec.yaml", *options])
     how = torch_run.options_of(args)
     limits = {}
+    if args.steps:
+        how = {"steps": args.steps}
+        if not all(tensor.numel() for tensor in inputs.values()):
+            raise Rejected("a batch of nothing")
     if args.backward:
         inputs = {**inputs, **draw_upstream(model.run(inputs, **how)[0], random.Random(f"{draw.numbers}.{name}"))}
         safetensors_io.save(folder / f"{name}.inputs.safetensors", inputs)
@@ -1512,7 +1610,9 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
         options += ["--atol", f"{max(nothing):.1e}"]
     printed, state_needed = None, {}
     if state:
-        state_needed = distances(after, after_exact)
+        if args.steps and not all(torch.isfinite(tensor).all() for tensor in after.values()):
+            raise Rejected("an endless step")
+        state_needed = distances(after, after_exact, 1e-4 if args.steps else 2e-5)
         safetensors_io.save(folder / f"{name}.state.safetensors", after)
         root = model.spec.build(program.SEED)
         written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}

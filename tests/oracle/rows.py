@@ -33,7 +33,8 @@ RIVALS = {"size": ["scale_factor", "recompute_scale_factor"], "scale_factor": ["
 # dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`, `C*G`;
 # kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
 # values: normal, small (+-1), unit (+-0.9), positive, grid (multiples of 1/4: comparisons and floor are safe),
-# distinct, whole, sign (1 and -1), steps and few (lengths), index of the dimension in `of`, labels (these and -1). `weight`: how often it is a parameter.
+# distinct, whole, sign (1 and -1), steps and few (lengths), index of the dimension in `of`, labels (these and -1), lengths (up to
+# that dimension). `weight`: how often it is a parameter.
 T = namedtuple("T", "dims kind values of weight", defaults=("float", "normal", None, 0))
 # What broadcasts against an argument that was drawn before, or has the same shape.
 B = namedtuple("B", "like kind values", defaults=("float", "normal"))
@@ -185,10 +186,11 @@ layer("GRUCell", T("n? F"), T("n? H:1-20"), **CELL, call=["{0}, {1}", "{0}, hx={
 SEQUENCE = dict(input_size=F, hidden_size=size_of("H"), num_layers=[2, 3], bias=False, batch_first=True, dropout=[0.25, 1.0],
                 bidirectional=True, train=True,
                 check=lambda d: d.random_values() if d.args["dropout"] and d.args["num_layers"] > 1 else None)
-STATES = T("l:1-6 n? F"), T("K:1-4 n? H:1-20"), T("K n? H")
-layer("RNN", *STATES, **SEQUENCE, nonlinearity="relu", call=["{0}, {1}", "{0}, hx={1}", "{0}"])
-layer("LSTM", *STATES, **SEQUENCE, proj_size=[1, 2], call=["{0}, ({1}, {2})", "{0}, ({1}, {2})", "{0}"])
-layer("GRU", *STATES, **SEQUENCE, call=["{0}, {1}", "{0}, hx={1}", "{0}"])
+STATES = T("l:1-6 n? F"), T("K:1-4 n? H:1-20"), T("K n? H"), T("n?", "int", "lengths", "L")
+CALLS = ["{0}, {1}", "{0}, hx={1}", "{0}", "{0}, {1}, {3}", "{0}, lengths={3}"]
+layer("RNN", *STATES, **SEQUENCE, nonlinearity="relu", call=CALLS)
+layer("LSTM", *STATES, **SEQUENCE, proj_size=[1, 2], call=[text.replace("{1}", "({1}, {2})").replace("hx=", "") for text in CALLS])
+layer("GRU", *STATES, **SEQUENCE, call=CALLS)
 layer("Flatten", T("n a b? c? d?"), start_dim=DIM, end_dim=DIM)
 layer("Unflatten", T("n? 12 a?"), dim=lambda d: d.where(12), unflattened_size=[(3, 4), (2, -1), (2, 3, 2), (12,)])
 layer("Embedding", I("*", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, padding_idx=lambda d: d.pick([0, -1]),
@@ -600,7 +602,7 @@ function("bitwise_not", input=T("*", "ints", "whole"))
 function("nan_to_num", input=T("*"), nan=1.0, posinf=2.0, neginf=-2.0)
 function("deg2rad rad2deg", input=T("*"))
 BINARY = dict(input=T("*", "num"), other=B("input", "num"))
-function("minimum maximum", **BINARY)
+function("minimum maximum", input=T("*", "num", "grid"), other=B("input", "num", "grid"))  # with ties
 function("add sub subtract rsub", **{**BINARY, "input": T("*", "signed"), "other": B("input", "signed")}, alpha=[2, 3])
 function("mul multiply", **BINARY)
 function("fmax fmin", **BINARY)
@@ -777,6 +779,8 @@ def numbers(random, kind, values, shape, dtype, extent=None):
         found = [random.randrange(extent) for _ in range(count)]
     elif values == "labels":
         found = [random.randrange(-1, extent) for _ in range(count)]
+    elif values == "lengths":
+        found = [random.randint(1, extent) for _ in range(count)]
     elif values in ("steps", "few"):  # of what CTCLoss reads
         found = [random.randrange(7, 13) if values == "steps" else random.randrange(4) for _ in range(count)]
     elif values == "sign":
@@ -965,7 +969,7 @@ class Call:
                         return found
             dims = self.pattern_dims(wanted.dims)
         extent = None
-        if values in ("index", "labels"):
+        if values in ("index", "labels", "lengths"):
             extent = self.letters.get(wanted.of)
             if extent is None:
                 extent = self.letters[wanted.of] = self.dim(self.random.randint(1, 7))

@@ -285,6 +285,8 @@ class ConstructorNames:
         for table in (self.args, self.spec.constants, self.sizes):
             if name in table:
                 return table[name]
+        if name == "nn":
+            return Layers()
         if name in getattr(self.spec, "functions", ()):  # constants are read before them
             return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
         return torch_name(name)
@@ -294,8 +296,7 @@ class ConstructorNames:
             return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
             return MultiStep
-        found = WITH_LENGTHS.get(name) or getattr(nn, name, None)
-        return with_tensor_arguments(found) if isinstance(found, type) and issubclass(found, nn.Module) else None
+        return layer_class(name)
 
     def evaluate(self, value):
         return eval(compiled(expression_text(value), "new"), BUILTINS, self)
@@ -412,6 +413,19 @@ def with_lengths(cls):
 
 
 WITH_LENGTHS = {cls.__name__: with_lengths(cls) for cls in (nn.RNN, nn.LSTM, nn.GRU)}
+
+
+def layer_class(name):
+    """A class of torch.nn with what a spec's constructors and calls may have; None: there is none."""
+    found = WITH_LENGTHS.get(name) or getattr(nn, name, None)
+    return with_tensor_arguments(found) if isinstance(found, type) and issubclass(found, nn.Module) else None
+
+
+class Layers:
+    """`nn` in a constructor."""
+
+    def __getattr__(self, name):
+        return layer_class(name) or getattr(nn, name)
 
 
 class List(nn.Sequential):
@@ -898,7 +912,7 @@ class Spec:
         held = [(table, name, tensor.clone()) for table, name, tensor in written_tables(root)]
         inputs = {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in self.input_shapes({}).items()}
         for entry in ([None] if self.root.statements or not self.entries else []) + list(self.entries):
-            self.run(root, inputs, entry)
+            self.run_once(root, inputs, entry)
         for table, name, tensor in held:
             table[name] = tensor
 
@@ -970,8 +984,15 @@ class Spec:
             if self.named_by("eval", name):
                 module.eval()
 
-    def run(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=(), backward_hooks=(), backward_pre_hooks=(),
-            backward=False):
+    def run(self, root, inputs, *, repeat=1, **options):
+        """The last of `repeat` calls, whose gradients add up; see run_once."""
+        root.zero_grad()
+        for _ in range(repeat):
+            outputs = self.run_once(root, inputs, **options)
+        return outputs
+
+    def run_once(self, root, inputs, entry=None, train=False, hooks=(), pre_hooks=(), backward_hooks=(), backward_pre_hooks=(),
+                 backward=False):
         """One call. Hooks are (path, factor): they scale the first input of a module, or its first output, or in backward the
         gradient of these, and leave the tensors that they were given as they are. Returns the outputs by name; with `backward`
         also grad.INPUT and grad.KEY, for the upstream gradients that inputs has as grad.OUTPUT (else: zero)."""
@@ -1012,16 +1033,38 @@ class Spec:
             for handle in handles:
                 handle.remove()
 
-    def run_sequence(self, root, inputs, **options):
-        """One call for each index of the inputs' first dimension, in order; outputs are stacked."""
+    def train(self, root, inputs, steps):
+        """So many steps of what `training:` says on one batch; {"loss": that of the last one}."""
+        training = self.content["training"]
+        parameters = [parameter for parameter in root.parameters() if parameter.requires_grad]
+        name, _, arguments = training["optimizer"].partition("(")
+        optimizer = eval(f"torch.optim.{name}(parameters, {arguments}", {"torch": torch, "parameters": parameters})
+        clip, _, arguments = training.get("clip", "").partition("(")
+        self.set_mode(root, True)
+        self.size_values = self.find_sizes(inputs)
+        for _ in range(steps):
+            with default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
+                results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
+                loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
+                optimizer.zero_grad()
+                loss.backward()
+            if clip:
+                eval(f"torch.nn.utils.{clip}(parameters, {arguments}", {"torch": torch, "parameters": parameters})
+            optimizer.step()
+            for table, name, tensor in written_tables(root):
+                table[name] = tensor.detach()
+        return {"loss": loss.detach()}
+
+    def run_sequence(self, root, inputs, repeat=1, **options):
+        """One call for each index of the inputs' first dimension, in order, `repeat` times; outputs are stacked."""
         (steps,) = {tensor.shape[0] for tensor in inputs.values()}
-        calls = [self.run(root, {name: tensor[t] for name, tensor in inputs.items()}, **options) for t in range(steps)]
+        for _ in range(repeat):
+            calls = [self.run(root, {name: tensor[t] for name, tensor in inputs.items()}, **options) for t in range(steps)]
         return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
 
     @staticmethod
     def gradients(root, results, upstream, leaves):
         """Of inputs (0 where nothing flows) and of the parameters that have one. From results without a gradient comes none."""
-        root.zero_grad()
         ends = {name: upstream[f"grad.{name}"] for name, value in results.items()
                 if value.requires_grad and f"grad.{name}" in upstream}
         if ends:

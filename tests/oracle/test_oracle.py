@@ -273,6 +273,38 @@ forward:
         sequence = spec.run_sequence(spec.build(), {"x": torch.ones(4, 1, 2)})
         self.assertEqual(sequence["old"][:, 0].tolist(), [1, 2, 3, 4])
 
+    def test_steps(self):
+        spec = self.spec("""
+inputs:
+  x: [3, 2]
+modules:
+  a: nn.Linear(2, 1)
+freeze: a.bias
+backward: true
+training:
+  loss: return (y * y).sum()
+  optimizer: SGD(lr=0.1, momentum=0.5)
+  clip: clip_grad_value_(0.5)
+forward:
+  - y = a(x)
+  - return y
+""")
+        x = torch.tensor([[1.0, 2], [3, 4], [-1, 0]])
+        once = spec.run(spec.build(1), {"x": x, "grad.y": torch.ones(3, 1)}, backward=True)
+        again = spec.run(spec.build(1), {"x": x, "grad.y": torch.ones(3, 1)}, backward=True, repeat=3)
+        self.assertEqual(once.keys(), {"y", "grad.x", "grad.a.weight"})
+        self.close(again["grad.x"], once["grad.x"])
+        self.close(again["grad.a.weight"], 3 * x.sum(0, keepdim=True))
+        root, (weight, bias), step = spec.build(1), spec.build(1).a.parameters(), 0
+        loss = spec.train(root, {"x": x}, 2)["loss"]
+        for _ in range(2):
+            y = x @ weight.T + bias
+            expected, step = (y * y).sum(), 0.5 * step + (2 * y.T @ x).clamp(-0.5, 0.5)
+            weight = weight - 0.1 * step
+        self.close(root.a.weight, weight)
+        self.close(loss, expected)
+        self.assertTrue(torch.equal(root.a.bias, bias))
+
     def test_changes_of_the_tree(self):
         spec = self.spec("""
 inputs:

@@ -1,7 +1,8 @@
 """`modc run` with PyTorch in the place of modc: the same options, the same files, the same exit status.
 
     python3 tests/oracle/torch_run.py run SPEC [--weights W] [--inputs I] [--outputs O] [--expect E] [--state S]
-        [--entry NAME] [--train] [--backward] [--sequence] [--hooks MODULE=scale:F|fence]... [--pre-hooks ...]...
+        [--entry NAME] [--train] [--backward] [--sequence] [--repeat N] [--steps N]
+        [--hooks MODULE=scale:F|fence]... [--pre-hooks ...]...
         [--backward-hooks ...]... [--backward-pre-hooks ...]...
         [--set NAME=VALUE]... [--dtype D] [--seed N] [--rtol R] [--atol A]
 
@@ -43,7 +44,8 @@ def parse(arguments):
     parser.add_argument("--backward-pre-hooks", type=hook, action="append", default=[])
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--plan", action="append", help="nothing to PyTorch")
-    parser.add_argument("--repeat", type=int, help="the same result each time")
+    parser.add_argument("--repeat", type=int, default=1, help="gradients add up")
+    parser.add_argument("--steps", type=int, default=0, help="of training")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rtol", type=float)
     parser.add_argument("--atol", type=float, default=0.0)
@@ -52,7 +54,8 @@ def parse(arguments):
 
 def options_of(args):
     """What Spec.run takes, but for `backward`."""
-    return {name: getattr(args, name) for name in ("entry", "train", "hooks", "pre_hooks", "backward_hooks", "backward_pre_hooks")}
+    return {name: getattr(args, name) for name in ("entry", "train", "hooks", "pre_hooks", "backward_hooks", "backward_pre_hooks",
+                                                   "repeat")}
 
 
 def run(args):
@@ -62,6 +65,8 @@ def run(args):
     if args.weights:
         spec.load(root, safetensors_io.load(args.weights))
     inputs = safetensors_io.load(args.inputs) if args.inputs else {}
+    if args.steps:
+        return spec.train(root, inputs, args.steps), root.state_dict()
     options = {"backward": args.backward, **options_of(args)}
     outputs = (spec.run_sequence if args.sequence else spec.run)(root, inputs, **options)
     return outputs, root.state_dict()

@@ -1113,7 +1113,9 @@ static struct value *index_slice(struct eval *eval, struct value *value, int axi
     const struct dim *start = slice_bound(eval, &slice->items[0], extent, zero);
     const struct dim *stop = slice_bound(eval, &slice->items[1], extent, extent);
 
-    length = dim_max(arena, dim_sub(arena, stop, start), zero);
+    length = dim_sub(arena, stop, start);
+    if (!dim_equal(length, extent)) /* a dimension is none below 0, whatever its bounds say */
+        length = dim_max(arena, length, zero);
     if (step > 1)
         length = dim_floordiv(arena, dim_add(arena, length, dim_const(arena, step - 1)), dim_const(arena, step));
     return build_slice(eval, slice->loc, value, axis, start, dim_const(arena, step), length);

@@ -52,7 +52,7 @@ struct value *build_const(struct eval *eval, struct loc loc, const struct tensor
 
 bool build_is_full(struct eval *eval, struct loc loc)
 {
-    if (!eval->full && eval->graph && eval->graph->op_count > GRAPH_MAX_OPS) {
+    if (!eval->full && !eval->backward && eval->graph && eval->graph->op_count > GRAPH_MAX_OPS) {
         diag_error(eval->cx, loc, "%s has more than %d operations", eval->graph->name, GRAPH_MAX_OPS);
         eval->full = true;
     }

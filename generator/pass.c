@@ -43,8 +43,7 @@ static void run_one(struct graph *graph, void *data)
 void pass_run(struct cx *cx, struct program *program,
               void (*after)(void *data, const char *pass, struct program *program), void *data)
 {
-    (void)cx;
-    for (int i = 0; i < pass_count; i++) {
+    for (int i = 0; i < pass_count && diag_errors(cx) == 0; i++) {
         program_each(program, run_one, (void *)&passes[i]);
         if (after)
             after(data, passes[i].name, program);

@@ -651,7 +651,7 @@ void pass_backward(struct graph *graph)
     if (!graph->saves)
         return;
     b.eval = (struct eval){.cx = graph->cx, .graph = graph, .default_dtype = graph->program->tree->dtype,
-                           .training = graph->training};
+                           .training = graph->training, .backward = true};
     b.adjoint = (struct adjoint){.eval = &b.eval, .data = &b, .wants = wants, .give = give, .give_part = give_part};
     b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
     b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
@@ -663,6 +663,10 @@ void pass_backward(struct graph *graph)
         struct value **gradients = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
         int first = graph->op_count;
 
+        if (first > GRAPH_MAX_OPS) {
+            diag_error(graph->cx, op->loc, "%s has more than %d operations with those of its gradients", graph->name, GRAPH_MAX_OPS);
+            return;
+        }
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;

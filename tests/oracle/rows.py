@@ -33,8 +33,8 @@ RIVALS = {"size": ["scale_factor", "recompute_scale_factor"], "scale_factor": ["
 # dims: words, `C` a constant, `n` perhaps a run-time size, `n?` perhaps absent, `*` any number, `H:3-8` a range, `3`, `C*G`;
 # kind: float (the model's), int (int64), bool, ints (any integer), num (any type), floats (either floating type);
 # values: normal, small (+-1), unit (+-0.9), positive, grid (multiples of 1/4: comparisons and floor are safe),
-# distinct, whole, sign (1 and -1), steps and few (lengths), index of the dimension in `of`, labels (these and -1), lengths (up to
-# that dimension). `weight`: how often it is a parameter.
+# distinct, whole, sign (1 and -1), steps and few (lengths), index of the dimension in `of`, labels (these and -1), inner (but the
+# first and last), lengths (up to that dimension). `weight`: how often it is a parameter.
 T = namedtuple("T", "dims kind values of weight", defaults=("float", "normal", None, 0))
 # What broadcasts against an argument that was drawn before, or has the same shape.
 B = namedtuple("B", "like kind values", defaults=("float", "normal"))
@@ -154,10 +154,13 @@ def multiple_of_groups(d):
     return d.number("G") * d.pick([1, 2, 3])
 
 
-def some_inside(d):
-    """No window sees padding alone, whose place PyTorch does not define; nor is one larger than the image."""
-    d.refuse(d.args.get("return_indices", d.place == "torch") and d.args["padding"] != 0 and d.args["dilation"] != 1)
-    d.whole = True
+def some_inside(n):
+    """No window over n dimensions sees padding alone, whose place PyTorch does not define; nor is one larger than the image."""
+    def check(d):
+        narrow = any(dim.const is None for dim in d.operands[0].dims[-n:])
+        d.refuse(narrow and d.args["padding"] != 0 and d.args["dilation"] != 1)
+        d.whole = True
+    return check
 
 
 def no_empty(d):
@@ -224,10 +227,10 @@ for n in (1, 2, 3):
         # 1.13 makes nothing of a line that is shorter than the window
         image_of = T(f"n?:1-4 c {image if n > 1 or is_here('2.1') else image.upper()}")
         if make is layer:
-            layer(name, image_of, **own, check=some_inside)
+            layer(name, image_of, **own, check=some_inside(n))
         else:
-            function(name, input=image_of, **own, check=some_inside)
-            function(f"{name}_with_indices", input=image_of, **own, check=some_inside)
+            function(name, input=image_of, **own, check=some_inside(n))
+            function(f"{name}_with_indices", input=image_of, **own, check=some_inside(n))
     own = dict(kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=windows(n, 0, 1), ceil_mode=True,
                count_include_pad=False)
     if n > 1:
@@ -367,7 +370,8 @@ layer("TripletMarginWithDistanceLoss", T("n F"), S("0"), S("0"), distance_functi
 LINEAR = dict(weight=class_weight, ignore_index=[0, 1, -1], label_smoothing=[0.1, 0.5], reduction=["sum", "none"])
 layer("LinearCrossEntropyLoss", T("n F"), T("n", "int", "index", "C"), in_features=F, num_classes=C, bias=True, **LINEAR,
       since="2.15")
-CTC_OF = (T("12 N:1-4 C:3-6"), T("N 3", "int", "index", "C"), T("N", "int", "steps"), T("N", "int", "few"))
+# the blank, which is first or last, is no label
+CTC_OF = (T("12 N:1-4 C:3-6"), T("N 3", "int", "inner", "C"), T("N", "int", "steps"), T("N", "int", "few"))
 CTC = dict(blank=lambda d: d.number("C") - 1, reduction=["sum", "none"], zero_infinity=True)
 layer("CTCLoss", *CTC_OF, **CTC)
 function("ctc_loss", log_probs=CTC_OF[0], targets=CTC_OF[1], input_lengths=CTC_OF[2], target_lengths=CTC_OF[3], **CTC)
@@ -781,6 +785,8 @@ def numbers(random, kind, values, shape, dtype, extent=None):
         found = [random.randrange(-1, extent) for _ in range(count)]
     elif values == "lengths":
         found = [random.randint(1, extent) for _ in range(count)]
+    elif values == "inner":
+        found = [random.randrange(1, extent - 1) for _ in range(count)]
     elif values in ("steps", "few"):  # of what CTCLoss reads
         found = [random.randrange(7, 13) if values == "steps" else random.randrange(4) for _ in range(count)]
     elif values == "sign":
@@ -969,7 +975,7 @@ class Call:
                         return found
             dims = self.pattern_dims(wanted.dims)
         extent = None
-        if values in ("index", "labels", "lengths"):
+        if values in ("index", "labels", "inner", "lengths"):
             extent = self.letters.get(wanted.of)
             if extent is None:
                 extent = self.letters[wanted.of] = self.dim(self.random.randint(1, 7))

@@ -1026,7 +1026,9 @@ class Spec:
                 results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
                                                         for name, tensor in given.items())))
                 outputs = {name: value.detach().clone() for name, value in results.items()}
-                return {**outputs, **self.gradients(root, results, inputs, leaves)} if backward else outputs
+                if not backward:
+                    return outputs
+                return {**outputs, **self.gradients(root, results, inputs, leaves, bool(backward_hooks or backward_pre_hooks))}
         finally:
             for table, name, tensor in written_tables(root):
                 table[name] = tensor.detach()
@@ -1063,11 +1065,12 @@ class Spec:
         return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
 
     @staticmethod
-    def gradients(root, results, upstream, leaves):
-        """Of inputs (0 where nothing flows) and of the parameters that have one. From results without a gradient comes none."""
-        ends = {name: upstream[f"grad.{name}"] for name, value in results.items()
-                if value.requires_grad and f"grad.{name}" in upstream}
-        if ends:
+    def gradients(root, results, upstream, leaves, hooked):
+        """Of inputs (0 where nothing flows) and of the parameters that have one. From results without a gradient comes none;
+        `hooked`: hooks see zeros in its place."""
+        ends = {name: upstream.get(f"grad.{name}", torch.zeros_like(value)) for name, value in results.items()
+                if value.requires_grad and (hooked or f"grad.{name}" in upstream)}
+        if any(f"grad.{name}" in upstream for name in ends):
             torch.autograd.backward([results[name] for name in ends], list(ends.values()))
         found = {f"grad.{name}": torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for name, leaf in leaves.items()}
         found.update({f"grad.{name}": parameter.grad.to_dense().clone() for name, parameter in root.named_parameters()

@@ -135,9 +135,10 @@ static void map_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 /* ---- reductions ----------------------------------------------------------------------------------------------- */
 
 /* Whether x is y, as numbers of x's type. */
-static struct value *is_same(const struct adjoint *a, struct value *x, struct value *y)
+static struct value *is_same(const struct adjoint *a, struct value *x, struct value *y, bool equal_nans)
 {
-    return statements(a, y->op, "return (x == y).to(x.dtype)", (struct named[]){{"x", x, NULL}, {"y", y, NULL}, {NULL, NULL, NULL}});
+    return statements(a, y->op, equal_nans ? "return ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)" : "return (x == y).to(x.dtype)",
+                      (struct named[]){{"x", x, NULL}, {"y", y, NULL}, {NULL, NULL, NULL}});
 }
 
 /* x with its reduced axes behind the others, as one. */
@@ -197,7 +198,7 @@ static void reduce_adjoint(const struct adjoint *a, struct op *op, struct value 
         break;
     case REDUCE_MAX:
     case REDUCE_MIN: /* in equal parts to all that are as large */
-        same = is_same(a, x, spread(a, op, op->outputs[0], x, false));
+        same = is_same(a, x, spread(a, op, op->outputs[0], x, false), op->reduce.equal_nans);
         a->give(a, x, statements(a, op, "return g / n * same",
                                  (struct named[]){{"same", same, NULL},
                                                   {"n", build_reduce(a->eval, op->loc, same, REDUCE_SUM, op->reduce.axes, true), NULL},
@@ -344,6 +345,16 @@ static struct value *cells_gradient(const struct adjoint *a, struct op *op, stru
     return build_reshape(eval, op->loc, build_concat(eval, op->loc, "stack", rows, height, 3), 4, op->inputs[0]->dims);
 }
 
+/* Whether windows may lie in the padding alone, as those do that step over the whole image. */
+static bool may_miss(const struct op *op)
+{
+    bool misses = false;
+
+    for (int i = 0; i < 2; i++)
+        misses |= op->window.padding[i] > 0 && dim_lower(op->inputs[0]->dims[2 + i]) < op->window.dilation[i];
+    return misses;
+}
+
 /* The elements of the windows' maxima, the first of those that are as large, get their gradients. */
 static struct value *max_gradient(const struct adjoint *a, struct op *op, struct value *g)
 {
@@ -353,22 +364,28 @@ static struct value *max_gradient(const struct adjoint *a, struct op *op, struct
     const struct dim *places[3] = {x->dims[0], x->dims[1], dim_mul(arena, x->dims[2], x->dims[3])};
     const struct dim *windows[3] = {g->dims[0], g->dims[1], dim_mul(arena, g->dims[2], g->dims[3])};
     struct scope scope = {0};
-    struct ev pooled;
+    struct ev found;
 
     if (fills_image(a, op))
         return cells_gradient(a, op, g);
     eval->at = op->loc;
     scope_bind(eval, &scope, "x", ev_tensor(op->loc, x));
+    scope_bind(eval, &scope, "g", ev_tensor(op->loc, g));
     scope_bind(eval, &scope, "kernel", pair(a, op->loc, op->window.kernel));
     scope_bind(eval, &scope, "stride", pair(a, op->loc, op->window.stride));
     scope_bind(eval, &scope, "padding", pair(a, op->loc, op->window.padding));
     scope_bind(eval, &scope, "dilation", pair(a, op->loc, op->window.dilation));
     scope_bind(eval, &scope, "ceil_mode", ev_bool(op->loc, op->window.ceil_mode));
-    pooled = eval_body(eval, &scope,
-                       "return F.max_pool2d(x, kernel, stride, padding, dilation, ceil_mode, return_indices=True)[1]");
-    index = build_reshape(eval, op->loc, pooled.tensor, 3, windows);
+    scope_bind(eval, &scope, "misses", ev_bool(op->loc, may_miss(op)));
+    found = eval_body(eval, &scope,
+                      "place = F.max_pool2d(x, kernel, stride, padding, dilation, ceil_mode, return_indices=True)[1]\n"
+                      "rows = (torch.arange(g.shape[2]) * stride[0] - padding[0]) % dilation[0] < x.shape[2] if misses else None\n"
+                      "columns = (torch.arange(g.shape[3]) * stride[1] - padding[1]) % dilation[1] < x.shape[3] if misses else None\n"
+                      "met = rows[:, None] & columns if misses else None\n"
+                      "return (torch.where(met, place, 0), torch.where(met, g, 0)) if misses else (place, g)");
+    index = build_reshape(eval, op->loc, found.items[0].tensor, 3, windows);
     x = build_scatter_inside(eval, op->loc, "dmax_pool", adjoint_zeros(eval, op->loc, x->dtype, 3, places), 2, index,
-                             build_reshape(eval, op->loc, g, 3, windows), PRIM_ADD, true);
+                             build_reshape(eval, op->loc, found.items[1].tensor, 3, windows), PRIM_ADD, true);
     return build_reshape(eval, op->loc, x, 4, op->inputs[0]->dims);
 }
 
@@ -676,8 +693,8 @@ static void extreme_adjoint(const struct adjoint *a, struct op *op, struct value
 {
     struct value *x = op->inputs[0], *source = source_of(a, op), *y = op->outputs[0], *held, *came, *share;
 
-    held = is_same(a, x, y);
-    came = is_same(a, source, taken(a, op, y));
+    held = is_same(a, x, y, false);
+    came = is_same(a, source, taken(a, op, y), false);
     share = statements(a, op, "return g / n", (struct named[]){{"g", g, NULL}, {"n", put(a, op, held, came, PRIM_ADD), NULL}, {NULL, NULL, NULL}});
     a->give(a, x, statements(a, op, "return same * g", (struct named[]){{"same", held, NULL}, {"g", share, NULL}, {NULL, NULL, NULL}}));
     give_source(a, op, statements(a, op, "return same * g",

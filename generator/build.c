@@ -521,6 +521,8 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
             diag_hint(eval->cx, "convert with .float() first");
             return ev_bad(loc);
         }
+        if (exponent == -2) /* the line's derivative has no 0 times infinity */
+            return build_elementwise(eval, loc, elementwise_find("pow"), (struct ev[]){*a, *b}, 2);
         result = power_node(eval, dag, x, dtype, exponent);
     }
     if (result < 0) {

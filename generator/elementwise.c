@@ -1138,13 +1138,13 @@ const struct elementwise_row elementwise_rows[] = {
     {"leaky_relu", "input, negative_slope=0.01", 1, "where(x > 0, x, x * negative_slope)",
      "where(where(negative_slope >= 0, y, x) > 0, g, g * negative_slope)", "LeakyReLU",
      "negative_slope={negative_slope}" MORE_PLACE, INPLACE | ONLY_FLOAT},
-    {"elu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x))", "where(x > 0, g, g * alpha * exp(x))",
+    {"elu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x))", "where(x <= 0, g * alpha * exp(x), g)",
      "ELU", "alpha={alpha}" MORE_PLACE, INPLACE | ONLY_FLOAT},
     {"selu", "input", 1, "1.0507009873554804934 * elu(x, 1.6732632423543772848)",
-     "1.0507009873554804934 * where(x > 0, g, g * 1.6732632423543772848 * exp(x))", "SELU", PLACE,
+     "1.0507009873554804934 * where(x <= 0, g * 1.6732632423543772848 * exp(x), g)", "SELU", PLACE,
      NO_METHOD | INPLACE | ONLY_FLOAT},
     {"celu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x / alpha))",
-     "where(x > 0, g, g * exp(x / alpha))", "CELU", "alpha={alpha}" MORE_PLACE,
+     "where(x <= 0, g * exp(x / alpha), g)", "CELU", "alpha={alpha}" MORE_PLACE,
      NO_METHOD | INPLACE | ONLY_FLOAT},
     {"gelu", "input", 1, "0.5 * x * (1 + erf(x * sqrt(0.5)))",
      "g * (0.5 * (1 + erf(x * sqrt(0.5))) + x * exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))", NULL, NULL,
@@ -1174,7 +1174,7 @@ const struct elementwise_row elementwise_rows[] = {
     {"hardtanh", "input, min_val=-1.0, max_val=1.0", 1, "minimum(maximum(x, min_val), max_val)",
      "where((y > min_val) & (y < max_val), g, 0)", NULL, NULL, INPLACE | NO_BOOL},
     {"hardswish", "input", 1, "x * minimum(maximum(x + 3, 0), 6) / 6",
-     "where(x <= -3, 0, where(x >= 3, g, g * (x / 3 + 0.5)))", "Hardswish", "", INPLACE | ONLY_FLOAT},
+     "where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))", "Hardswish", "", INPLACE | ONLY_FLOAT},
     {"softsign", "input", 1, "x / (1 + abs(x))", "g / ((1 + abs(x)) * (1 + abs(x)))", "Softsign", "", FLOAT},
     {"tanhshrink", "input", 1, "x - tanh(x)", "g * (tanh(x) * tanh(x))", "Tanhshrink", "", FLOAT},
     {"hardshrink", "input, lambd=0.5", 1, "where((x >= -lambd) & (x <= lambd), 0, x)",
@@ -1233,6 +1233,8 @@ const struct elementwise_row elementwise_rows[] = {
     /* The values of one tensor whose gradients another gets; gradients that are scaled on their way back */
     {"_instead", "input, other", 2, "other", "g", NULL, NULL, HIDDEN | ONLY_FLOAT},
     {"_graded", "input, scale", 2, "x", "g * scale", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_with_sign", "input, negative", 2, "where(negative != 0, -abs(x), abs(x))", "where(x == 0, 0, g * (y / x))", NULL, NULL,
+     HIDDEN | FLOAT},
     {"_fmod", "input, other", 2, "where(x < 0, -(abs(x) % abs(other)), abs(x) % abs(other))", "g; d_other = -g * trunc(x / other)",
      NULL, NULL, HIDDEN | ONLY_FLOAT},
     {"_xlogy", "input, other", 2, "where(isnan(other), other, where(x == 0, 0, x * log(other)))",
@@ -1240,7 +1242,7 @@ const struct elementwise_row elementwise_rows[] = {
     /* of a sum of squares: a deviation or a norm, which have no gradient where they are 0 */
     {"_sqrt", "input", 1, "sqrt(x)", "where(y == 0, 0, g / (2 * y))", NULL, NULL, HIDDEN | FLOAT},
     /* of a norm of another order p: |x| to the p, and their sum to 1 / p */
-    {"_to_order", "input, p", 1, "pow(abs(x), p)", "where(x == 0, 0, g * p * pow(abs(x), p - 1) * sign(x))", NULL, NULL,
+    {"_to_order", "input, p", 1, "pow(abs(x), p)", "where((x == 0) & (p < 1), 0, g * p * pow(abs(x), p - 1) * sign(x))", NULL, NULL,
      HIDDEN | FLOAT},
     {"_from_order", "input, p", 1, "pow(x, 1 / p)", "where(y == 0, 0, g * pow(y, 1 - p) / p)", NULL, NULL, HIDDEN | FLOAT},
     /* values that come with another, to which no gradient flows */

@@ -157,7 +157,8 @@ struct op {
             const struct dim *dilation;    /* WINDOW: between neighbours in one; they are the last axis of the output */
             bool detached;                 /* no gradient flows back through it */
         } view;
-        struct { enum reduce_kind kind; bool axes[MAX_DIMS]; bool keepdim; } reduce;
+        /* equal_nans, of MAX and MIN: NaNs share the gradient of a NaN */
+        struct { enum reduce_kind kind; bool axes[MAX_DIMS]; bool keepdim, equal_nans; } reduce;
         struct { bool bias; } contract; /* input 2 is the bias */
         /* Windows over (h, w). conv: inputs x, weight, [bias]. channels_last: x is (n, h, w, c) and the weight
          * (oc, kh, kw, c / groups); else (n, c, h, w) and (oc, c / groups, kh, kw). conv: padding stands in front, behind

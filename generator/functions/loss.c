@@ -588,12 +588,12 @@ const struct function_row loss_functions[] = {
     {"hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean')", F,
      .body =
          "how = _reduction(reduction, size_average, reduce)\n"
-         "return _reduce(where(target != 1, relu(margin - input), 0) + where(target != -1, input, 0), how)"},
+         "return _reduce(where(target != 1, (margin - input).clamp_min(0), 0) + where(target != -1, input, 0), how)"},
     {"margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean')",
      F,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_ranks(input1, input2, target)\n"
-             "return _reduce(relu(-target * (input1 - input2) + margin), how)"},
+             "return _reduce((-target * (input1 - input2) + margin).clamp_min(0), how)"},
     {"cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean')",
      F,
      .body =
@@ -601,7 +601,7 @@ const struct function_row loss_functions[] = {
          "_check_pairs(input1, input2, target)\n"
          "lengths = _square_length(input1, target.ndim) * _square_length(input2, target.ndim)\n"
          "cosine = (input1 * input2).sum(target.ndim) / sqrt(lengths)\n"
-         "return _reduce(where(target == 1, 1 - cosine, 0) + where(target == -1, relu(cosine - margin), 0), how)"},
+         "return _reduce(where(target == 1, 1 - cosine, 0) + where(target == -1, (cosine - margin).clamp_min(0), 0), how)"},
     {"_square_length(x, dim)", H, .body = "return (x * x).sum(dim) + 1e-12"},
     {"multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean')",
      F,
@@ -641,7 +641,7 @@ const struct function_row loss_functions[] = {
              "near = pairwise_distance(anchor, positive, p, eps)\n"
              "far = pairwise_distance(anchor, negative, p, eps)\n"
              "least = torch.minimum(far, pairwise_distance(positive, negative, p, eps)) if swap else far\n"
-             "return _reduce(relu(margin + near - least), how)"},
+             "return _reduce((margin + near - least).clamp_min(0), how)"},
     {"triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, "
      "reduction='mean')",
      F,
@@ -652,7 +652,7 @@ const struct function_row loss_functions[] = {
              "near = distance(anchor, positive)\n"
              "far = distance(anchor, negative)\n"
              "least = torch.minimum(far, distance(positive, negative)) if swap else far\n"
-             "return _reduce(relu(margin + near - least), how)"},
+             "return _reduce((margin + near - least).clamp_min(0), how)"},
     {"nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')",
      F,
      .body = "how = _reduction(reduction, size_average, reduce)\n"

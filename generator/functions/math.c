@@ -104,7 +104,7 @@ const struct function_row math_functions[] = {
     {"signbit(input)", T | M,
      .body = "return (input < 0) | (reciprocal(input) < 0) if input.is_floating_point() else input < 0"},
     {"copysign(input, other)", T | M,
-     .body = "return where(signbit(_met(other, input * 1.0)), -abs(input * 1.0), abs(input * 1.0))"},
+     .body = "return _with_sign(input, signbit(_met(other, input * 1.0)))"},
     {"logaddexp2(input, other)", T | M,
      .body = "return logaddexp(input * log(2.0), other * log(2.0)) * (1 / log(2.0))"},
     {"xlogy(input, other)", T | M,

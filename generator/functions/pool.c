@@ -236,7 +236,7 @@ static struct value *pool_values(struct eval *eval, struct loc loc, const struct
 /* ---- by windows: see note [places] --------------------------------------------------------------------------- */
 
 /* The cells of a pool along an axis of `in` elements. What lies in the padding stands for the next cell of its window
- * that does not. */
+ * that does not; where none does, for the first behind the image. */
 static struct value *pool_cells(struct eval *eval, struct loc loc, const struct pool *pool, int axis,
                                 const struct dim *in, const struct dim *out)
 {
@@ -255,7 +255,10 @@ static struct value *pool_cells(struct eval *eval, struct loc loc, const struct 
         cell = dag_where(a, dag, PRIM_LT, cell, zero, dag_int64(a, dag, PRIM_MOD, cell, dilation), cell);
     if (pool->padding[axis] > 0 || pool->ceil_mode) {
         back = dag_int64(a, dag, PRIM_MOD, dag_int64(a, dag, PRIM_SUB, last, cell), dilation);
-        cell = dag_where(a, dag, PRIM_GT, cell, last, dag_int64(a, dag, PRIM_SUB, last, back), cell);
+        back = dag_int64(a, dag, PRIM_SUB, last, back);
+        if (dim_lower(in) < pool->dilation[axis])
+            back = dag_where(a, dag, PRIM_LT, back, zero, dag_int64(a, dag, PRIM_MOD, cell, dilation), back);
+        cell = dag_where(a, dag, PRIM_GT, cell, last, back, cell);
     }
     dag->result = cell;
     return map_cells(eval, loc, "cells", dag, out, dim_const(a, pool->kernel[axis]), NULL);

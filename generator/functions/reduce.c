@@ -76,6 +76,24 @@ REDUCE(all, "all", reduce_truth, REDUCE_ALL)
 REDUCE(argmax, "argmax", reduce, REDUCE_ARGMAX)
 REDUCE(argmin, "argmin", reduce, REDUCE_ARGMIN)
 
+/* What came of a REDUCE_MAX or REDUCE_MIN whose gradient NaNs share, where the result is one. */
+static struct ev equal_nans(struct ev out)
+{
+    if (out.kind == EV_TENSOR && out.tensor->op->code == GRAPH_OP_REDUCE)
+        out.tensor->op->reduce.equal_nans = true;
+    return out;
+}
+
+static struct ev fn_largest(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    return equal_nans(fn_amax(eval, args, count, loc));
+}
+
+static struct ev fn_smallest(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    return equal_nans(fn_amin(eval, args, count, loc));
+}
+
 /* The number of elements that a mean is over, as a value of the evaluator. */
 static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -230,7 +248,7 @@ static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, con
         return BAD;
     items[0] = ev_tensor(loc, build_reduce(eval, loc, args[0].tensor, kind, axes, keepdim));
     if (args[1].kind == EV_NONE || items[0].kind == EV_BAD)
-        return items[0];
+        return equal_nans(items[0]);
     items[1] = ev_tensor(
         loc, build_reduce(eval, loc, args[0].tensor, max ? REDUCE_ARGMAX : REDUCE_ARGMIN, axes, keepdim));
     if (eval->graph && eval->graph->saves && items[1].kind == EV_TENSOR) /* its gradient goes to that place alone */
@@ -440,6 +458,8 @@ const struct function_row reduce_functions[] = {
      .body = "return where(isnan(input), 0, input).sum(dim, keepdim, dtype)"},
     {"amax(input, dim=(), keepdim=False)", T | M, .build = fn_amax},
     {"amin(input, dim=(), keepdim=False)", T | M, .build = fn_amin},
+    {"_largest(input, dim, keepdim)", H, .build = fn_largest},
+    {"_smallest(input, dim, keepdim)", H, .build = fn_smallest},
     {"aminmax(input, dim=None, keepdim=False)", T | M,
      .body = "return _named(input.amin(() if dim == None else dim, keepdim), 'min',"
              " input.amax(() if dim == None else dim, keepdim), 'max')"},
@@ -477,7 +497,7 @@ const struct function_row reduce_functions[] = {
              "axes = None if _is_bool(dim) else dim\n"
              "count = _reduced_count(input, axes)\n"
              "mean = input.mean(axes, keepdim=True)\n"
-             "gap = input - mean\n"
+             "gap = input - (mean.detach() if _saves() else mean)\n" /* what flows through it adds up to 0 */
              "var = (gap * gap).sum(axes, keepdim) / _degrees(count, less)\n"
              "return var, mean.reshape(var.shape)"},
     {"_correction(dim, unbiased, correction)", H, .build = fn_correction},
@@ -506,8 +526,8 @@ const struct function_row reduce_functions[] = {
              "_check_float(x)\n"
              "return (_sqrt((x * x).sum(dim, keepdim)) if p == 2 else abs(x).sum(dim, keepdim) if p == 1 else"
              " (x != 0).sum(dim, keepdim).to(x.dtype) if p == 0 else"
-             " abs(x).amax(() if dim == None else dim, keepdim) if p == inf else"
-             " abs(x).amin(() if dim == None else dim, keepdim) if p == -inf else"
+             " _largest(abs(x), () if dim == None else dim, keepdim) if p == inf else"
+             " _smallest(abs(x), () if dim == None else dim, keepdim) if p == -inf else"
              " _power_norm(x, p, dim, keepdim))"},
     {"_power_norm(x, p, dim, keepdim)", H,
      .body = "q = _order(p)\n"
@@ -528,7 +548,12 @@ const struct function_row reduce_functions[] = {
     {"median(input, dim=None, keepdim=False)", T | M,
      .body =
          "x = input.flatten() if dim == None or input.ndim == 0 else input\n"
-         "return _median(x, 0, False).values if dim == None else _median(x, dim, keepdim and input.ndim > 0)"},
+         "found = _median(x, 0, False) if dim == None else _median(x, dim, keepdim and input.ndim > 0)\n"
+         "return found if dim != None else _shared(x, found.values) if _saves() and x.is_floating_point() else found.values"},
+    /* y, an element of x, whose gradient all that are the same share */
+    {"_shared(x, y)", H,
+     .body = "same = ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)\n"
+             "return _instead((x * (same / same.sum())).sum(), y)"},
     /* the lower one of two; NaN, where there is any */
     {"_median(input, dim, keepdim)", H,
      .body = "order = input.sort(dim)\n"
@@ -537,6 +562,7 @@ const struct function_row reduce_functions[] = {
              "values = where(bad, order.values.narrow(dim, -1, 1), order.values.narrow(dim, middle, 1))\n"
              "indices = where(bad, isnan(input).to(torch.int8).argmax(dim, keepdim=True),"
              " order.indices.narrow(dim, middle, 1))\n"
+             "values = input.gather(dim, indices) if _saves() and input.is_floating_point() else values\n"
              "return _named(values if keepdim else values.squeeze(dim), 'values',"
              " indices if keepdim else indices.squeeze(dim), 'indices')"},
     {"_half(input, dim)", H, .body = "return (input.shape[dim] - 1) // 2"},

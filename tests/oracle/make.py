@@ -211,6 +211,7 @@ def all_cases():
     yield from in_eval()
     yield from extended()
     yield from hooked()
+    yield from at_edges()
     yield from in_two_types()
     yield from windows()
     yield from narrow()
@@ -318,6 +319,18 @@ def hooked():
     yield Case("hooked_both", spec, "--backward --backward-pre-hooks =scale:-1.0 --backward-hooks =scale:0.5 "
                "--backward-pre-hooks block.fc=scale:2.0 --backward-hooks inner=scale:-1.5 --hooks block.fc=scale:1.5 "
                "--pre-hooks head=scale:2.0", *own)
+
+
+def at_edges():
+    """Gradients at zeros, equal values, infinities and NaN."""
+    spec, nan, inf = "tests/specs/edges.yaml", float("nan"), float("inf")
+    equal = torch.tensor([[1.0, 2, 2, 1, 2], [0, 0, 0, 0, 0], [-1, 3, 3, -1, 0]])
+    holed = torch.tensor([[1.5, nan, 2, nan, -1], [0.5, 0, 2, -2, 1], [inf, 1, -1, 2, 0]])
+    inputs = {"x": torch.tensor([0.0, -0.0, nan, inf, -inf, 1, -3, 0.5]).repeat(10, 1),
+              "y": torch.tensor([1.0, -1, -1, -1, 1, -1, 1, 1]), "z": torch.stack([equal, holed] * 6), "image": draw(201, 2, 1, 2, 1)}
+    upstream = upstream_of(torch_run.parse(["run", spec, "--backward"]), pathlib.Path(spec), inputs)
+    del upstream["pooled"]  # docs/departures.md: windows without an element
+    yield Case("edges_backward", spec, "--backward", {**inputs, **{f"grad.{key}": gradient for key, gradient in upstream.items()}})
 
 
 def in_two_types():

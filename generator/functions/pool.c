@@ -696,11 +696,25 @@ static struct value *cells_last(struct eval *eval, struct loc loc, struct value 
     return build_permute(eval, loc, x, perm);
 }
 
+/* The largest elements of windows of x, whose cells come last, and their places. */
+static struct ev most_and_places(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x,
+                                 struct value *planes, struct value *windows, struct value *const *cells)
+{
+    struct value *most = windows ? reduce_windows(eval, loc, windows, pool->rank) : NULL, *indices;
+
+    if (!most)
+        return BAD;
+    indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
+    if (indices && takes_first(eval, pool))
+        most = at_places(eval, loc, pool->rank, planes, indices);
+    return with_indices(eval, loc, as_images(eval, loc, most, x, pool->rank),
+                        as_images(eval, loc, indices, x, pool->rank));
+}
+
 static struct ev adaptive_places(struct eval *eval, struct loc loc, struct pool *pool, struct value *x,
                                  const struct dim *const *out)
 {
-    struct value *planes = as_planes(eval, loc, x, pool->rank), *windows = planes, *most, *cells[MAX_RANK],
-                 *indices;
+    struct value *planes = as_planes(eval, loc, x, pool->rank), *windows = planes, *cells[MAX_RANK];
 
     if (is_plain_pool(x, out, pool))
         return max_pool_by_windows(eval, loc, pool, x, true);
@@ -709,14 +723,7 @@ static struct ev adaptive_places(struct eval *eval, struct loc loc, struct pool 
         windows = windows ? gather_cells(eval, loc, pool->what, windows, 1 + i, cells[i]) : NULL;
         windows = windows ? cells_last(eval, loc, windows, 2 + i) : NULL;
     }
-    most = windows ? reduce_windows(eval, loc, windows, pool->rank) : NULL;
-    if (!most)
-        return BAD;
-    indices = places(eval, loc, pool->rank, windows, most, cells, planes->dims + 1);
-    if (indices && takes_first(eval, pool))
-        most = at_places(eval, loc, pool->rank, planes, indices);
-    return with_indices(eval, loc, as_images(eval, loc, most, x, pool->rank),
-                        as_images(eval, loc, indices, x, pool->rank));
+    return most_and_places(eval, loc, pool, x, planes, windows, cells);
 }
 
 /* The images of x with a space of which a length is 0. */
@@ -1036,9 +1043,10 @@ static struct ev fn_fractional_max_pool(struct eval *eval, struct ev *args, int 
 {
     struct pool pool = {.what = "fractional_max_pool", .kind = POOL_MAX};
     const struct dim *out[MAX_RANK];
-    struct value *x = args[0].tensor, *planes, *windows, *indices, *cells[MAX_RANK], *own, *samples;
+    struct value *x = args[0].tensor, *planes, *windows, *cells[MAX_RANK], *own, *samples;
+    struct ev found;
     int64_t rank;
-    bool with_places;
+    bool with_places, by_places;
     (void)count;
 
     if (!need_int(eval, "rank", &args[6], &rank) ||
@@ -1056,6 +1064,7 @@ static struct ev fn_fractional_max_pool(struct eval *eval, struct ev *args, int 
                    ? with_indices(eval, loc, values, no_space(eval, loc, x, pool.rank, out, DTYPE_INT64))
                    : ev_tensor(loc, values);
     }
+    by_places = with_places || takes_first(eval, &pool);
     planes = windows = as_planes(eval, loc, x, pool.rank);
     for (int i = 0; i < pool.rank; i++) {
         bool axes[MAX_DIMS] = {[2] = i == 0, [3] = i == 1, [4] = i == 2};
@@ -1066,17 +1075,13 @@ static struct ev fn_fractional_max_pool(struct eval *eval, struct ev *args, int 
         windows = cells[i] ? gather_own_cells(eval, loc, pool.what, windows, 1 + i, cells[i]) : NULL;
         if (!windows)
             return BAD;
-        windows = with_places ? cells_last(eval, loc, windows, 2 + i)
-                              : build_reduce(eval, loc, windows, REDUCE_MAX, axes, false);
+        windows = by_places ? cells_last(eval, loc, windows, 2 + i)
+                            : build_reduce(eval, loc, windows, REDUCE_MAX, axes, false);
     }
-    if (!with_places)
+    if (!by_places)
         return ev_tensor(loc, as_images(eval, loc, windows, x, pool.rank));
-    own = windows ? reduce_windows(eval, loc, windows, pool.rank) : NULL;
-    if (!own)
-        return BAD;
-    indices = places(eval, loc, pool.rank, windows, own, cells, planes->dims + 1);
-    return with_indices(eval, loc, as_images(eval, loc, own, x, pool.rank),
-                        as_images(eval, loc, indices, x, pool.rank));
+    found = most_and_places(eval, loc, &pool, x, planes, windows, cells);
+    return with_places || found.kind == EV_BAD ? found : found.items[0];
 }
 
 /* Before numbers are drawn for it. */

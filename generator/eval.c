@@ -2301,6 +2301,45 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
     eval->write(eval, owner->self, self_attribute(target)->text, target->loc, view, value.tensor);
 }
 
+static int leaf_count(const struct ev *value)
+{
+    int count = 0;
+
+    if (value->kind != EV_TUPLE)
+        return 1;
+    for (int i = 0; i < value->count; i++)
+        count += leaf_count(&value->items[i]);
+    return count;
+}
+
+/* The names as the parts of the value lie in each other: "y, (h, c)". */
+static const char *nested_names(struct arena *arena, const struct expr *target, const struct ev *value, int *next)
+{
+    const char *text = "";
+
+    for (int i = 0; i < value->count; i++) {
+        const struct ev *item = &value->items[i];
+        const char *part = item->kind == EV_TUPLE ? arena_format(arena, "(%s)", nested_names(arena, target, item, next))
+                                                  : target->items[(*next)++]->text;
+
+        text = arena_format(arena, "%s%s%s", text, i > 0 ? ", " : "", part);
+    }
+    return text;
+}
+
+/* A value has another number of parts than there are names for. */
+static void bad_count(struct eval *eval, const struct expr *target, const struct ev *value)
+{
+    bool names = leaf_count(value) == target->count;
+    int next = 0;
+
+    diag_error(eval->cx, target->loc, "there are %d values for %d names", value->count, target->count);
+    for (int i = 0; i < target->count; i++)
+        names &= target->items[i]->kind == EXPR_NAME;
+    if (names)
+        diag_hint(eval->cx, "some of them are tuples: %s", nested_names(&eval->cx->arena, target, value, &next));
+}
+
 static void assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
     if (self_attribute(target)) {
@@ -2320,7 +2359,7 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
                        target->count);
             value = ev_bad(target->loc);
         } else if (value.kind == EV_TUPLE && value.count != target->count) {
-            diag_error(eval->cx, target->loc, "there are %d values for %d names", value.count, target->count);
+            bad_count(eval, target, &value);
             value = ev_bad(target->loc);
         }
         for (int i = 0; i < target->count; i++)

@@ -574,7 +574,7 @@ function(modc_fused_tests)
         return()
     endif()
     modc_test(fused_steps vectors ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
-    set_property(TEST fused_steps PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    set_property(TEST fused_steps PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O1 -march=native")
     modc_find_sanitizer()
     modc_test(fused_steps_sanitize sanitize ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
     set_property(TEST fused_steps_sanitize PROPERTY ENVIRONMENT "CC=${MODC_SANITIZER}"

@@ -362,6 +362,7 @@ struct planner {
     struct variant *variant;
     int *last_use;   /* by value id: of what owns memory, the step that reads it last */
     int64_t *change; /* by step: how many bytes more are live than in the step before */
+    const char **arguments, **results; /* the names in C of the graph's inputs and, but in regions, of its results */
 };
 
 static bool is_step(const struct op *op)
@@ -729,11 +730,9 @@ static const char *local_name(struct planner *planner, const struct value *value
             taken = variant->places[i].name && variant->places[i].kind != PLACE_CONST &&
                      strcmp(variant->places[i].name, name) == 0;
         for (int i = 0; i < variant->graph->input_count && !taken; i++)
-            taken = variant->graph->inputs[i]->name && variant->graph->inputs[i] != value &&
-                     strcmp(c_argument(cx, variant->graph->inputs[i]->name), name) == 0;
-        for (int i = 0; i < variant->graph->result_count && !variant->graph->region && !taken; i++)
-            taken = variant->graph->outputs[i]->base != value &&
-                     strcmp(c_output(cx, variant->graph, i), name) == 0;
+            taken = planner->arguments[i] && variant->graph->inputs[i] != value && strcmp(planner->arguments[i], name) == 0;
+        for (int i = 0; i < variant->graph->result_count && planner->results && !taken; i++)
+            taken = variant->graph->outputs[i]->base != value && strcmp(planner->results[i], name) == 0;
         for (int i = 0; i < planner->plan->program->tree->size_count && !taken; i++)
             taken = strcmp(planner->plan->program->tree->sizes[i].c_name, name) == 0;
         if (!taken && strcmp(name, c_argument(cx, name)) == 0)
@@ -1282,10 +1281,16 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
 {
     struct variant *variant = ARENA_NEW(&cx->arena, struct variant);
     struct planner planner = {cx, plan, variant, ARENA_ARRAY(&cx->arena, graph->value_count + 1, int),
-                              ARENA_ARRAY(&cx->arena, graph->op_count + 2, int64_t)};
+                              ARENA_ARRAY(&cx->arena, graph->op_count + 2, int64_t),
+                              ARENA_ARRAY(&cx->arena, graph->input_count + 1, const char *),
+                              graph->region ? NULL : ARENA_ARRAY(&cx->arena, graph->result_count + 1, const char *)};
     bool fine = true;
     int zeros_last;
 
+    for (int i = 0; i < graph->input_count; i++)
+        planner.arguments[i] = graph->inputs[i]->name ? c_argument(cx, graph->inputs[i]->name) : NULL;
+    for (int i = 0; planner.results && i < graph->result_count; i++)
+        planner.results[i] = c_output(cx, graph, i);
     variant->graph = graph;
     variant->entry = entry;
     variant->function = function;

@@ -96,10 +96,12 @@ class Machine:
 
 def name_of_cpu():
     """Also how wide its vectors are, since many names say little."""
-    fields = dict(re.findall(r"^(model name|flags)\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE))
+    lines = re.findall(r"^(model name|cpu family|model|flags)\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    fields = dict(lines)
     flags = fields.get("flags", "").split()
     widest = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), None)
-    return fields.get("model name", platform.machine()).strip() + (f" with {widest}" if widest else "")
+    kind = f" (family {fields['cpu family']}, model {fields['model']})" if "cpu family" in fields else ""
+    return fields.get("model name", platform.machine()).strip() + kind + (f" with {widest}" if widest else "")
 
 
 # ---- peers --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ COUNTS = (4, 8, 16)
 
 
 def output_of(*command):
-    flags = {**os.environ, "CFLAGS": "-O1"}
+    flags = {**os.environ, "CFLAGS": "-O0"}
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True, env=flags).stdout
 
 

@@ -1795,7 +1795,7 @@ static void holes_recurrent(struct template_job *job, const struct step *step)
     add_operands(job, step, outputs, RECURRENT_BIAS);
     holes_steps(job, y);
     hole_int(job, "T_saves", op->recurrent.saves);
-    hole_int(job, "T_wide", gates == 1 ? 8 : 2); /* more streams of weights than ways of a cache push each other out */
+    hole_int(job, "T_wide", gates == 1 ? 8 : 2);
     hole_int(job, "T_across", gates == 1 ? 2 : 1);
     hole_int(job, "T_bias", has[RECURRENT_BIAS]);
     hole_int(job, "T_state", has[RECURRENT_STATE]);

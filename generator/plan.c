@@ -413,7 +413,8 @@ static struct packing weight_packing(const struct planner *planner, const struct
     return (struct packing){.format = row->weight,
                             .dtype = op_is_narrow(graph, op) ? graph->program->tree->storage : op->inputs[1]->dtype,
                             .n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0,
-                            .groups = row->weight == PACKED_PANELS ? weight_groups(op) : 1};
+                            .groups = row->weight == PACKED_PANELS ? weight_groups(op) : 1,
+                            .woven = row->weight == PACKED_PANELS && op->code == GRAPH_OP_RECURRENT};
 }
 
 /* The weight is wanted by rows, as the parameter has them. */

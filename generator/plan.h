@@ -39,6 +39,7 @@ struct packed {
     int64_t n, k, count; /* count: elements with padding */
     int panel;           /* P */
     int groups;          /* of n, each padded apart */
+    bool woven;          /* PANELS: [panels of a group][K][groups][P] */
     bool narrow;         /* rounded to dtype, which is the spec's `storage` */
     bool zero;           /* padding is to be cleared first */
     struct packed_part *parts;

@@ -90,6 +90,7 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
     int side = winograd_side(entry->format);
     bool winograd = side > 0, panels = entry->format == PACKED_PANELS || winograd;
     int64_t depth = winograd ? entry->k / 9 : entry->k; /* of a panel */
+    int64_t row = panel * (entry->woven ? entry->groups : 1);
     int operands = entry->operand_count;
 
     ARENA_PUSH(&cx->arena, entry->parts, entry->part_count, (struct packed_part){.to = to});
@@ -113,13 +114,13 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
                 extent = !split ? n_count : piece == 0 ? n_count / panel : panel;
                 scale = split && piece == 0 ? panel : 1;
                 if (panels)
-                    step = split && piece == 0 ? depth * panel : 1;
+                    step = split && piece == 0 ? depth * row : 1;
                 else
                     step = entry->format == PACKED_ROWS ? entry->k : 1;
             } else if (winograd && loop->unit >= depth) { /* of a line or pixel of the kernel: by planes */
                 step = loop->unit / depth * (entry->count / (side * side));
             } else {
-                step = panels ? loop->unit * panel : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
+                step = panels ? loop->unit * row : entry->format == PACKED_COLUMNS ? loop->unit * entry->n : loop->unit;
             }
             nest->dims[d] = number(cx, extent);
             nest->operands[0].strides[d] = number(cx, step);
@@ -209,6 +210,10 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
 
     switch (entry->format) {
     case PACKED_PANELS:
+        if (entry->woven)
+            return arena_format(&cx->arena, "panels [%lld][%lld][%d][%d]",
+                                (long long)(entry->count / entry->k / entry->groups / entry->panel), (long long)entry->k,
+                                entry->groups, entry->panel);
         return arena_format(&cx->arena, "panels [%lld][%lld][%d]", (long long)(entry->count / entry->k / entry->panel),
                             (long long)entry->k, entry->panel);
     case PACKED_WINOGRAD4:
@@ -284,10 +289,12 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->narrow = true;
     }
     entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
-    if ((format != PACKED_PANELS && format != PACKED_VECTOR) || entry->n / groups % panel == 0)
+    entry->woven = packing.woven && groups > 1;
+    if ((format != PACKED_PANELS && format != PACKED_VECTOR) || (entry->n / groups % panel == 0 && !entry->woven))
         groups = 1; /* without padding they lie one behind the other */
     entry->groups = groups;
-    text_printf(&key, "%d %d %lld %lld %d ", format, entry->dtype, (long long)entry->n, (long long)entry->k, groups);
+    text_printf(&key, "%d %d %lld %lld %d%s ", format, entry->dtype, (long long)entry->n, (long long)entry->k, groups,
+                entry->woven ? "w" : "");
     for (int l = 0; l < loop_count; l++)
         text_printf(&key, "%s%lld*%lld ", loops[l].is_n ? "n" : "k", (long long)loops[l].extent, (long long)loops[l].unit);
     dag_print(&key, entry->dag);
@@ -324,13 +331,13 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         bool by_panels = format == PACKED_PANELS || planes > 0;
         int64_t n = entry->n / groups, whole = by_panels ? n / panel * panel : 0;
         int64_t depth = planes > 0 ? entry->k / 9 : entry->k;
-        int64_t to = planes > 0 ? entry->count / planes * (planes - 9) : g * (entry->count / groups);
+        int64_t to = planes > 0 ? entry->count / planes * (planes - 9) : g * (entry->woven ? panel : entry->count / groups);
 
         if (whole > 0)
             make_part(cx, entry, loops, loop_count, source->ndim, g * n, whole, panel, true, to);
         if (n > whole || entry->n == 0)
             make_part(cx, entry, loops, loop_count, source->ndim, g * n + whole, n - whole, panel, false,
-                      to + whole * depth);
+                      to + whole * depth * (entry->woven ? groups : 1));
     }
     for (int p = 0; p < entry->part_count; p++)
         nest_normalise(&cx->arena, &entry->parts[p].nest);

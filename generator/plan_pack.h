@@ -10,6 +10,7 @@ struct packing {
     enum dtype dtype; /* the value's, or a narrower one, to which it is rounded */
     int n_axis;       /* the axis of the value that panels and rows run over; -1 for DENSE */
     int groups;       /* so many parts of that axis are padded apart */
+    bool woven;       /* panels: the rows of the groups lie together, those of one panel of each */
 };
 
 /* The entry of `group` that holds `value` so; made if there is none. `root` is the instance of the group's class that the

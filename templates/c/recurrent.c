@@ -2,10 +2,10 @@
  * where T_relu is 1, else tanh; from the last step back where T_reverse is 1. A step adds w (T_gates * T_h, T_k) . state + bias
  * to what the input adds to the gates, x (T_l, T_m, T_gates * T_h), and makes the next state of that.
  *
- * Steps of x lie T_xl apart, their rows T_xm; those of y T_yl and T_ym. T_panels: w lies in panels [ceil(T_h / T_P)][T_k][T_P]
- * for each gate, zero padded, bias padded alike; a register tile of rows and units has all gates of its units, so that these
- * never go to memory. T_wide: vectors of units of a tile of one row, T_across: of taller ones. Otherwise w and bias lie as
- * PyTorch has them, and the gates are dot products.
+ * Steps of x lie T_xl apart, their rows T_xm; those of y T_yl and T_ym. T_panels: w lies in panels
+ * [ceil(T_h / T_P)][T_k][T_gates][T_P], zero padded, bias for each gate alike; a register tile of rows and units has all
+ * gates of its units, so that these never go to memory, and reads one stream of weights. T_wide: vectors of units of a tile
+ * of one row, T_across: of taller ones. Otherwise w and bias lie as PyTorch has them, and the gates are dot products.
  *
  * T_KEPT, T_GIVEN: the parameters of what follows, where it is there. cell (T_m, T_h), rows T_cellm apart: the
  * cell states, in the end those of the last step. T_saves: kept (T_l, T_m, T_kept) gets what the gradient reads, see note
@@ -132,7 +132,7 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
 {
 #if T_panels
     const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors, depth = now->state ? T_k : 0;
-    const T_stored *const w = now->w + unit / T_P * (T_k * T_P) + unit % T_P;
+    const T_stored *const w = now->w + unit / T_P * (T_k * T_gates * T_P) + unit % T_P;
     T_vec sum[MODC_TILE_REGISTERS], made[MODC_TILE_REGISTERS], b[T_gates * T_wide];
 
     MODC_FENCE;
@@ -145,7 +145,7 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
         for (int j = 0; j < T_gates * vectors; j++) {
             const int c = j % vectors * T_LANES;
 
-            b[j] = T_W(load)(w + (j / vectors * T_pitch + c / T_P * T_P) * T_k + c % T_P + k * T_P);
+            b[j] = T_W(load)(w + (c / T_P * T_k + k) * (T_gates * T_P) + j / vectors * T_P + c % T_P);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {

@@ -1582,7 +1582,7 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
     print_choice_of(e, out, entry, training, EMITTED_FUSED, deeper);
     if (fenced || saving)
         text_printf(out, "%s}\n", indent);
-    if (fused->writes_buffers)
+    if (fused->outdates_packed)
         text_printf(&done, "%snet->base.params->buffer_version++;\n", indent);
     if (draws(fused))
         text_printf(&done, "%snet->base.counter++;\n", indent);

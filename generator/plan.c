@@ -1346,8 +1346,10 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         }
         for (int j = 0; j < op->output_count; j++)
             place_value(&planner, op->outputs[j]);
-        if (op->code == GRAPH_OP_WRITE)
-            variant->writes_buffers |= op->write.tensor->kind != MODULE_STATE;
+        if (op->code == GRAPH_OP_WRITE && op->write.tensor->kind != MODULE_STATE) {
+            variant->writes_buffers = true;
+            variant->outdates_packed |= op->write.tensor->owner->layer && !op->write.tensor->written_in_eval; /* tensor_is_static */
+        }
         if (op->code != GRAPH_OP_CALL)
             variant->macs += op_macs(op);
     }
@@ -1412,6 +1414,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             variant->uses_packed |= region->uses_packed;
             variant->uses_buffers |= region->uses_buffers;
             variant->writes_buffers |= region->writes_buffers;
+            variant->outdates_packed |= region->outdates_packed;
             variant->macs += region->macs * op->invoke.count;
             if (region->peak > 0)
                 add_interval(&planner, region->function, op, region->peak, s, s, &step->region_offset);

@@ -150,6 +150,7 @@ struct variant {
     int64_t peak;  /* bytes of workspace */
     int64_t bound; /* the liveness bound */
     bool uses_packed, uses_buffers, writes_buffers;
+    bool outdates_packed; /* writes buffers that packed weights may be made of */
     bool fails;    /* a call can end in it: the fenced ones, and those with checks */
     double macs;
     struct module_tensor **shadows; /* slots that are worked on in a copy, since the call may end after a write */

@@ -274,7 +274,7 @@ struct modc_state_hook;
 struct modc_params {
     const struct modc_model *model; /* NULL until bound */
     uint64_t version;               /* counts every write by load, reset, optimisers and MODEL_changed */
-    uint64_t buffer_version;        /* counts forwards in training mode that wrote buffers */
+    uint64_t buffer_version;        /* counts forwards that wrote statistics of layers, in training mode */
     void *packed;
     uint64_t packed_version, packed_buffer_version; /* what the packed block was made from; 0: nothing */
     bool read_only;

@@ -873,8 +873,8 @@ class Spec:
         for prefix, module in root.named_modules():
             if self.named_by("freeze", prefix):
                 module.requires_grad_(False)
-            for name, parameter in module.named_parameters(prefix, recurse=False):
-                if self.named_by("freeze", name):
+            for name, parameter in module._parameters.items():  # named_parameters has but one name of each
+                if parameter is not None and self.named_by("freeze", f"{prefix}.{name}".lstrip(".")):
                     parameter.requires_grad_(False)
         return root.eval()
 

@@ -432,28 +432,6 @@ static int operand_node(struct eval *eval, struct dag *dag, const struct ev *x, 
     return dag_add(arena, dag, node);
 }
 
-/* x ** 2 and its like as products and roots, as PyTorch computes them. -1: not one of these. */
-static int power_node(struct eval *eval, struct dag *dag, int base, enum dtype dtype, double exponent)
-{
-    struct arena *arena = &eval->cx->arena;
-
-    if (exponent == 1.0)
-        return base;
-    if (exponent == 2.0)
-        return dag_prim(arena, dag, PRIM_MUL, dtype, base, base, -1);
-    if (exponent == 3.0)
-        return dag_prim(arena, dag, PRIM_MUL, dtype, dag_prim(arena, dag, PRIM_MUL, dtype, base, base, -1), base, -1);
-    if (!dtype_is_float(dtype))
-        return -1;
-    if (exponent == 0.5)
-        return dag_prim(arena, dag, PRIM_SQRT, dtype, base, -1, -1);
-    if (exponent == -0.5)
-        return dag_prim(arena, dag, PRIM_RSQRT, dtype, base, -1, -1);
-    if (exponent == -1.0)
-        return dag_prim(arena, dag, PRIM_DIV, dtype, dag_const(arena, dag, dtype, 1.0), base, -1);
-    return -1;
-}
-
 /* The divisor of an integer division in `dtype`, which has no 0 where the call goes on. False after an error. */
 static bool checked_divisor(struct eval *eval, struct loc loc, const struct ev *b, enum dtype dtype, struct ev *out)
 {
@@ -523,7 +501,6 @@ struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const 
         }
         if (exponent == -2) /* the line's derivative has no 0 times infinity */
             return build_elementwise(eval, loc, elementwise_find("pow"), (struct ev[]){*a, *b}, 2);
-        result = power_node(eval, dag, x, dtype, exponent);
     }
     if (result < 0) {
         y = operand_node(eval, dag, b, dtype, tensors, &count);

@@ -52,15 +52,16 @@ void pass_run(struct cx *cx, struct program *program,
 
 /* ---- shared ----------------------------------------------------------------------------------------------- */
 
+bool tensor_changes_in_training(const struct module_tensor *tensor)
+{
+    return tensor->written && !tensor->written_in_eval && (tensor->owner->layer || tensor->kind == MODULE_PARAMETER);
+}
+
 static bool tensor_is_static(const struct graph *graph, const struct module_tensor *tensor)
 {
     if (tensor->kind == MODULE_STATE)
         return false;
-    if (!tensor->written)
-        return true;
-    if (graph->training || tensor->written_in_eval)
-        return false;
-    return tensor->owner->layer || tensor->kind == MODULE_PARAMETER; /* BatchNorm's statistics change in training alone */
+    return !tensor->written || (!graph->training && tensor_changes_in_training(tensor));
 }
 
 bool value_is_static(const struct graph *graph, struct value *value)

@@ -34,6 +34,9 @@ void pass_split(struct graph *graph);
 
 /* ---- shared by passes -------------------------------------------------------------------------------------- */
 
+/* Written, but as BatchNorm's statistics are: by a layer, and by no forward in eval mode, where the tensor is static. */
+bool tensor_changes_in_training(const struct module_tensor *tensor);
+
 /* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
 bool value_is_static(const struct graph *graph, struct value *value);
 

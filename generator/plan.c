@@ -1348,7 +1348,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             place_value(&planner, op->outputs[j]);
         if (op->code == GRAPH_OP_WRITE && op->write.tensor->kind != MODULE_STATE) {
             variant->writes_buffers = true;
-            variant->outdates_packed |= op->write.tensor->owner->layer && !op->write.tensor->written_in_eval; /* tensor_is_static */
+            variant->outdates_packed |= tensor_changes_in_training(op->write.tensor);
         }
         if (op->code != GRAPH_OP_CALL)
             variant->macs += op_macs(op);

@@ -137,7 +137,7 @@ static void map_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 /* Whether x is y, as numbers of x's type. */
 static struct value *is_same(const struct adjoint *a, struct value *x, struct value *y, bool equal_nans)
 {
-    return statements(a, y->op, equal_nans ? "return ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)" : "return (x == y).to(x.dtype)",
+    return statements(a, y->op, equal_nans ? "return _same(x, y)" : "return (x == y).to(x.dtype)",
                       (struct named[]){{"x", x, NULL}, {"y", y, NULL}, {NULL, NULL, NULL}});
 }
 
@@ -360,7 +360,7 @@ static struct value *max_gradient(const struct adjoint *a, struct op *op, struct
 {
     struct eval *eval = a->eval;
     struct arena *arena = &eval->cx->arena;
-    struct value *x = op->inputs[0], *index;
+    struct value *x = op->inputs[0], *place;
     const struct dim *places[3] = {x->dims[0], x->dims[1], dim_mul(arena, x->dims[2], x->dims[3])};
     const struct dim *windows[3] = {g->dims[0], g->dims[1], dim_mul(arena, g->dims[2], g->dims[3])};
     struct scope scope = {0};
@@ -376,16 +376,21 @@ static struct value *max_gradient(const struct adjoint *a, struct op *op, struct
     scope_bind(eval, &scope, "padding", pair(a, op->loc, op->window.padding));
     scope_bind(eval, &scope, "dilation", pair(a, op->loc, op->window.dilation));
     scope_bind(eval, &scope, "ceil_mode", ev_bool(op->loc, op->window.ceil_mode));
-    scope_bind(eval, &scope, "misses", ev_bool(op->loc, may_miss(op)));
-    found = eval_body(eval, &scope,
-                      "place = F.max_pool2d(x, kernel, stride, padding, dilation, ceil_mode, return_indices=True)[1]\n"
-                      "rows = (torch.arange(g.shape[2]) * stride[0] - padding[0]) % dilation[0] < x.shape[2] if misses else None\n"
-                      "columns = (torch.arange(g.shape[3]) * stride[1] - padding[1]) % dilation[1] < x.shape[3] if misses else None\n"
-                      "met = rows[:, None] & columns if misses else None\n"
-                      "return (torch.where(met, place, 0), torch.where(met, g, 0)) if misses else (place, g)");
-    index = build_reshape(eval, op->loc, found.items[0].tensor, 3, windows);
-    x = build_scatter_inside(eval, op->loc, "dmax_pool", adjoint_zeros(eval, op->loc, x->dtype, 3, places), 2, index,
-                             build_reshape(eval, op->loc, found.items[1].tensor, 3, windows), PRIM_ADD, true);
+    place = eval_body(eval, &scope,
+                      "return F.max_pool2d(x, kernel, stride, padding, dilation, ceil_mode, return_indices=True)[1]").tensor;
+    if (may_miss(op)) {
+        scope_bind(eval, &scope, "place", ev_tensor(op->loc, place));
+        found = eval_body(eval, &scope,
+                          "rows = (torch.arange(g.shape[2]) * stride[0] - padding[0]) % dilation[0] < x.shape[2]\n"
+                          "columns = (torch.arange(g.shape[3]) * stride[1] - padding[1]) % dilation[1] < x.shape[3]\n"
+                          "met = rows[:, None] & columns\n"
+                          "return torch.where(met, place, 0), torch.where(met, g, 0)");
+        place = found.items[0].tensor;
+        g = found.items[1].tensor;
+    }
+    x = build_scatter_inside(eval, op->loc, "dmax_pool", adjoint_zeros(eval, op->loc, x->dtype, 3, places), 2,
+                             build_reshape(eval, op->loc, place, 3, windows), build_reshape(eval, op->loc, g, 3, windows),
+                             PRIM_ADD, true);
     return build_reshape(eval, op->loc, x, 4, op->inputs[0]->dims);
 }
 

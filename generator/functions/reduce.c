@@ -550,9 +550,11 @@ const struct function_row reduce_functions[] = {
          "x = input.flatten() if dim == None or input.ndim == 0 else input\n"
          "found = _median(x, 0, False) if dim == None else _median(x, dim, keepdim and input.ndim > 0)\n"
          "return found if dim != None else _shared(x, found.values) if _saves() and x.is_floating_point() else found.values"},
+    /* 1 where x is y, as numbers of x's type; NaN is NaN */
+    {"_same(x, y)", H, .body = "return ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)"},
     /* y, an element of x, whose gradient all that are the same share */
     {"_shared(x, y)", H,
-     .body = "same = ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)\n"
+     .body = "same = _same(x, y)\n"
              "return _instead((x * (same / same.sum())).sum(), y)"},
     /* the lower one of two; NaN, where there is any */
     {"_median(input, dim, keepdim)", H,

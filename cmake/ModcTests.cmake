@@ -29,6 +29,20 @@ int main(void)
 #endif
 }")
 
+# The compiler for sanitized programs: clang at -O0 takes half the time of gcc, and checks as much. -O0 compiles in a third
+# of the time; the plain cases and the compile suite see to what optimisers find.
+set(MODC_SANITIZER ${CMAKE_C_COMPILER})
+set(MODC_CHECKS "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all")
+if(MODC_CLANG)
+    set(program ${CMAKE_CURRENT_BINARY_DIR}/sanitizer)
+    file(WRITE ${program}.c "int main(void) { return 0; }\n")
+    execute_process(COMMAND ${MODC_CLANG} -fsanitize=address,undefined ${program}.c -o ${program}
+                    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+        set(MODC_SANITIZER ${MODC_CLANG})
+    endif()
+endif()
+
 # modc_test(NAME LABEL COMMAND...): run from the root of the repository.
 function(modc_test name label)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -196,21 +210,6 @@ function(modc_find_python variable)
     endif()
 endfunction()
 
-# The compiler for sanitized programs: clang at -O0 takes half the time of gcc, and checks as much.
-function(modc_find_sanitizer)
-    set(program ${CMAKE_CURRENT_BINARY_DIR}/sanitizer)
-    file(WRITE ${program}.c "int main(void) { return 0; }\n")
-    set(failed TRUE)
-    if(MODC_CLANG)
-        execute_process(COMMAND ${MODC_CLANG} -fsanitize=address,undefined ${program}.c -o ${program}
-                        RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-    endif()
-    set(MODC_SANITIZER ${MODC_CLANG} PARENT_SCOPE)
-    if(failed)
-        set(MODC_SANITIZER ${CMAKE_C_COMPILER} PARENT_SCOPE)
-    endif()
-endfunction()
-
 # tests/vectors/cases.txt: inputs and outputs of PyTorch through `modc run`; once more with sanitizers. Those of
 # tests/language/ run but once, those of tests/layers/ with sanitizers alone.
 function(modc_vector_tests)
@@ -218,9 +217,6 @@ function(modc_vector_tests)
         message(WARNING "python3 is missing: no tests of numbers")
         return()
     endif()
-    # -O0 compiles in a third of the time; the plain cases and the compile suite see to what optimisers find
-    set(sanitize "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all")
-    modc_find_sanitizer()
     # Half of the compiler's time; what such a pointer reads, `address` sees, and the other cases have all checks.
     set(quick -fno-sanitize=pointer-overflow,signed-integer-overflow)
     modc_cases(${CMAKE_CURRENT_SOURCE_DIR}/vectors/cases.txt lines)
@@ -235,7 +231,7 @@ function(modc_vector_tests)
         endif()
         if(name MATCHES "^layers_") # many modules each
             modc_test(${name} layers ${command} --keep ${programs}/sanitize)
-            set(checks "${sanitize} ${quick}")
+            set(checks "${MODC_CHECKS} ${quick}")
             if(line MATCHES " --dtype ") # the same text with another type
                 set(checks -O0)
             endif()
@@ -250,7 +246,7 @@ function(modc_vector_tests)
         modc_test(sanitize_${name} sanitize ${command} --keep ${programs}/sanitize)
         modc_compiles(vectors_${name} ${CMAKE_C_COMPILER} "CFLAGS=-O2 -march=native")
         modc_shares(vectors_${name} plain "${line}")
-        modc_compiles(sanitize_${name} ${MODC_SANITIZER} "CFLAGS=${sanitize}")
+        modc_compiles(sanitize_${name} ${MODC_SANITIZER} "CFLAGS=${MODC_CHECKS}")
         modc_shares(sanitize_${name} sanitize "${line}")
     endforeach()
 endfunction()
@@ -356,7 +352,6 @@ function(modc_determinism_tests)
     endif()
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
-    list(REMOVE_ITEM specs tests/specs/checkpoint.yaml) # takes a minute to plan so often
     foreach(spec ${specs})
         set(work ${CMAKE_CURRENT_BINARY_DIR}/determinism/${spec})
         modc_test(determinism_${spec} determinism ${script} ${spec} ${work})
@@ -407,9 +402,7 @@ endfunction()
 
 # The API of emitted code.
 function(modc_api_tests)
-    modc_find_sanitizer()
-    set(sanitize "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all")
-    set(checked "CC=tests/support/once.sh ${MODC_SANITIZER}" "FLAGS=${sanitize}")
+    set(checked "CC=tests/support/once.sh ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}")
     set(cnn specs/digits/cnn.yaml)
     set(policy specs/cartpole/policy.yaml)
     if(CMOCKA_FOUND)
@@ -425,7 +418,7 @@ function(modc_api_tests)
     set(slices tests/specs/slices.yaml)
     modc_api_test(slices slices.c ${slices} specs/digits/mlp.yaml ENV "FLAGS=-DSLICES=3")
     modc_api_test(slices_forced slices.c "${slices} --plan split=5" specs/digits/mlp.yaml
-                  ENV ${checked} "FLAGS=-DSLICES=5 ${sanitize}")
+                  ENV ${checked} "FLAGS=-DSLICES=5 ${MODC_CHECKS}")
     modc_api_test(slices_dispatch slices.c "${slices} --dispatch" specs/digits/mlp.yaml ENV "FLAGS=-DSLICES=3")
     if(MODC_RUNS_TSAN)
         modc_api_test(slices_tsan slices.c "${slices} --plan split=3" specs/digits/mlp.yaml
@@ -576,10 +569,9 @@ function(modc_fused_tests)
     endif()
     modc_test(fused_steps vectors ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
     set_property(TEST fused_steps PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CFLAGS=-O1 -march=native")
-    modc_find_sanitizer()
     modc_test(fused_steps_sanitize sanitize ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
     set_property(TEST fused_steps_sanitize PROPERTY ENVIRONMENT "CC=${MODC_SANITIZER}"
-                 "CFLAGS=-O0 -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wconversion -Werror")
+                 "CFLAGS=${MODC_CHECKS} -Wall -Wextra -Wconversion -Werror")
 endfunction()
 
 # modc_reset_test(NAME COMPILER FLAGS [SPECS...]): initial weights of tests/resets, bit for bit PyTorch's.
@@ -594,7 +586,7 @@ endfunction()
 
 # Whatever the flags allow a compiler to do with sums and products elsewhere.
 function(modc_reset_tests)
-    modc_reset_test(O0 ${CMAKE_C_COMPILER} "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all")
+    modc_reset_test(O0 ${CMAKE_C_COMPILER} "${MODC_CHECKS}")
     modc_reset_test(fused ${CMAKE_C_COMPILER} "-O1 -march=native -ffp-contract=fast" draws)
     modc_reset_test(unsafe ${CMAKE_C_COMPILER} "-O1 -march=native -funsafe-math-optimizations" draws)
     modc_reset_test(O3 "${MODC_CLANG}" "-O3 -march=native -ffp-contract=fast -funsafe-math-optimizations" draws)

@@ -74,6 +74,8 @@ void module_hint_pattern(struct cx *cx, const struct module_tree *tree, const ch
     for (int i = 0; parameters && i < tree->key_count; i++)
         if (is_parameter(tree->keys[i]))
             ARENA_PUSH(&cx->arena, known, count, tree->keys[i]->path);
+    if (tree->root->child_count > 0 && !diag_nearest(pattern, known, count))
+        diag_hint(cx, "paths are those of `modc summary`, as '%s'", tree->root->children[0]->path);
     diag_hint_nearest(cx, pattern, known, count);
 }
 

@@ -56,7 +56,8 @@ static void check_patterns(struct reader *r, const struct spec_group *group)
         r->fine = false;
         diag_error(r->cx, group->params.locs[i], "'%s' matches no parameter%s", group->params.list[i],
                    frozen ? " that is trained" : "");
-        module_hint_pattern(r->cx, r->tree, group->params.list[i], true);
+        if (!frozen)
+            module_hint_pattern(r->cx, r->tree, group->params.list[i], true);
     }
 }
 
@@ -230,6 +231,7 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
         diag_error(cx, spec->update_loc,
                    "'update: fused' updates a parameter before the norm of all gradients is known");
         diag_note(cx, section->clip->loc, "gradients are clipped by it here");
+        diag_hint(cx, "leave out one of them, or take clip_grad_value_, which needs no norm");
         r->fine = false;
     }
     if (training->fused && (spec->backward_loc.source || cx->options->backward)) {

@@ -44,7 +44,7 @@ const char *c_argument(struct cx *cx, const char *name)
 {
     static const char *const locals[] = {"p", "k", "s", "ws", "net", "status", "i", "in", "out", "buffers", "sizes", "dims",
                                          "index", "inputs", "outputs", "params", "base", "float_mode", "gradients", "training",
-                                         "zeros"};
+                                         "zeros", "given", "optimizer", "memcpy", "memset"};
 
     static const char *const endings[] = {"_slots", "_call", "_shadow"}; /* of what the fenced variant has by module */
     bool taken = false;

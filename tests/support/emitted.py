@@ -1,5 +1,5 @@
-"""Checks that generator/emitted.c knows every name that emitted code gives to what each model has, so that no name of a
-spec can meet one.
+"""Checks that generator/emitted.c knows every name that emitted code gives to what each model has, and generator/plan.c
+every local of its functions, so that no name of a spec can meet one.
 
     python3 tests/support/emitted.py MODC      from the root of the repository
 """
@@ -38,8 +38,21 @@ def check(folder, source):
             yield f"struct {model}_{name}: see emitted_struct"
 
 
+def check_locals():
+    """Locals that emit.c declares, against those that c_argument in plan.c keeps values away from."""
+    plan = pathlib.Path("generator/plan.c").read_text()
+    known, endings = listed(plan, "locals"), tuple(listed(plan, "endings"))
+    declared = r'"    (?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
+    found = set(re.findall(declared, pathlib.Path("generator/emit.c").read_text()))
+    if len(found) < 10:
+        yield "emit.c declares locals in another way than is looked for here"
+    for name in sorted(found - known):
+        if not name.endswith(endings):
+            yield f"{name} is not in `locals`"
+
+
 def main(modc):
-    source, faults = pathlib.Path("generator/emitted.c").read_text(), []
+    source, faults = pathlib.Path("generator/emitted.c").read_text(), [*check_locals()]
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([modc, "generate", *case, "-o", folder], check=True, stdout=subprocess.DEVNULL)

@@ -12,16 +12,6 @@ static int64_t upper(const struct dim *dim)
     return dim_upper(dim);
 }
 
-static bool is_packed_weight(const struct graph *graph, const struct op *op)
-{
-    struct value *bias = op->code == GRAPH_OP_RECURRENT ? recurrent_input(op, RECURRENT_BIAS)
-                         : op->code == GRAPH_OP_CONV    ? (op->window.bias ? op->inputs[2] : NULL)
-                                                        : (op->contract.bias ? op->inputs[2] : NULL);
-
-    return graph->program->tree->spec->pack != SPEC_OFF && value_is_static(graph, op->inputs[1]) &&
-           (!bias || value_is_static(graph, bias));
-}
-
 /* ---- tiles: what a template deals out to threads, for vectors of 64 bytes ------------------------------------ */
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
@@ -73,7 +63,7 @@ static int64_t panel(const struct op *op)
 
 static bool fits_panels(const struct graph *graph, const struct op *op)
 {
-    return is_packed_weight(graph, op) && op->inputs[1]->ndim == 2 && dim_is_const(op->inputs[1]->dims[0], NULL) &&
+    return op_is_packed(graph, op) && op->inputs[1]->ndim == 2 && dim_is_const(op->inputs[1]->dims[0], NULL) &&
            dim_is_const(op->inputs[1]->dims[1], NULL) && contract_depth(op) > 0 && contract_columns(op) > 0;
 }
 
@@ -152,7 +142,7 @@ static double cost_strided(const struct op *op)
 
 static bool fits_conv(const struct graph *graph, const struct op *op)
 {
-    return is_packed_weight(graph, op) && op->window.channels_last;
+    return op_is_packed(graph, op) && op->window.channels_last;
 }
 
 /* CONV_BAND: columns of the widest register tile of a line, whatever the vectors; CONV_ROWS: pixels of the tallest;
@@ -586,14 +576,20 @@ static double cost_heads(const struct op *op)
 
 /* ---- recurrent -------------------------------------------------------------------------------------------- */
 
+static bool fits_recurrent_ahead(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->recurrent.has[RECURRENT_INPUT_WEIGHT]; /* pass_gates has seen to the rest */
+}
+
 static bool fits_recurrent_panel(const struct graph *graph, const struct op *op)
 {
-    return is_packed_weight(graph, op);
+    return !fits_recurrent_ahead(graph, op) && op_is_packed(graph, op);
 }
 
 static bool fits_recurrent_dot(const struct graph *graph, const struct op *op)
 {
-    return !op_is_narrow(graph, op);
+    return !fits_recurrent_ahead(graph, op) && !op_is_narrow(graph, op);
 }
 
 static double cost_recurrent_panel(const struct op *op)
@@ -604,6 +600,14 @@ static double cost_recurrent_panel(const struct op *op)
 static double cost_recurrent_dot(const struct op *op)
 {
     return 2.0 * op_macs(op) + 100;
+}
+
+/* What the input adds to the gates of all steps. */
+static int64_t scratch_ahead(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *weight = recurrent_input(op, RECURRENT_INPUT_WEIGHT);
+
+    return upper(x->dims[0]) * upper(x->dims[1]) * upper(weight->dims[1]) * dtype_rows[x->dtype].bytes;
 }
 
 /* What a step of an LSTM puts out before it is projected, or the gradient of that. */
@@ -676,6 +680,9 @@ const struct algorithm algorithms[] = {
      scratch_heads, "a head at a time: all of its scores, then its weights, then its values"},
     {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks, PACKED_NONE,
      PACKED_NONE, scratch_blocks, "some queries of a head at a time: so few that their scores stay in the cache"},
+    {"recurrent_ahead", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_ahead, cost_recurrent_panel, NULL, PACKED_PANELS,
+     PACKED_VECTOR, scratch_ahead,
+     "step by step, all gates of some units in one register tile, and beside it some of what the input adds to later steps' gates"},
     {"recurrent_panel", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_panel, cost_recurrent_panel, NULL, PACKED_PANELS,
      PACKED_VECTOR, scratch_recurrent,
      "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once"},

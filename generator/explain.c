@@ -75,8 +75,8 @@ static void explain_choice(struct text *text, const struct variant *variant, con
     const struct op *op = step->op;
 
     text_add(text, step->algorithm->name);
-    if (step->weight && step->weight->narrow)
-        text_printf(text, " with weights in %s", dtype_rows[step->weight->dtype].name);
+    if (step_packed(step, 1) && step_packed(step, 1)->narrow)
+        text_printf(text, " with weights in %s", dtype_rows[step_packed(step, 1)->dtype].name);
     if (plan_forced(variant->graph->cx, op->code))
         text_add(text, " (asked for with --plan)");
     for (int a = 0, n = 0; a < algorithm_count; a++) {

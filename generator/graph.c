@@ -1401,7 +1401,7 @@ const char *graph_check(const struct graph *graph)
 
 static void dump_detail(struct text *text, const struct op *op)
 {
-    static const char *const roles[RECURRENT_INPUTS] = {"gates", "weight", "bias", "state", "cell", "projected", "lengths",
+    static const char *const roles[RECURRENT_INPUTS] = {"gates", "weight", "bias", "state", "cell", "projected", "lengths", "input_weight", "input_bias",
                                                         "saved", "states", "dstates", "dlast", "dcell"};
 
     switch (op->code) {

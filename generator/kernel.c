@@ -58,6 +58,11 @@ static bool is_shadowed(const struct variant *variant, const struct module_tenso
     return false;
 }
 
+static const char *packed_text(struct cx *cx, struct packed_at at)
+{
+    return arena_format(&cx->arena, "k->%s%s", at.inside, at.entry->name);
+}
+
 static const char *base_pointer(struct cx *cx, const struct variant *variant, const struct value *base)
 {
     const struct place *place = &variant->places[base->id];
@@ -71,7 +76,7 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
             return arena_format(&cx->arena, "s->%s", emitted_flat(cx, place->tensor->path));
         return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PACKED:
-        return arena_format(&cx->arena, "k->%s%s", place->inside, place->packed->name);
+        return packed_text(cx, place->packed);
     case PLACE_GRADIENT:
         return arena_format(&cx->arena, "gradients->%s", tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PRESENT:
@@ -278,6 +283,10 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
         if (op->recurrent.has[RECURRENT_PROJECTION]) {
             text_add(&text, "_to_");
             name_dim(cx, &text, recurrent_input(op, RECURRENT_WEIGHT)->dims[1]);
+        }
+        if (op->recurrent.has[RECURRENT_INPUT_WEIGHT]) {
+            text_add(&text, "_of_");
+            name_dim(cx, &text, x->dims[2]);
         }
         text_printf(&text, "%s%s", op->recurrent.reverse ? "_reverse" : "", op->recurrent.saves ? "_saving" : "");
         return text.data;
@@ -1442,7 +1451,7 @@ static void holes_strided(struct template_job *job)
 /* Its weights are stored in fewer bits than it computes with. */
 static bool is_narrow(const struct step *step)
 {
-    return step->weight && step->weight->narrow;
+    return step_packed(step, 1) && step_packed(step, 1)->narrow;
 }
 
 static void holes_contract(struct template_job *job, const struct step *step)
@@ -1451,7 +1460,8 @@ static void holes_contract(struct template_job *job, const struct step *step)
     const struct op *op = job->op;
     const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
     const struct dim *k = x->dims[x->ndim - 1], *n = y->dims[y->ndim - 1];
-    int64_t bytes = step->weight ? step->weight->count * dtype_rows[step->weight->dtype].bytes : 0;
+    const struct packed *packed = step_packed(step, 1);
+    int64_t bytes = packed ? packed->count * dtype_rows[packed->dtype].bytes : 0;
 
     hole_int(job, "T_bias", op->contract.bias);
     if (step->algorithm->weight == PACKED_NONE) {
@@ -1463,13 +1473,13 @@ static void holes_contract(struct template_job *job, const struct step *step)
     hole_extent(job, "T_k", k);
     hole_dim(job, "T_ldx", row_stride(cx, x));
     hole_dim(job, "T_ldy", row_stride(cx, y));
-    hole_dim(job, "T_ldw", step->weight ? k : w->strides[1]);
+    hole_dim(job, "T_ldw", packed ? k : w->strides[1]);
     hole_int(job, "T_cached", bytes <= 512 * 1024);
     hole_int(job, "T_streams", bytes > 1024 * 1024);
     job->comment = arena_format(&cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
                                 shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n),
                                 dim_text(&cx->arena, k), op->contract.bias ? " + bias" : "",
-                                is_narrow(step) ? arena_format(&cx->arena, ", weight in %s", dtype_rows[step->weight->dtype].name) : "");
+                                is_narrow(step) ? arena_format(&cx->arena, ", weight in %s", dtype_rows[step_packed(step, 1)->dtype].name) : "");
 }
 
 /* `joined`: so many lines are one, of x and of y. */
@@ -1723,7 +1733,7 @@ static void hole_parameters(struct template_job *job, const char *name, int firs
  * from the role `given` on in T_GIVEN. */
 static void add_operands(struct template_job *job, const struct step *step, const char *const *outputs, enum recurrent_input given)
 {
-    static const char *const names[RECURRENT_INPUTS] = {"x",    "w",      "bias", "h",     "c",         "project", "lengths",
+    static const char *const names[RECURRENT_INPUTS] = {"x",    "w",      "bias", "h",     "c",         "project", "lengths", "w_input", "bias_input",
                                                         "kept", "states", "dy",   "dlast", "dcell_last"};
     const struct op *op = job->op;
     int first = job->parameter_count;
@@ -1779,7 +1789,8 @@ static void holes_recurrent(struct template_job *job, const struct step *step)
     const struct op *op = job->op;
     const bool *has = op->recurrent.has;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
-    const struct dim *units = recurrent_width(&cx->arena, op);
+    const struct dim *units = recurrent_width(&cx->arena, op), *gate_count = op->inputs[1]->dims[0];
+    bool ahead = has[RECURRENT_INPUT_WEIGHT];
     bool lstm = op->recurrent.kind == RECURRENT_LSTM, panels = step->algorithm->weight == PACKED_PANELS;
     int made = 1, gates = recurrent_gates(op->recurrent.kind);
     int64_t panel = 64 / dtype_rows[y->dtype].bytes, width = dim_upper(units);
@@ -1801,16 +1812,23 @@ static void holes_recurrent(struct template_job *job, const struct step *step)
     hole_int(job, "T_state", has[RECURRENT_STATE]);
     hole_int(job, "T_panels", panels);
     hole_int(job, "T_pitch", panels ? (width + panel - 1) / panel * panel : width);
-    hole_dim(job, "T_xl", x->strides[0]);
-    hole_dim(job, "T_xm", x->strides[1]);
+    hole_int(job, "T_ahead", ahead);
+    hole(job, "T_BESIDE", ahead ? ", const int rows_ahead, const int vector" : "");
+    hole_int(job, "T_input_bias", has[RECURRENT_INPUT_BIAS]);
+    hole_dim(job, "T_in", x->dims[2]);
+    hole_dim(job, "T_inl", x->strides[0]);
+    hole_dim(job, "T_xl", ahead ? gate_count : x->strides[0]);
+    hole_dim(job, "T_xm", ahead ? gate_count : x->strides[1]);
     hole_dim(job, "T_yl", y->strides[0]);
     hole_dim(job, "T_ym", y->strides[1]);
-    job->comment = arena_format(&cx->arena, "y %s = the states of %s over x %s%s%s%s, weight (%s, %s)%s", shape_text(&cx->arena, 3, y->dims),
-                                recurrent_text(cx, op), shape_text(&cx->arena, 3, x->dims),
+    job->comment = arena_format(&cx->arena, "y %s = the states of %s over %s%s%s%s, weight (%s, %s)%s", shape_text(&cx->arena, 3, y->dims),
+                                recurrent_text(cx, op),
+                                arena_format(&cx->arena, "x %s%s%s", shape_text(&cx->arena, 3, x->dims),
+                                             ahead ? " . w_input^T" : "", has[RECURRENT_INPUT_BIAS] ? " + bias_input" : ""),
                                 has[RECURRENT_STATE] ? ", from a state" : "", has[RECURRENT_LENGTHS] ? ", rows of their own lengths" : "",
                                 has[RECURRENT_PROJECTION] ? ", projected" : "",
                                 dim_text(&cx->arena, op->inputs[1]->dims[0]), dim_text(&cx->arena, y->dims[2]),
-                                is_narrow(step) ? arena_format(&cx->arena, " in %s", dtype_rows[step->weight->dtype].name) : "");
+                                is_narrow(step) ? arena_format(&cx->arena, " in %s", dtype_rows[step_packed(step, 1)->dtype].name) : "");
 }
 
 /* What converts one line of a convolution's input, (w, c), with its head: a loop nest of its own. */
@@ -1926,12 +1944,12 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
         }
         dag_mark_sizes(job->tail, job->used);
     }
-    job->weights = is_narrow(step) ? dtype_rows[step->weight->dtype].c : job->vector;
+    job->weights = is_narrow(step) ? dtype_rows[step_packed(step, 1)->dtype].c : job->vector;
     stored = is_narrow(step) ? job->weights : job->real;
     hole(job, "T_real", job->real);
     hole(job, "T_stored", stored);
     hole(job, "T_raw", raw);
-    hole_int(job, "T_line", 64 / dtype_rows[is_narrow(step) ? step->weight->dtype : y->dtype].bytes);
+    hole_int(job, "T_line", 64 / dtype_rows[is_narrow(step) ? step_packed(step, 1)->dtype : y->dtype].bytes);
     hole(job, "T_vec", job->vector);
     hole(job, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
     hole_int(job, "T_P", 64 / dtype_rows[y->dtype].bytes);
@@ -2001,7 +2019,7 @@ static const char *template_kernel(struct kernels *kernels, struct template_job 
         job->comment = arena_format(&cx->arena, "%s;\n * y is a part of a larger value", job->comment);
     }
     if (is_narrow(step))
-        stem = arena_format(&cx->arena, "%s_%s", stem, dtype_rows[step->weight->dtype].name);
+        stem = arena_format(&cx->arena, "%s_%s", stem, dtype_rows[step_packed(step, 1)->dtype].name);
     return register_once(kernels, stem, print_template, job, sizeof *job, same_job);
 }
 
@@ -2275,23 +2293,24 @@ static void holes_recurrent_gradient(struct kernels *kernels, struct template_jo
                                 shape_text(&cx->arena, 3, op->outputs[0]->dims), recurrent_text(cx, op), shape_text(&cx->arena, 3, dy->dims));
 }
 
+/* Where the kernel reads the op's input: packed or where it lies. */
+static const char *input_pointer(struct cx *cx, const struct variant *variant, const struct step *step, int input)
+{
+    if (step_packed(step, input))
+        return packed_text(cx, step->packed[input]);
+    return value_pointer(cx, variant, step->op->inputs[input]);
+}
+
 /* What the call of a recurrent kernel passes behind y: see add_operands. */
 static void add_recurrent(struct kernels *kernels, struct text *arguments, const struct variant *variant, const struct step *step)
 {
     struct cx *cx = kernels->cx;
     const struct op *op = step->op;
-    int weight = recurrent_at(op, RECURRENT_WEIGHT), bias = recurrent_at(op, RECURRENT_BIAS);
 
     for (int i = 1; i < op->output_count; i++)
         text_printf(arguments, ", %s", value_pointer(cx, variant, op->outputs[i]));
-    for (int i = 0; i < op->input_count; i++) {
-        if (i == weight && step->weight)
-            text_printf(arguments, ", k->%s%s", step->weight_inside, step->weight->name);
-        else if (i == bias && step->bias)
-            text_printf(arguments, ", k->%s%s", step->bias_inside, step->bias->name);
-        else
-            text_printf(arguments, ", %s", value_pointer(cx, variant, op->inputs[i]));
-    }
+    for (int i = 0; i < op->input_count; i++)
+        text_printf(arguments, ", %s", input_pointer(cx, variant, step, i));
 }
 
 static void call_template(struct kernels *kernels, struct text *out, const struct variant *variant, const struct step *step)
@@ -2309,15 +2328,10 @@ static void call_template(struct kernels *kernels, struct text *out, const struc
     else
         text_printf(&arguments, ", %s", value_pointer(cx, variant, op->inputs[0]));
     if (op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV) {
-        bool bias = op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias;
+        int bias = op_bias_at(op);
 
-        text_printf(&arguments, ", %s", step->weight
-                                            ? arena_format(&cx->arena, "k->%s%s", step->weight_inside, step->weight->name)
-                                            : value_pointer(cx, variant, op->inputs[1]));
-        text_printf(&arguments, ", %s", !bias ? "NULL"
-                                        : step->bias
-                                            ? arena_format(&cx->arena, "k->%s%s", step->bias_inside, step->bias->name)
-                                            : value_pointer(cx, variant, op->inputs[2]));
+        text_printf(&arguments, ", %s", input_pointer(cx, variant, step, 1));
+        text_printf(&arguments, ", %s", bias < 0 ? "NULL" : input_pointer(cx, variant, step, bias));
     } else if (op->code == GRAPH_OP_NORM) {
         text_printf(&arguments, ", %s", op->norm.weight ? value_pointer(cx, variant, op->inputs[next++]) : "NULL");
         text_printf(&arguments, ", %s", op->norm.bias ? value_pointer(cx, variant, op->inputs[next]) : "NULL");

@@ -304,6 +304,13 @@ static enum op_accepts softmax_accepts(const struct op *op, int input)
     return in_tail(op, input) ? ACCEPT_ANY : softmax_is_last(op) ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 
+int op_bias_at(const struct op *op)
+{
+    if (op->code == GRAPH_OP_RECURRENT)
+        return recurrent_at(op, RECURRENT_BIAS);
+    return (op->code == GRAPH_OP_CONTRACT && op->contract.bias) || (op->code == GRAPH_OP_CONV && op->window.bias) ? 2 : -1;
+}
+
 /* Of what lies by steps and rows the last axis alone has to be contiguous: see pass_reads. */
 static enum op_accepts recurrent_accepts(const struct op *op, int input)
 {

@@ -100,7 +100,8 @@ enum pool_kind { POOL_MAX, POOL_AVG };
 /* note [recurrent]
  * RECURRENT goes over L steps of N rows. Inputs, of which those behind the weight are there as the op says: what the input adds to the gates (L, N,
  * G), the weight of the state (G, P), its bias (G), the states before the first step (N, P) and, of an LSTM, (N, H), zeros
- * where they are missing; the weight (P, H) that projects what an LSTM puts out, else P is H; how many steps each row has (N). Outputs:
+ * where they are missing; the weight (P, H) that projects what an LSTM puts out, else P is H; how many steps each row has (N); a
+ * weight (F, G) and its bias (G), with which input 0 is (L, N, F) and its product is what adds to the gates. Outputs:
  * the states of all steps (L, N, P), 0 behind a row's last one; with lengths each row's last state (N, P); of an LSTM its last cell
  * state (N, H); where it saves, what its gradient reads (L, N, K): of an LSTM the gates i, f, g, o and the cell state, of a GRU r,
  * z, n and what the state adds to n; 0 behind a row's last step. `reverse` starts at each row's end.
@@ -112,7 +113,7 @@ enum pool_kind { POOL_MAX, POOL_AVG };
 enum recurrent_kind { RECURRENT_TANH, RECURRENT_RELU, RECURRENT_LSTM, RECURRENT_GRU };
 enum recurrent_input {
     RECURRENT_GATES, RECURRENT_WEIGHT, RECURRENT_BIAS, RECURRENT_STATE, RECURRENT_CELL, RECURRENT_PROJECTION, RECURRENT_LENGTHS,
-    RECURRENT_SAVED, RECURRENT_STATES, RECURRENT_D_STATES, RECURRENT_D_LAST, RECURRENT_D_CELL, RECURRENT_INPUTS
+    RECURRENT_INPUT_WEIGHT, RECURRENT_INPUT_BIAS, RECURRENT_SAVED, RECURRENT_STATES, RECURRENT_D_STATES, RECURRENT_D_LAST, RECURRENT_D_CELL, RECURRENT_INPUTS
 };
 
 enum fence_kind {
@@ -236,6 +237,7 @@ int recurrent_saved(enum recurrent_kind kind); /* K / H: 0, 5, 4 */
 /* Which of the op's inputs has that role; -1: none. */
 int recurrent_at(const struct op *op, enum recurrent_input role);
 struct value *recurrent_input(const struct op *op, enum recurrent_input role); /* NULL: none */
+int op_bias_at(const struct op *op); /* which input of a product, convolution or recurrent layer is added; -1: none */
 bool op_is_recurrent(const struct op *op);              /* or the gradient of such a layer */
 bool recurrent_by_rows(const struct op *op, int input); /* it lies by steps and rows, at any distances */
 const struct dim *recurrent_width(struct arena *arena, const struct op *op);   /* H, units of a gate */

@@ -19,6 +19,7 @@ const struct pass passes[] = {
     {"prepare", pass_prepare, "", "views of prepared maps"},
     {"fuse", pass_fuse, "prepared values are marked", "one op, one function of the spec"},
     {"attention", pass_attention, "scales and masks are tails, or a map", "scores and weights of the spec"},
+    {"gates", pass_gates, "products have their tails", "a layer's product, a layer's steps"},
     {"check", pass_check, "", "the order of the spec: checks come first"},
     {"roll", pass_roll, "calls of regions stand in a row", "one call, one instance"},
     {"legalise", pass_legalise, "no pass behind it changes shapes", "views as ops alone: they are resolved"},
@@ -87,6 +88,14 @@ bool op_is_narrow(const struct graph *graph, const struct op *op)
     return weight->ndim == 2 && weight->dtype == tree->dtype && value_is_static(graph, weight) &&
            root->op->code == GRAPH_OP_TENSOR && root->op->tensor.tensor->kind == MODULE_PARAMETER &&
            !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
+}
+
+bool op_is_packed(const struct graph *graph, const struct op *op)
+{
+    int bias = op_bias_at(op);
+
+    return graph->program->tree->spec->pack != SPEC_OFF && value_is_static(graph, op->inputs[1]) &&
+           (bias < 0 || value_is_static(graph, op->inputs[bias]));
 }
 
 void pass_drop_unread(struct arena *arena, struct op *op, struct dag **dag, int first)

@@ -27,6 +27,7 @@ void pass_views(struct graph *graph);
 void pass_prepare(struct graph *graph);
 void pass_fuse(struct graph *graph);
 void pass_attention(struct graph *graph);
+void pass_gates(struct graph *graph);
 void pass_check(struct graph *graph);
 void pass_roll(struct graph *graph);
 void pass_legalise(struct graph *graph);
@@ -43,6 +44,9 @@ bool value_is_static(const struct graph *graph, struct value *value);
 /* Whether the op is a product whose weight is packed in the narrower type that the spec's `storage` names, and so rounded:
  * a matrix that is a parameter, perhaps through views. Weights that are computed from parameters are not. */
 bool op_is_narrow(const struct graph *graph, const struct op *op);
+
+/* Whether the plan may pack the op's weight and bias. */
+bool op_is_packed(const struct graph *graph, const struct op *op);
 
 /* Boundaries of the fenced variant: ops of different module calls stay apart where hooks may look. */
 bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);

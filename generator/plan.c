@@ -392,12 +392,9 @@ struct home {
 
 static struct home find_home(struct planner *planner, const struct value *value);
 
-/* The bias that the plan may pack, or NULL. */
-static struct value *packable_bias(const struct op *op)
+const struct packed *step_packed(const struct step *step, int input)
 {
-    if (op->code == GRAPH_OP_RECURRENT)
-        return recurrent_input(op, RECURRENT_BIAS);
-    return (op->code == GRAPH_OP_CONV ? op->window.bias : op->contract.bias) ? op->inputs[2] : NULL;
+    return step->packed ? step->packed[input].entry : NULL;
 }
 
 /* Of the weight's outputs, each padded apart. */
@@ -616,16 +613,19 @@ static struct home find_home(struct planner *planner, const struct value *value)
     return home;
 }
 
-static const struct packed *need_packed(struct planner *planner, struct packing packing, struct value *value,
-                                        const char **inside)
+static struct packed_at need_packed(struct planner *planner, struct packing packing, struct value *value)
 {
     struct home home = find_home(planner, value);
     const struct packed *entry = pack_entry(planner->cx, home.group, home.root, packing, value);
 
-    *inside = home.inside;
     planner->variant->uses_packed = true;
     planner->variant->uses_buffers |= depends_on_buffers(entry);
-    return entry;
+    return (struct packed_at){entry, home.inside};
+}
+
+static void pack_input(struct planner *planner, struct step *step, int input, struct packing packing)
+{
+    step->packed[input] = need_packed(planner, packing, step->op->inputs[input]);
 }
 
 static bool in_place_dense(const struct value *value)
@@ -634,29 +634,38 @@ static bool in_place_dense(const struct value *value)
            (dim_equals(value->strides[0], 1) || dim_equals(value->dims[0], 1));
 }
 
-/* Weights and bias in the formats that the algorithm wants. */
+/* Of so many groups, each padded apart. -1: there is none. What a call brings is read where it lies. */
+static void pack_bias(struct planner *planner, struct step *step, int input, int groups)
+{
+    struct value *bias = input >= 0 ? step->op->inputs[input] : NULL;
+    int64_t n = 0, panel;
+
+    if (!bias || !value_is_static(planner->variant->graph, bias))
+        return;
+    panel = 64 / dtype_rows[bias->dtype].bytes;
+    dim_is_const(bias->dims[0], &n);
+    if (!in_place_dense(bias) || (step->algorithm->bias == PACKED_VECTOR && n / groups % panel != 0))
+        pack_input(planner, step, input, (struct packing){PACKED_VECTOR, bias->dtype, 0, groups});
+}
+
+/* Weights and biases in the formats that the algorithm wants. */
 static void pack_weights(struct planner *planner, struct step *step)
 {
-    struct op *op = step->op;
+    const struct op *op = step->op;
     const struct algorithm *algorithm = step->algorithm;
-    struct packing packing;
-    struct value *bias;
+    int added;
 
     if (!algorithm || algorithm->weight == PACKED_NONE)
         return;
-    bias = packable_bias(op);
-    packing = weight_packing(planner, op, algorithm);
+    step->packed = ARENA_ARRAY(&planner->cx->arena, op->input_count, struct packed_at);
     if (!reads_parameter(planner, op, algorithm))
-        step->weight = need_packed(planner, packing, op->inputs[1], &step->weight_inside);
-    if (!bias || !value_is_static(planner->variant->graph, bias)) /* what a call brings is read where it lies */
+        pack_input(planner, step, 1, weight_packing(planner, op, algorithm));
+    pack_bias(planner, step, op_bias_at(op), weight_groups(op));
+    added = op->code == GRAPH_OP_RECURRENT ? recurrent_at(op, RECURRENT_INPUT_WEIGHT) : -1;
+    if (added < 0)
         return;
-
-    int64_t n = 0, panel = 64 / dtype_rows[bias->dtype].bytes;
-
-    dim_is_const(bias->dims[0], &n);
-    packing = (struct packing){PACKED_VECTOR, bias->dtype, 0, packing.groups};
-    if (!in_place_dense(bias) || (algorithm->bias == PACKED_VECTOR && n / packing.groups % panel != 0))
-        step->bias = need_packed(planner, packing, bias, &step->bias_inside);
+    pack_input(planner, step, added, (struct packing){PACKED_PANELS, op->inputs[added]->dtype, .n_axis = 1, .groups = 1});
+    pack_bias(planner, step, recurrent_at(op, RECURRENT_INPUT_BIAS), 1);
 }
 
 /* The base value whose memory `value` shares: through boundaries and maps that work in place. */
@@ -861,7 +870,7 @@ static void place_value(struct planner *planner, struct value *value)
     }
     if (value->prepared) {
         place->kind = PLACE_PACKED;
-        place->packed = need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1}, value, &place->inside);
+        place->packed = need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1}, value);
         return;
     }
     if (is_output(variant->graph, value, &place->index) && place->index >= variant->graph->result_count) {
@@ -1339,9 +1348,8 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
         pack_weights(&planner, step);
         for (int j = 0; j < op->input_count; j++) { /* constants and prepared values that are read as they are */
             struct value *base = op->inputs[j]->base;
-            bool packed = (j == 1 && step->weight) || (j == 2 && step->bias && op->tail_first > 2);
 
-            if (!packed && (base->prepared || base->op->code == GRAPH_OP_CONST))
+            if (!step_packed(step, j) && (base->prepared || base->op->code == GRAPH_OP_CONST))
                 place_value(&planner, base);
         }
         for (int j = 0; j < op->output_count; j++)
@@ -1752,10 +1760,9 @@ static void dump_variant(struct text *text, const struct variant *variant)
 
         text_printf(text, "  %2d %s%s%s", s, op_rows[step->op->code].name, step->algorithm ? " " : "",
                     step->algorithm ? step->algorithm->name : "");
-        if (step->weight)
-            text_printf(text, " weight %s", step->weight->name);
-        if (step->bias)
-            text_printf(text, " bias %s", step->bias->name);
+        for (int j = 0, n = 0; j < step->op->input_count; j++)
+            if (step_packed(step, j))
+                text_printf(text, "%s%s", n++ ? ", " : " packed ", step_packed(step, j)->name);
         if (step->split.slices > 1)
             text_printf(text, " in %d slices by %s", step->split.slices, split_names[step->split.axis]);
         text_add(text, " ->");

@@ -86,14 +86,16 @@ enum place_kind {
     PLACE_PRESENT    /* whether that is there */
 };
 
+/* An entry, NULL: none, and the instance that holds it: "" or "blocks[3]." */
+struct packed_at { const struct packed *entry; const char *inside; };
+
 struct place {
     enum place_kind kind;
     int index;
     int64_t offset, bytes; /* WORKSPACE */
     int first, last;       /* WORKSPACE: steps in which it is live, from the first that writes there */
     struct module_tensor *tensor;
-    const struct packed *packed;
-    const char *inside; /* PACKED: "" or the instance that holds the entry: "blocks[3]." */
+    struct packed_at packed;
     const char *name; /* the local in C, or of the constant */
     const struct value *same; /* WORKSPACE: lies in the memory of this value */
 };
@@ -114,8 +116,7 @@ struct split {
 struct step {
     struct op *op;
     const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
-    const struct packed *weight, *bias; /* NULL: read where they are */
-    const char *weight_inside, *bias_inside;
+    struct packed_at *packed; /* by input; NULL: none is packed */
     struct split split;
     int64_t region_offset;  /* CALL: where the region's workspace starts; -1: none */
     int64_t scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
@@ -264,6 +265,9 @@ void plan_dump(struct text *text, const struct plan *plan, bool json);
 
 /* --explain: how each step is computed, why, and what that is thought to take; explain.c. */
 void plan_explain(struct text *text, const struct plan *plan);
+
+/* What the step's kernel reads for an input of its op: NULL: the value where it lies. */
+const struct packed *step_packed(const struct step *step, int input);
 
 /* The algorithm of --plan 'contract=gemm_dot', or NULL. */
 const char *plan_forced(const struct cx *cx, enum op_code code);

@@ -69,7 +69,7 @@ static void need_reads(struct order *o, int write)
 
     for (int s = 0; s < write; s++)
         for (int i = 0; i < steps[s].op->input_count; i++)
-            if (!(i == 1 && steps[s].weight) && /* packed, it lies elsewhere */
+            if (!step_packed(&steps[s], i) && /* packed, it lies elsewhere */
                 replaces(o->variant, steps[write].op, steps[s].op->inputs[i]->base))
                 need(o, write, s);
 }

@@ -500,12 +500,6 @@ static void mark_value(struct embedding *e, const struct pack_group *group, cons
         e->read_raw[key] = true; /* a graph reads the first of a tie */
 }
 
-/* Which input of a step is read from the packed block: as plan_one has it. */
-static bool is_packed(const struct step *step, int input)
-{
-    return (input == 1 && step->weight) || (input == 2 && step->bias && step->op->tail_first > 2);
-}
-
 static void mark_reads(struct embedding *e, const struct pack_group *group, const struct module *instance, int64_t at)
 {
     (void)at;
@@ -516,7 +510,7 @@ static void mark_reads(struct embedding *e, const struct pack_group *group, cons
             continue;
         for (int s = 0; s < variant->step_count; s++)
             for (int j = 0; j < variant->steps[s].op->input_count; j++)
-                if (!is_packed(&variant->steps[s], j))
+                if (!step_packed(&variant->steps[s], j))
                     mark_value(e, group, instance, variant->steps[s].op->inputs[j]);
         for (int i = 0; i < variant->graph->output_count; i++)
             mark_value(e, group, instance, variant->graph->outputs[i]);

@@ -91,11 +91,12 @@ const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
 /* Of all steps forward, and as many backwards. */
 double recurrent_macs(const struct op *op)
 {
-    const struct value *weight = recurrent_input(op, RECURRENT_WEIGHT), *projection = recurrent_input(op, RECURRENT_PROJECTION);
-    double each = dims_upper(2, weight->dims);
+    static const enum recurrent_input weights[] = {RECURRENT_WEIGHT, RECURRENT_PROJECTION, RECURRENT_INPUT_WEIGHT};
+    double each = 0;
 
-    if (projection)
-        each += dims_upper(2, projection->dims);
+    for (int i = 0; i < 3; i++)
+        if (op->recurrent.has[weights[i]])
+            each += dims_upper(2, recurrent_input(op, weights[i])->dims);
     return dims_upper(2, op->outputs[0]->dims) * each;
 }
 

@@ -155,6 +155,13 @@ static bool attention_reads(const struct value *operand)
            dim_equals(operand->strides[last], 1);
 }
 
+/* Is the input what the plan packs? */
+static bool recurrent_packs(const struct op *op, int input)
+{
+    return input == RECURRENT_WEIGHT || input == op_bias_at(op) || input == recurrent_at(op, RECURRENT_INPUT_WEIGHT) ||
+           input == recurrent_at(op, RECURRENT_INPUT_BIAS);
+}
+
 bool pass_reads(struct graph *graph, const struct op *op, int input)
 {
     const struct value *value = op->inputs[input];
@@ -169,7 +176,7 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);
     /* static weights are packed by the plan from any strides */
-    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT || (op->code == GRAPH_OP_RECURRENT && input <= RECURRENT_BIAS)) &&
+    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT || (op->code == GRAPH_OP_RECURRENT && recurrent_packs(op, input))) &&
         input >= 1 && value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
         return true;
     if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))

@@ -11,11 +11,14 @@
  * cell states, in the end those of the last step. T_saves: kept (T_l, T_m, T_kept) gets what the gradient reads, see note
  * [recurrent] in ops.h. last (T_m, T_k), rows T_lastm apart: with T_lengths, of which a row has so many steps, its state, in
  * the end that of its last step; behind that y is 0. T_state: those before the first step are in h and c, else they are 0.
+ * T_ahead: T_m is 1, and x (T_l, 1, T_in), steps T_inl apart, what w_input (T_gates * T_h, T_in), in panels, makes what adds to
+ * the gates of; that goes to v (T_l, T_gates * T_h), some steps ahead of that which reads it: beside each tile of a step one of
+ * theirs is made, for whose products there is time while the weights of the state come from their cache.
  * T_projects: what a step puts out, in v, is multiplied by project (T_k, T_h); otherwise T_k is T_h. */
 
 /* Of a tile of rows x units: what the state adds to their gates is in sum, gate after gate, a row's vectors together. state:
  * NULL is 0. A function of its own, whose constants would take the registers of a tile. */
-static MODC_KERNEL MODC_ALONE void T_NAME_next(T_real *restrict y, const int ldy, T_real *restrict cell, T_real *restrict kept,
+static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *restrict y, const int ldy, T_real *restrict cell, T_real *restrict kept,
                                                const T_real *restrict x, const T_real *restrict state, const int ldstate,
                                                const T_vec *restrict sum, const int64_t *restrict lengths, const int t,
                                                const int rows, const int units T_ARGS)
@@ -104,6 +107,16 @@ MODC_INLINE T_real T_NAME_dot(const T_real *restrict a, const T_real *restrict b
 }
 
 #endif
+#if T_ahead
+/* ahead: registers hold a tile of a step and one of the gates of `chunk` steps, which as many steps make. Else the gates of all
+ * steps are made before the first. */
+enum {
+    T_NAME_chunk = T_gates * T_wide,
+    T_NAME_ahead = MODC_TILE_ROWS * MODC_TILE_VECTORS(MODC_TILE_ROWS) >= 2 * T_NAME_chunk,
+    T_NAME_first = T_NAME_ahead ? T_NAME_chunk : T_l /* so many are made before the first step */
+};
+
+#endif
 /* One step: where its operands are. state: NULL is 0. Rows of y lie ldy apart, those of state ldstate. back: the weights are
  * read from their end, where the last step left them in the cache. */
 struct T_NAME_now {
@@ -112,6 +125,12 @@ struct T_NAME_now {
     const T_stored *w;
     const T_real *bias;
     const int64_t *lengths;
+#if T_ahead
+    const T_real *x_ahead; /* of the steps whose gates are made now; NULL: none are left */
+    const T_real *w_input, *bias_input;
+    T_real *ahead; /* their gates */
+    int turn;       /* so many steps have made tiles of them */
+#endif
     int ldy, ldstate, t;
     bool back;
 };
@@ -126,19 +145,63 @@ MODC_INLINE void T_NAME_put(const struct T_NAME_now *const now, const T_vec *con
                 T_IF(T_lengths, now->lengths + row, NULL), now->t, rows, units T_PASS);
 }
 
+#if T_ahead
+/* What the input adds to the gates of rows steps, vectors of them from `vector` on; rows and vectors are constants of the call. */
+MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x, const T_real *restrict w,
+                               const T_real *restrict bias, const int rows, const int vectors, const int vector T_ARGS)
+{
+    T_vec sum[MODC_TILE_REGISTERS], b[T_gates * T_wide];
+
+    MODC_FENCE;
+    gates += vector * T_LANES;
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        sum[i] = T_IF(T_input_bias, T_V(load)(bias + (vector + i % vectors) * T_LANES), T_V(set)(0));
+    MODC_ROLL
+    for (int k = 0; k < T_in; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int c = (vector + j) * T_LANES;
+
+            b[j] = T_V(load)(w + (c / T_P * T_in + k) * T_P + c % T_P);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows * vectors; i++)
+            sum[i] += x[i / vectors * T_inl + k] * b[i % vectors];
+    }
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        T_V(store)(gates + i / vectors * (T_gates * T_h) + i % vectors * T_LANES, sum[i]);
+}
+
+#endif
+#if T_ahead
+/* One tile at (row, unit) and, where rows_ahead is not 0, beside it vector `vector` of so many steps' gates; rows, units and
+ * rows_ahead are constants of the call. */
+#else
 /* One tile at (row, unit); rows and units are constants of the call. */
+#endif
 MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows, const int units, const int row,
-                             const int unit T_ARGS)
+                             const int unit T_BESIDE T_ARGS)
 {
 #if T_panels
     const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors, depth = now->state ? T_k : 0;
     const T_stored *const w = now->w + unit / T_P * (T_k * T_gates * T_P) + unit % T_P;
     T_vec sum[MODC_TILE_REGISTERS], made[MODC_TILE_REGISTERS], b[T_gates * T_wide];
+#if T_ahead
+    const T_real *const w_input = now->w_input + vector * T_LANES / T_P * (T_in * T_P) + vector * T_LANES % T_P;
+    T_vec gates[T_gates * T_wide];
+#endif
 
     MODC_FENCE;
     MODC_UNROLL
     for (int i = 0; i < T_gates * tile; i++)
         sum[i] = T_IF(T_bias, T_V(load)(now->bias + i / tile * T_pitch + unit + i % vectors * T_LANES), T_V(set)(0));
+#if T_ahead
+    MODC_UNROLL
+    for (int i = 0; i < rows_ahead; i++)
+        gates[i] = T_IF(T_input_bias, T_V(load)(now->bias_input + vector * T_LANES), T_V(set)(0));
+#endif
     MODC_ROLL
     for (int s = 0, k = now->back ? depth - 1 : 0; s < depth; s++, k += now->back ? -1 : 1) {
         MODC_UNROLL
@@ -155,10 +218,24 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
             for (int j = 0; j < T_gates * vectors; j++)
                 sum[j / vectors * tile + i * vectors + j % vectors] += a * b[j];
         }
+#if T_ahead
+        if (rows_ahead > 0 && k < T_in) {
+            const T_vec c = T_V(load)(w_input + k * T_P);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows_ahead; i++)
+                gates[i] += now->x_ahead[i * T_inl + k] * c;
+        }
+#endif
     }
     MODC_UNROLL
     for (int i = 0; i < T_gates * tile; i++)
         made[i] = sum[i]; /* so that sum itself needs no memory */
+#if T_ahead
+    MODC_UNROLL
+    for (int i = 0; i < rows_ahead; i++)
+        T_V(store)(now->ahead + i * (T_gates * T_h) + vector * T_LANES, gates[i]);
+#endif
     T_NAME_put(now, made, rows, units, row, unit T_PASS);
 #else
     for (int i = 0; i < rows; i++) {
@@ -184,7 +261,7 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
 #endif
 }
 
-#if T_panels
+#if T_panels && !T_ahead
 /* All units of `tall` tiles of rows + 1 rows, then `flat` of rows rows: weights of a band are read by one tile after the other. */
 MODC_INLINE void T_NAME_strip(const struct T_NAME_now *const now, const int rows, const int row, const int tall,
                               const int flat T_ARGS)
@@ -214,6 +291,20 @@ MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now T_ARGS)
 {
 #if !T_panels
     T_NAME_tile(now, T_m, T_h, 0, 0 T_PASS);
+#elif T_ahead
+    enum { band = T_wide * T_LANES };
+
+    for (int j = 0; j < T_h; j += band) {
+        const int unit = now->back ? T_h - band - j : j, vector = now->turn * (T_h / band) + j / band;
+
+        if (T_NAME_ahead && now->x_ahead && now->state) {
+            T_NAME_tile(now, 1, band, 0, unit, T_NAME_chunk, vector T_PASS);
+            continue;
+        }
+        if (T_NAME_ahead && now->x_ahead)
+            T_NAME_inputs(now->ahead, now->x_ahead, now->w_input, now->bias_input, T_NAME_chunk, 1, vector T_PASS);
+        T_NAME_tile(now, 1, band, 0, unit, 0, 0 T_PASS);
+    }
 #else
     enum { tallest = MODC_TILE_ROWS * MODC_TILE_VECTORS(MODC_TILE_ROWS) / (T_gates * T_across) };
 #if T_fixed_m
@@ -233,6 +324,33 @@ MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now T_ARGS)
 #endif
 }
 
+#if T_ahead
+/* What the input adds to the gates of the first steps, in tiles as even as it goes. */
+MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_real *restrict x, const T_real *restrict w,
+                              const T_real *restrict bias T_ARGS)
+{
+    enum {
+        tiles = (T_NAME_first + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
+        rows = T_NAME_first / tiles,
+        tall = T_NAME_first % tiles,
+        vectors = MODC_TILE_ROWS > 1 ? 2 : T_NAME_chunk
+    };
+
+#if T_reverse
+    gates += (T_l - T_NAME_first) * (T_gates * T_h);
+    x += (T_l - T_NAME_first) * T_inl;
+#endif
+    for (int j = 0; j < T_gates * T_h / T_LANES; j += vectors) {
+        for (int i = 0; i < tall; i++)
+            T_NAME_inputs(gates + i * (rows + 1) * (T_gates * T_h), x + i * (rows + 1) * T_inl, w, bias, rows + 1, vectors,
+                          j T_PASS);
+        for (int i = 0; i < tiles - tall; i++)
+            T_NAME_inputs(gates + (tall * (rows + 1) + i * rows) * (T_gates * T_h), x + (tall * (rows + 1) + i * rows) * T_inl, w,
+                          bias, rows, vectors, j T_PASS);
+    }
+}
+
+#endif
 static MODC_KERNEL void T_NAME(T_real *restrict y T_KEPT, const T_real *restrict x, const T_stored *restrict w T_GIVEN T_ARGS)
 {
     const T_real *state = T_IF(T_lengths, last, T_IF(T_state, h, NULL));
@@ -248,8 +366,16 @@ static MODC_KERNEL void T_NAME(T_real *restrict y T_KEPT, const T_real *restrict
         for (int u = 0; u < T_h; u++)
             cell[r * T_cellm + u] = T_IF(T_state, c[r * T_h + u], 0);
 #endif
+#if T_ahead
+    T_NAME_begin(v, x, w_input, T_IF(T_input_bias, bias_input, NULL) T_PASS);
+#endif
     for (int s = 0; s < T_l; s++) {
         const int t = T_IF(T_reverse, T_l - 1 - s, s);
+#if T_ahead
+        const int next = s - s % T_NAME_chunk + T_NAME_chunk;
+        /* the last ones may be some that were made before */
+        const int from = T_IF(T_reverse, modc_max(T_l - next - T_NAME_chunk, 0), modc_min(next, T_l - T_NAME_chunk));
+#endif
         T_real *const made = y + t * T_yl;
         const struct T_NAME_now now = {
             .y = T_IF(T_projects, v, made),
@@ -260,7 +386,16 @@ static MODC_KERNEL void T_NAME(T_real *restrict y T_KEPT, const T_real *restrict
 #if T_saves
             .kept = kept + t * (T_m * T_kept),
 #endif
-            .x = x + t * T_xl,
+            .x = T_IF(T_ahead, v, x) + t * T_xl,
+#if T_ahead
+            .x_ahead = T_NAME_ahead && next < T_l ? x + from * T_inl : NULL,
+            .w_input = w_input,
+#if T_input_bias
+            .bias_input = bias_input,
+#endif
+            .ahead = v + from * (T_gates * T_h),
+            .turn = s % T_NAME_chunk,
+#endif
             .state = state,
             .ldstate = ldstate,
             .w = w,

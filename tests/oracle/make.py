@@ -217,6 +217,7 @@ def all_cases():
     yield from narrow()
     yield from denormal()
     yield from again()
+    yield from ahead()
     yield from parts()
     yield from forced()
     yield from folder("language")
@@ -424,6 +425,18 @@ def again():
                {"x": draw(217, 5, 3, 6), "grad.output_0": draw(218, 5, 3, 2), "grad.output_1": draw(219, 1, 3, 4)})
 
 
+def ahead():
+    """Recurrent layers of one row, forward and backward."""
+    spec = "tests/specs/recurrent.yaml"
+    inputs = {"x": draw(231, 19, 1, 24), "y": draw(232, 1, 16, 40), "z": draw(233, 33, 32), "h": draw(234, 1, 1, 32),
+              "c": draw(235, 1, 1, 32)}
+    yield Case("recurrent", spec, "--seed 23", inputs)
+    yield Case("recurrent_backward", spec, "--seed 23 --backward",
+               {**inputs, "grad.forward_states": draw(236, 19, 1, 64), "grad.states": draw(237, 1, 16, 128), "grad.plain": draw(238, 33, 1, 32),
+                "grad.some": draw(239, 33, 32)})
+    yield Case("recurrent_f64", spec, "--seed 23 --dtype float64", {key: value.double() for key, value in inputs.items()})
+
+
 def parts():
     """Gradients through state that is written in parts."""
     spec = "tests/specs/parts.yaml"
@@ -476,6 +489,8 @@ def forced():
     for name in ("layers_rnn", "layers_rnn_lengths"):
         yield again(name, f"tests/layers/{name.partition('_')[2]}.yaml", "recurrent=recurrent_dot")
     yield again("pieces_5", "tests/specs/pieces.yaml", "recurrent=recurrent_dot", "--sequence")
+    for algorithm in ("ahead", "panel", "dot"):
+        yield again("recurrent", "tests/specs/recurrent.yaml", f"recurrent=recurrent_{algorithm}", "--seed 23", False)
     for name in ("conv_3", "depthwise_3", "pool_3", "norms_4", "winograd_2"):
         yield again(name, f"tests/specs/{name.partition('_')[0]}.yaml", "split=3",
                     "--rtol 1e-4" if name == "winograd_2" else "")

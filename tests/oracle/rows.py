@@ -15,6 +15,7 @@ import ast
 import inspect
 import json
 import math
+import random
 import subprocess
 import sys
 from collections import namedtuple
@@ -852,8 +853,16 @@ class Call:
     def __init__(self, draw, line, row, place, due):
         self.spec, self.line, self.row, self.place, self.due = draw, line, row, place, due
         self.random, self.pick, self.chance = draw.random, draw.pick, draw.chance
-        self.letters, self.args, self.operands = {}, {}, []
+        self.letters, self.args, self.operands = self.one_row(), {}, []
         self.whole = False  # a result without elements is refused
+
+    def one_row(self):
+        """Dims of recurrent layers with a kernel of their own: many steps of one row, whole vectors of units."""
+        own = random.Random(f"{self.spec.own}.one_row")
+        if self.line.name not in ("LSTM", "GRU") or own.random() > 0.25:
+            return {}
+        return {"L": self.dim(own.choice([16, 17, 24])), "n?": own.random() < 0.7, "N": self.dim(1), "H": self.dim(32),
+                "F": self.dim(own.choice([1, 7, 32]))}
 
     # ---- for the lines
 

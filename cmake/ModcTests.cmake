@@ -252,30 +252,19 @@ function(modc_vector_tests)
 endfunction()
 
 # The workspaces of every spec of specs/ and tests/specs/, with and without backward; and that the check sees a buffer that was
-# moved. Of backward, those of `above` are not known to have a placing that reaches the bound.
+# moved.
 function(modc_planner_tests)
     if(NOT MODC_PYTHON)
         return()
     endif()
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          ${PROJECT_SOURCE_DIR}/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml)
-    set(above specs/networks/bert.yaml specs/networks/mobilenet_v1.yaml specs/networks/resnet18.yaml specs/networks/resnet8.yaml
-        tests/specs/checkpoint.yaml tests/specs/conv.yaml tests/specs/family_wide.yaml)
     foreach(spec ${specs})
-        set(slack "")
-        if(spec STREQUAL tests/specs/checkpoint.yaml) # asks for backward itself
-            set(slack --slack)
-        endif()
-        modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py ${slack} $<TARGET_FILE:modc> ${spec})
+        modc_test(planner_${spec} planner ${MODC_PYTHON} tests/support/bound.py $<TARGET_FILE:modc> ${spec})
     endforeach()
     list(REMOVE_ITEM specs tests/specs/fused.yaml) # has no backward of its own
     foreach(spec ${specs} examples/train_digits/learner.yaml tests/optim/model.yaml)
-        set(slack "")
-        if(spec IN_LIST above)
-            set(slack --slack)
-        endif()
-        modc_test(planner_backward_${spec} planner
-                  ${MODC_PYTHON} tests/support/bound.py ${slack} $<TARGET_FILE:modc> ${spec} --backward)
+        modc_test(planner_backward_${spec} planner ${MODC_PYTHON} tests/support/bound.py $<TARGET_FILE:modc> ${spec} --backward)
     endforeach()
     foreach(spec specs/cartpole/policy.yaml tests/specs/blocks_bare.yaml tests/specs/stream.yaml tests/optim/model.yaml)
         modc_test(planner_faults_${spec} planner

@@ -1217,8 +1217,7 @@ static bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, cons
             add_interval(&planner, op->code == GRAPH_OP_CALL ? "second buffer" : "scratch", op, scratch, s, s,
                          &step->scratch_offset);
     }
-    variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound,
-                                    variant->yield >= 0);
+    variant->peak = place_intervals(cx, variant->intervals, variant->interval_count, variant->bound);
     for (int i = 0; i < variant->interval_count; i++)
         *variant->intervals[i].to = variant->intervals[i].offset;
     for (int i = 0; i < graph->value_count; i++) {

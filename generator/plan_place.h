@@ -3,9 +3,8 @@
  * note [placing]
  * No two buffers that are live in one step may overlap, and the workspace is to be no larger than what is live in the step
  * where most is. Whether that can be is NP-complete to find. Simple orders, each buffer as low as it goes, reach the bound
- * mostly, else such an order with repairs. Where neither does, as with many buffers of which much is live in many steps, a
- * search stacks them by rising offset: each lies on others or at the bottom, and what is left comes to lie no lower than the
- * last. That says early where it fails:
+ * mostly. Where they do not, as with many buffers of which much is live in many steps, a search stacks them by rising offset:
+ * each lies on others or at the bottom, and what is left comes to lie no lower than the last. That says early where it fails:
  *   - in every step what is left has to fit above the lowest offset that any of it can still have;
  *   - a buffer never starts where another that is left would already end: that one comes before;
  *   - what is left may part into steps that share no buffer, each of which is filled apart.
@@ -16,9 +15,8 @@
 
 #include "plan.h"
 
-/* Gives each interval its offset. `bound` is what is live in the step where most is; all bytes are aligned already. `saving`:
- * these are of forward and backward. Returns the bytes of the workspace: mostly the bound, of many intervals sometimes a
- * little more. */
-int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound, bool saving);
+/* Gives each interval its offset. `bound` is what is live in the step where most is; all bytes are aligned already. Returns
+ * the bytes of the workspace: mostly the bound, of many intervals sometimes a little more. */
+int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t bound);
 
 #endif

@@ -251,6 +251,7 @@ static bool fill_parts(struct search *search, struct part all, int64_t from, int
 
 /* ---- its tries ------------------------------------------------------------------------------------------------- */
 
+#define SEARCH_MOST 4000      /* intervals: each is a call deeper, and has a list of those left behind it */
 #define SEARCH_WORK 400000000 /* steps that all tries at one peak look at */
 #define SEARCH_TURNS 50       /* places that a try may take back, times how many there were before it */
 #define WEIGHT_ONE (1 << 20)
@@ -383,7 +384,7 @@ int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t
             best = rule;
         }
     }
-    if (lowest > bound && place_searched(&cx->arena, list, count, bound, lowest))
+    if (lowest > bound && count <= SEARCH_MOST && place_searched(&cx->arena, list, count, bound, lowest))
         return peak_of(list, count);
     return place_by(&cx->arena, list, count, best);
 }

@@ -439,14 +439,16 @@ static void pack_weights(struct planner *planner, struct step *step)
 {
     const struct op *op = step->op;
     const struct algorithm *algorithm = step->algorithm;
+    struct packing packing;
     int added;
 
     if (!algorithm || algorithm->weight == PACKED_NONE)
         return;
     step->packed = ARENA_ARRAY(&planner->cx->arena, op->input_count, struct packed_at);
+    packing = weight_packing(planner, op, algorithm);
     if (!reads_parameter(planner, op, algorithm))
-        pack_input(planner, step, 1, weight_packing(planner, op, algorithm));
-    pack_bias(planner, step, op_bias_at(op), weight_groups(op));
+        pack_input(planner, step, 1, packing);
+    pack_bias(planner, step, op_bias_at(op), packing.groups);
     added = op->code == GRAPH_OP_RECURRENT ? recurrent_at(op, RECURRENT_INPUT_WEIGHT) : -1;
     if (added < 0)
         return;

@@ -490,20 +490,72 @@ static void softmax_adjoint(const struct adjoint *a, struct op *op, struct value
                                         {NULL, NULL, NULL}}));
 }
 
+/* x with each element where its neighbour stands that a scan comes to later, or with `back` earlier; 0 comes in at that end. */
+static struct value *moved(const struct adjoint *a, const struct op *op, struct value *x, bool back)
+{
+    struct ev none = {.kind = EV_NONE, .loc = op->loc};
+    int64_t before = op->scan.reverse == back ? 1 : -1;
+
+    return pad_axis(a->eval, op->loc, PAD_CONSTANT, x, op->scan.axis, whole(a, before), whole(a, -before),
+                    pad_fill(a->eval, op->loc, &none, x->dtype));
+}
+
+/* Gradients go the other way: what an element gets goes on to the one before it, but where that is cut off. */
+static void decayed_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    static const char *const held[2] = {"return cat((before.unsqueeze(axis), y.narrow(axis, 0, y.shape[axis] - 1)), axis)",
+                                        "return cat((y.narrow(axis, 1, y.shape[axis] - 1), before.unsqueeze(axis)), axis)"};
+    struct eval *eval = a->eval;
+    bool given = op->scan.given, reverse = op->scan.reverse;
+    struct value *before = given ? op->inputs[0] : NULL, *x = op->inputs[given], *cut = op->inputs[given + 1];
+    struct value *factor = op->input_count == given + 3 ? op->inputs[given + 2] : NULL;
+    struct value *sum = build_decayed(eval, op->loc, NULL, g, moved(a, op, cut, true), factor ? moved(a, op, factor, true) : NULL,
+                                      op->scan.factor, op->scan.axis, !reverse);
+    struct scope scope = {0};
+
+    if (a->wants(a, x))
+        a->give(a, x, sum);
+    eval->at = op->loc;
+    scope_bind(eval, &scope, "sum", ev_tensor(op->loc, sum));
+    scope_bind(eval, &scope, "cut", ev_tensor(op->loc, cut));
+    scope_bind(eval, &scope, "factor", factor ? ev_tensor(op->loc, factor) : ev_float(op->loc, op->scan.factor));
+    scope_bind(eval, &scope, "axis", ev_int(eval, op->loc, op->scan.axis));
+    scope_bind(eval, &scope, "first", ev_int(eval, op->loc, reverse ? -1 : 0));
+    if (before && a->wants(a, before))
+        a->give(a, before, eval_body(eval, &scope, "return where(cut, 0, sum * factor).select(axis, first)").tensor);
+    if (!factor || !a->wants(a, factor))
+        return;
+    if (before) {
+        scope_bind(eval, &scope, "y", ev_tensor(op->loc, op->outputs[0]));
+        scope_bind(eval, &scope, "before", ev_tensor(op->loc, before));
+        scope_bind(eval, &scope, "other", eval_body(eval, &scope, held[reverse]));
+    } else {
+        scope_bind(eval, &scope, "other", ev_tensor(op->loc, moved(a, op, op->outputs[0], false)));
+    }
+    a->give(a, factor, eval_body(eval, &scope, "return where(cut, 0, sum * other)").tensor);
+}
+
 /* Of products the elements from the first 0 on take no part in what stands before; that 0 gets what the others make. */
 static void scan_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {
-    static const char *const sums = "return g.flip(axis).cumsum(axis).flip(axis)";
     static const char *const products = "zero = x == 0\n"
                                         "zeros = zero.cumsum(axis)\n"
                                         "first = zero & (zeros == 1)\n"
                                         "others = torch.where(first, 1, x).cumprod(axis)\n"
-                                        "before = (g * y).flip(axis).cumsum(axis).flip(axis) / torch.where(zero, 1, x)\n"
-                                        "there = (g * others).flip(axis).cumsum(axis).flip(axis)\n"
+                                        "before = _sums_from_end(g * y, axis) / torch.where(zero, 1, x)\n"
+                                        "there = _sums_from_end(g * others, axis)\n"
                                         "return torch.where(zeros == 0, before, torch.where(first, there, 0))";
 
+    if (op->scan.kind == SCAN_DECAYED) {
+        decayed_adjoint(a, op, g);
+        return;
+    }
+    if (op->scan.kind == SCAN_SUM) {
+        a->give(a, op->inputs[0], build_scan(a->eval, op->loc, g, op->scan.axis, SCAN_SUM, !op->scan.reverse));
+        return;
+    }
     a->give(a, op->inputs[0],
-            statements(a, op, op->scan.product ? products : sums,
+            statements(a, op, products,
                        (struct named[]){{"x", op->inputs[0], NULL}, {"y", op->outputs[0], NULL}, {"g", g, NULL},
                                         {"axis", NULL, whole(a, op->scan.axis)}, {NULL, NULL, NULL}}));
 }

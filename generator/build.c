@@ -1237,17 +1237,46 @@ struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char
     return build_op(eval, loc, op);
 }
 
-struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, bool product)
+struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, enum scan_kind kind, bool reverse)
 {
+    struct dag *dag = dag_new(&eval->cx->arena, 2);
     struct op *op;
+    int before, comes;
 
     if (!dtype_is_float(x->dtype))
         x = build_cast(eval, loc, x, DTYPE_INT64);
     if (!x || x->ndim == 0)
         return x;
-    op = op_new(eval, GRAPH_OP_SCAN, product ? "cumprod" : "cumsum", &x, 1);
+    op = op_new(eval, GRAPH_OP_SCAN, kind == SCAN_PRODUCT ? "cumprod" : "cumsum", &x, 1);
     op->scan.axis = axis;
-    op->scan.product = product;
+    op->scan.kind = kind;
+    op->scan.reverse = reverse;
+    before = dag_load(&eval->cx->arena, dag, 0, x->dtype);
+    comes = dag_load(&eval->cx->arena, dag, 1, x->dtype);
+    dag->result = dag_prim(&eval->cx->arena, dag, kind == SCAN_PRODUCT ? PRIM_MUL : PRIM_ADD, x->dtype, before, comes, -1);
+    op->dag = dag;
+    return build_op(eval, loc, op);
+}
+
+struct value *build_decayed(struct eval *eval, struct loc loc, struct value *before, struct value *x, struct value *cut,
+                            struct value *factor, double number, int axis, bool reverse)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct value *inputs[4] = {before, x, cut, factor};
+    struct op *op = op_new(eval, GRAPH_OP_SCAN, "decayed_sum", before ? inputs : inputs + 1, 2 + (before != NULL) + (factor != NULL));
+    struct dag *dag = dag_new(arena, factor ? 4 : 3);
+    int held = dag_load(arena, dag, 0, x->dtype), comes = dag_load(arena, dag, 1, x->dtype), none = dag_load(arena, dag, 2, DTYPE_BOOL);
+    int scale = factor ? dag_load(arena, dag, 3, x->dtype) : dag_const(arena, dag, x->dtype, number);
+    int left = dag_prim(arena, dag, PRIM_MUL, x->dtype, scale, held, -1);
+
+    left = dag_prim(arena, dag, PRIM_SELECT, x->dtype, none, dag_const(arena, dag, x->dtype, 0), left);
+    dag->result = dag_prim(arena, dag, PRIM_ADD, x->dtype, comes, left, -1);
+    op->dag = dag;
+    op->scan.axis = axis;
+    op->scan.kind = SCAN_DECAYED;
+    op->scan.reverse = reverse;
+    op->scan.given = before != NULL;
+    op->scan.factor = number;
     return build_op(eval, loc, op);
 }
 

@@ -63,25 +63,24 @@ const struct catalogue_entry *catalogue_layers(struct cx *cx, int *count)
 
 const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
 {
-    const unsigned visible = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD;
     struct catalogue_entry *list = NULL;
 
     *count = 0;
     for (int i = 0; function_families[i]; i++)
         for (const struct function_row *row = function_families[i]; row->signature; row++)
-            if ((row->flags & visible) && !(row->flags & FUNCTION_HIDDEN))
+            if ((row->flags & FUNCTION_VISIBLE) && !(row->flags & FUNCTION_HIDDEN))
                 ARENA_PUSH(&cx->arena, list, *count,
                            ((struct catalogue_entry){function_family_names[i], function_name(cx, row), row->signature, "",
-                                                     row->flags & visible}));
+                                                     row->flags & FUNCTION_VISIBLE}));
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
 
-        if ((function_flags(line) & visible) && !function_find(line->name, visible))
+        if ((function_flags(line) & FUNCTION_VISIBLE) && !function_find(line->name, FUNCTION_VISIBLE))
             ARENA_PUSH(
                 &cx->arena, list, *count,
                 ((struct catalogue_entry){"elementwise functions", line->name,
                                           arena_format(&cx->arena, "%s(%s)", line->name, line->args), line->forward,
-                                          function_flags(line) & visible}));
+                                          function_flags(line) & FUNCTION_VISIBLE}));
     }
     return list;
 }
@@ -175,7 +174,7 @@ static void json_places(struct text *text, unsigned flags)
     static const struct {
         unsigned flag;
         const char *name;
-    } places[] = {{FUNCTION_TORCH, "torch"}, {FUNCTION_FUNCTIONAL, "functional"}, {FUNCTION_METHOD, "method"}};
+    } places[] = {{FUNCTION_TORCH, "torch"}, {FUNCTION_FUNCTIONAL, "functional"}, {FUNCTION_METHOD, "method"}, {FUNCTION_RETURNS, "returns"}};
     bool first = true;
 
     text_add(text, "\"places\": [");
@@ -302,7 +301,8 @@ static void print_places(struct text *text, const char *name, unsigned flags)
         const char *before, *behind;
     } places[] = {{FUNCTION_TORCH, "torch.", ""},
                   {FUNCTION_FUNCTIONAL, "torch.nn.functional.", ""},
-                  {FUNCTION_METHOD, "x.", "()"}};
+                  {FUNCTION_METHOD, "x.", "()"},
+                  {FUNCTION_RETURNS, "torchrl.objectives.value.functional.", ", here by its bare name"}};
     int count = 0, at = 0;
 
     for (int i = 0; i < COUNT(places); i++)
@@ -399,7 +399,7 @@ bool catalogue_print_one(struct cx *cx, struct text *text, const char *name)
     const char *bare = bare_name(name);
     const struct layer_row *row = layer_find(bare);
     const struct elementwise_row *module = elementwise_module(bare), *line = elementwise_find(bare);
-    const struct function_row *function = function_find(bare, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD);
+    const struct function_row *function = function_find(bare, FUNCTION_VISIBLE);
 
     if (row)
         print_layer(cx, text, row);

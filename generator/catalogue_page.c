@@ -141,17 +141,16 @@ static void print_function_head(struct text *text, const char *family)
 /* All functions, on one page. */
 static const char *print_functions(struct cx *cx)
 {
-    const unsigned visible = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD;
     struct text text = text_new(&cx->arena);
 
     text_add(&text, "# Functions and methods\n\nWhat statements can call, by family, and where PyTorch has it: as `torch.NAME`, as "
                     "`torch.nn.functional.NAME`,\nas a method of a tensor, which then is the first argument. "
-                    "`modc layers NAME` shows what one computes.\n");
+                    "`modc layers NAME` shows what one computes.\nThose of the family returns are torchrl's, in `torchrl.objectives.value.functional`.\n");
     for (int i = 0; function_families[i]; i++) {
         bool any = false;
 
         for (const struct function_row *row = function_families[i]; row->signature; row++) {
-            if (!(row->flags & visible))
+            if (!(row->flags & FUNCTION_VISIBLE))
                 continue;
             if (!any)
                 print_function_head(&text, function_family_names[i]);
@@ -163,7 +162,7 @@ static const char *print_functions(struct cx *cx)
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
 
-        if ((function_flags(line) & visible) && !function_find(line->name, visible))
+        if ((function_flags(line) & FUNCTION_VISIBLE) && !function_find(line->name, FUNCTION_VISIBLE))
             print_function(&text, arena_format(&cx->arena, "%s(%s)", line->name, line->args), function_flags(line));
     }
     return text.data;

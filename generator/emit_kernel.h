@@ -55,14 +55,16 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
 void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                          const struct dag *dag, const struct dim *step, const struct size *const *sizes, int size_count);
 
-/* An axis that runs by itself inside the nest over the others: its length, and the steps of y and of x0 along it. */
+/* An axis that runs by itself inside the nest over the others: its length, and each operand's step along it. */
 struct line {
-    const struct dim *length, *y, *x;
+    const struct dim *length, *const *steps;
+    bool reverse; /* it is walked from its end */
 };
 
-/* y = sums, or products, of x0 up to each element of the line. */
-void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                      struct line line, bool product, const struct size *const *sizes, int size_count);
+/* y = dag of the element before it on the line and of the operands behind y. Before the first element stands `start`; with
+ * `given` it is operand 1, which the dag does not count. */
+void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest, struct line line,
+                      const struct dag *dag, int start, bool given, const struct size *const *sizes, int size_count);
 
 /* y = the order of x0's elements along the line, by a heap in y itself: no memory, and n log n steps always. */
 void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,

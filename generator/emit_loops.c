@@ -989,60 +989,89 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
 
 /* ---- scan, sort --------------------------------------------------------------------------------------- */
 
-static struct kernel begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
+static struct kernel begin_line(struct cx *cx, const char *name, struct nest nest, struct line line, const struct dag *dag,
                                 const struct size *const *sizes, int size_count)
 {
-    return begin_kernel(cx, name, nest, NULL, NULL, (const struct dim *[]){line.length, line.y, line.x}, 3, sizes, size_count);
+    int count = nest.operand_count;
+    const struct dim **steps = ARENA_ARRAY(&cx->arena, count + 1, const struct dim *);
+
+    memcpy(steps, line.steps, (size_t)count * sizeof *steps);
+    steps[count] = line.length;
+    return begin_kernel(cx, name, nest, dag, NULL, steps, count + 1, sizes, size_count);
 }
 
 /* An element of the line, beside what the loops around are at. */
 static const char *line_element(struct kernel *k, int operand, const char *index, const struct dim *step)
 {
-    const char *offset = operand_offset(k, operand);
+    const char *offset = operand_offset(k, operand), *place = dim_equals(step, 1) ? index : times_c(k, index, step);
 
-    return arena_format(k->arena, "%s[%s%s%s]", k->pointer[operand], offset, *offset ? " + " : "",
-                        dim_equals(step, 1) ? index : times_c(k, index, step));
+    if (dim_equals(step, 0))
+        place = *offset ? "" : "0";
+    return arena_format(k->arena, "%s[%s%s%s]", k->pointer[operand], offset, *offset && *place ? " + " : "", place);
 }
 
-void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                      struct line line, bool product, const struct size *const *sizes, int size_count)
+/* What the dag makes of `before` and of the line's elements at `index`, those of operands from `first` on. */
+static const char *line_value(struct kernel *k, struct line line, const struct dag *dag, const char *before, const char *index, int first)
 {
-    struct kernel k = begin_line(cx, name, nest, line, sizes, size_count);
+    const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *);
+    struct text *names = before_text(k);
+    struct expr_place place = {inputs, names, indent_text(k), &k->names, NULL};
+    struct piece value;
+
+    inputs[0] = before;
+    for (int i = 1; i < dag->input_count; i++)
+        inputs[i] = line_element(k, first + i - 1, index, line.steps[first + i - 1]);
+    value = expr_scalar_piece(k->cx, dag, &place);
+    declare_lines(k, names);
+    return value.text;
+}
+
+static const char *scan_start(struct kernel *k, struct line line, int start, bool given)
+{
+    return given ? line_element(k, 1, "0", line.steps[1]) : arena_format(k->arena, "%d", start);
+}
+
+void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest, struct line line,
+                      const struct dag *dag, int start, bool given, const struct size *const *sizes, int size_count)
+{
+    struct kernel k = begin_line(cx, name, nest, line, dag, sizes, size_count);
     int last = k.nest.ndim - 1;
     bool columns = last >= 0 && stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
-    enum dtype dtype = k.nest.operands[0].dtype;
-    const char *type = dtype_rows[dtype].c;
-    struct dag *join = dag_new(k.arena, 2);
-
-    join->result = dag_prim(k.arena, join, product ? PRIM_MUL : PRIM_ADD, dtype, dag_load(k.arena, join, 0, dtype),
-                            dag_load(k.arena, join, 1, dtype), -1);
+    const char *type = dtype_rows[k.nest.operands[0].dtype].c, *end = dim_c(&k, line.length);
 
     for (int axis = 0; axis < last + !columns; axis++)
         open_loop(&k, axis);
 
-    const char *i = names_new(&k.names, "n"), *sum = names_new(&k.names, product ? "product" : "sum");
+    const char *i = names_new(&k.names, "n"), *sum = names_new(&k.names, start ? "product" : "sum");
 
     if (!columns)
-        declare(&k, "%s %s = %d;", type, sum, product);
-    open_block(&k, "for (int %s = 0; %s < %s; %s++)", i, i, dim_c(&k, line.length), i);
+        declare(&k, "%s %s = %s;", type, sum, scan_start(&k, line, start, given));
+    if (line.reverse)
+        open_block(&k, "for (int %s = %s - 1; %s >= 0; %s--)", i, end, i, i);
+    else
+        open_block(&k, "for (int %s = 0; %s < %s; %s++)", i, i, end, i);
     if (columns) {
         const char *before = names_new(&k.names, "before"), *row = names_new(&k.names, "row");
-        const char *start = operand_offset(&k, 0);
+        const char *first = operand_offset(&k, 0), *step = dim_c_text(cx, line.steps[0], true);
 
-        declare(&k, "%s *%s = %s%s%s + %s;", type, row, k.pointer[0], *start ? " + " : "", start, times_c(&k, i, line.y));
-        declare(&k, "const %s *%s = %s > 0 ? %s - %s : NULL;", type, before, i, row, dim_c_text(cx, line.y, true));
+        declare(&k, "%s *%s = %s%s%s + %s;", type, row, k.pointer[0], *first ? " + " : "", first, times_c(&k, i, line.steps[0]));
+        if (line.reverse)
+            declare(&k, "const %s *%s = %s < %s - 1 ? %s + %s : NULL;", type, before, i, end, row, step);
+        else
+            declare(&k, "const %s *%s = %s > 0 ? %s - %s : NULL;", type, before, i, row, step);
         open_loop(&k, last);
 
-        const char *x = line_element(&k, 1, i, line.x), *j = k.index[last];
-        const char *joined =
-            expr_scalar(cx, join, (const char *[]){arena_format(k.arena, "%s[%s]", before, j), x}, NULL, "");
+        const char *j = k.index[last];
+        const char *held = arena_format(k.arena, "(%s ? %s[%s] : %s)", before, before, j, scan_start(&k, line, start, given));
+        const char *value = line_value(&k, line, dag, held, i, 1 + given);
 
-        statement(&k, "%s[%s] = %s ? %s : %s;", row, j, before, joined, x);
+        statement(&k, "%s[%s] = %s;", row, j, value);
         close_loop(&k, last);
     } else {
-        statement(&k, "%s = %s;", sum,
-                  expr_scalar(cx, join, (const char *[]){sum, line_element(&k, 1, i, line.x)}, NULL, ""));
-        statement(&k, "%s = %s;", line_element(&k, 0, i, line.y), sum);
+        const char *value = line_value(&k, line, dag, sum, i, 1 + given);
+
+        statement(&k, "%s = %s;", sum, value);
+        statement(&k, "%s = %s;", line_element(&k, 0, i, line.steps[0]), sum);
     }
     close_block(&k);
     close_blocks(&k, last + !columns);
@@ -1059,7 +1088,7 @@ static const char *times_step(struct kernel *k, const struct dim *step)
 static void sort_helpers(struct kernel *k, struct line line, bool descending, const char *sizes, const char *pass)
 {
     enum dtype dtype = k->nest.operands[1].dtype;
-    const char *type = dtype_rows[dtype].c, *y = times_step(k, line.y), *x = times_step(k, line.x);
+    const char *type = dtype_rows[dtype].c, *y = times_step(k, line.steps[0]), *x = times_step(k, line.steps[1]);
     const char *next = *y ? arena_format(k->arena, "(below + 1)%s", y) : "below + 1";
     struct text *out = &k->helpers;
 
@@ -1085,12 +1114,12 @@ static void sort_helpers(struct kernel *k, struct line line, bool descending, co
 void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                       struct line line, bool descending, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_line(cx, name, nest, line, sizes, size_count);
+    struct kernel k = begin_line(cx, name, nest, line, NULL, sizes, size_count);
     struct text declared = text_new(k.arena), passed = text_new(k.arena);
     bool *needed = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
 
-    dim_mark_sizes(line.x, needed);
-    dim_mark_sizes(line.y, needed);
+    dim_mark_sizes(line.steps[1], needed);
+    dim_mark_sizes(line.steps[0], needed);
     for (int i = 0; i < size_count; i++) {
         if (!needed[sizes[i]->index])
             continue;
@@ -1102,7 +1131,7 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
         open_loop(&k, axis);
 
     const char *y = names_new(&k.names, "order"), *x = names_new(&k.names, "row"), *n = names_new(&k.names, "n");
-    const char *i = names_new(&k.names, "i"), *first = names_new(&k.names, "first"), *step = times_step(&k, line.y);
+    const char *i = names_new(&k.names, "i"), *first = names_new(&k.names, "first"), *step = times_step(&k, line.steps[0]);
 
     declare(&k, "int64_t *const %s = %s;", y, address(&k, 0));
     declare(&k, "const %s *const %s = %s;", dtype_rows[k.nest.operands[1].dtype].c, x, address(&k, 1));

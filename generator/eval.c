@@ -258,7 +258,7 @@ static bool find_global(const char *name, struct loc loc, struct ev *out)
     enum dtype dtype;
 
     if (find_function(name, FUNCTION_FUNCTIONAL | FUNCTION_HIDDEN, loc, out) ||
-        find_function(name, FUNCTION_TORCH, loc, out))
+        find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS, loc, out))
         return true;
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) {
         *out = ev_float(loc, name[0] == 'i' ? INFINITY : name[0] == 'n' ? (double)NAN : 3.14159265358979323846);
@@ -327,7 +327,7 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         if (s->explain && s->explain(eval, s, expr->text, expr->loc))
             return;
 
-    const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, &count);
+    const char *const *functions = function_names(eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS, &count);
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);

@@ -248,7 +248,11 @@ struct value *build_scatter(struct eval *eval, struct loc loc, const char *label
 struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
                                    struct value *index, struct value *source, enum prim prim, bool along);
 /* Sums, or products, up to each element; integers and bool: int64. */
-struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, bool product);
+struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, enum scan_kind kind, bool reverse);
+/* SCAN_DECAYED. x, cut and factor (NULL: that number) have one shape, `before`, what stands before the first element, all of it but
+ * the axis (NULL: 0); all but cut are floating, of one type. */
+struct value *build_decayed(struct eval *eval, struct loc loc, struct value *before, struct value *x, struct value *cut,
+                            struct value *factor, double number, int axis, bool reverse);
 /* The int64 order of the elements along an axis; equal ones stay as they stand, NaN is above all. */
 struct value *build_argsort(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending);
 /* The call ends where an index is outside 0 .. extent - 1; with `negative` those below 0 count from the end. False after an

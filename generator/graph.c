@@ -1475,7 +1475,7 @@ static void dump_detail(struct text *text, const struct op *op)
         text_printf(text, " %s %d", op->scatter.along ? "along" : "axis", op->scatter.axis);
         break;
     case GRAPH_OP_SCAN:
-        text_printf(text, " axis %d %s", op->scan.axis, op->scan.product ? "product" : "sum");
+        text_printf(text, " axis %d%s%s", op->scan.axis, op->scan.reverse ? " reverse" : "", op->scan.given ? " from" : "");
         break;
     case GRAPH_OP_SORT:
         text_printf(text, " axis %d%s", op->sort.axis, op->sort.descending ? " descending" : "");

@@ -590,7 +590,8 @@ static void print_nest(struct kernels *kernels, struct text *out, const char *na
     else if (job->op && job->op->code == GRAPH_OP_SCATTER)
         emit_scatter_kernel(kernels->cx, out, name, job->comment, job->nest, job->dag, job->step, sizes, count);
     else if (job->op && job->op->code == GRAPH_OP_SCAN)
-        emit_scan_kernel(kernels->cx, out, name, job->comment, job->nest, job->line, job->op->scan.product, sizes, count);
+        emit_scan_kernel(kernels->cx, out, name, job->comment, job->nest, job->line, job->op->dag,
+                         job->op->scan.kind == SCAN_PRODUCT, job->op->scan.given, sizes, count);
     else if (job->op && job->op->code == GRAPH_OP_SORT)
         emit_sort_kernel(kernels->cx, out, name, job->comment, job->nest, job->line, job->op->sort.descending, sizes, count);
     else if (job->op && job->op->code == GRAPH_OP_RANDOM)
@@ -848,34 +849,75 @@ static void call_scatter(struct kernels *kernels, struct text *out, const struct
 
 /* SCAN and SORT: what runs along one axis, for all others. */
 static void call_line(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op, int axis,
-                      const char *what)
+                      bool reverse, const char *what)
 {
     struct cx *cx = kernels->cx;
-    const struct value *y = op->outputs[0], *x = op->inputs[0];
-    struct nest_job job = {.op = op, .line = {y->dims[axis], y->strides[axis], x->strides[axis]}};
+    const struct value *y = op->outputs[0];
+    const struct dim **steps = ARENA_ARRAY(&cx->arena, op->input_count + 1, const struct dim *);
+    struct nest_job job = {.op = op, .line = {y->dims[axis], steps, reverse}};
     bool *used = new_used(kernels);
 
-    job.nest.operand_count = 2;
-    job.nest.operands = ARENA_ARRAY(&cx->arena, 2, struct nest_operand);
-    job.nest.operands[0].dtype = y->dtype;
-    job.nest.operands[1].dtype = x->dtype;
-    for (int i = 0; i < y->ndim; i++) {
-        if (i == axis)
+    job.nest.operand_count = op->input_count + 1;
+    job.nest.operands = ARENA_ARRAY(&cx->arena, op->input_count + 1, struct nest_operand);
+    for (int i = 0; i < y->ndim; i++)
+        if (i != axis)
+            job.nest.dims[job.nest.ndim++] = y->dims[i];
+    dim_mark_sizes(y->dims[axis], used);
+    if (op->dag)
+        dag_mark_sizes(op->dag, used);
+    for (int k = 0; k < op->input_count + 1; k++) {
+        struct nest_operand *own = &job.nest.operands[k];
+        int count = 0;
+
+        if (k == 1 && op->code == GRAPH_OP_SCAN && op->scan.given) { /* it has all axes but this one */
+            own->dtype = op->inputs[0]->dtype;
+            memcpy(own->strides, op->inputs[0]->strides, sizeof own->strides);
+            steps[k] = dim_const(&cx->arena, 0);
             continue;
-        job.nest.dims[job.nest.ndim] = y->dims[i];
-        job.nest.operands[0].strides[job.nest.ndim] = y->strides[i];
-        job.nest.operands[1].strides[job.nest.ndim++] = x->strides[i];
+        }
+        *own = nest_operand(cx, k > 0 ? op->inputs[k - 1] : y, y);
+        steps[k] = own->strides[axis];
+        for (int i = 0; i < y->ndim; i++)
+            if (i != axis)
+                own->strides[count++] = own->strides[i];
+        dim_mark_sizes(steps[k], used);
     }
     nest_normalise(&cx->arena, &job.nest);
-    job.comment = shapes_comment(cx, y, arena_format(&cx->arena, "%s of x0 along dimension %d", what, axis));
+    job.comment = shapes_comment(cx, y, what);
     mark_nest(&job.nest, used);
-    dim_mark_sizes(job.line.length, used);
-    dim_mark_sizes(job.line.y, used);
-    dim_mark_sizes(job.line.x, used);
-    text_printf(out, "    %s(%s, %s", register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest),
-                value_pointer(cx, variant, y), value_pointer(cx, variant, x));
+    text_printf(out, "    %s(%s", register_once(kernels, kernel_stem(cx, op), print_nest, &job, sizeof job, same_nest),
+                value_pointer(cx, variant, y));
+    for (int i = 0; i < op->input_count; i++)
+        text_printf(out, ", %s", value_pointer(cx, variant, op->inputs[i]));
     add_sizes(kernels, out, used);
     text_add(out, ");\n");
+}
+
+/* "sums of x0 along dimension 1", or the dag, in which the element before is called so. */
+static const char *scan_text(struct cx *cx, const struct op *op)
+{
+    static const char *const kinds[] = {"sums", "products"};
+    struct arena *arena = &cx->arena;
+    const char *end = op->scan.reverse ? ", from its end" : "", *before = arena_format(arena, "x%d", op->input_count);
+    struct dag *own = dag_new(arena, op->input_count + 1);
+    int *nodes = ARENA_ARRAY(arena, op->input_count + 1, int);
+    struct text text = text_new(arena);
+
+    if (op->scan.kind != SCAN_DECAYED && op->dag->count == 3)
+        return arena_format(arena, "%s of x0 along dimension %d%s", kinds[op->scan.kind], op->scan.axis, end);
+    nodes[0] = dag_load(arena, own, op->input_count, op->outputs[0]->dtype);
+    for (int i = op->scan.given; i < op->input_count; i++)
+        nodes[1 + i - op->scan.given] = dag_load(arena, own, i, op->inputs[i]->dtype);
+    own->result = dag_inline(arena, own, op->dag, nodes);
+    for (const char *at = dag_text(cx, own); *at; at++) {
+        if (strncmp(at, before, strlen(before)) == 0) {
+            text_add(&text, "before");
+            at += strlen(before) - 1;
+        } else {
+            text_printf(&text, "%c", *at);
+        }
+    }
+    return arena_format(arena, "%s along dimension %d%s%s", text.data, op->scan.axis, end, op->scan.given ? " and x0" : "");
 }
 
 static void call_reduce(struct kernels *kernels, struct text *out, const struct variant *variant, const struct op *op,
@@ -2372,10 +2414,12 @@ const char *kernel_step(struct kernels *kernels, const struct variant *variant, 
         call_scatter(kernels, &out, variant, op);
         break;
     case GRAPH_OP_SCAN:
-        call_line(kernels, &out, variant, op, op->scan.axis, op->scan.product ? "products" : "sums");
+        call_line(kernels, &out, variant, op, op->scan.axis, op->scan.reverse, scan_text(kernels->cx, op));
         break;
     case GRAPH_OP_SORT:
-        call_line(kernels, &out, variant, op, op->sort.axis, op->sort.descending ? "descending order" : "order");
+        call_line(kernels, &out, variant, op, op->sort.axis, false,
+                  arena_format(&kernels->cx->arena, "%s of x0 along dimension %d",
+                               op->sort.descending ? "descending order" : "order", op->sort.axis));
         break;
     case GRAPH_OP_REDUCE:
         call_reduce(kernels, &out, variant, op, step->split);

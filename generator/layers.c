@@ -27,7 +27,7 @@ extern const struct function_row product_functions[], conv_functions[], pad_func
     index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
     arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
-    loss_functions[];
+    loss_functions[], return_functions[];
 
 const struct function_row *const function_families[] = {
     product_functions,  conv_functions,    pad_functions,        fold_functions,
@@ -36,7 +36,7 @@ const struct function_row *const function_families[] = {
     reduce_functions,   create_functions,  math_functions,       arithmetic_functions,
     join_functions,     arrange_functions, distance_functions,   shuffle_functions,
     resample_functions, einsum_functions,  attention_functions,  rnn_functions,
-    loss_functions,     NULL,
+    loss_functions,     return_functions,  NULL,
 };
 
 const char *const function_family_names[] = {
@@ -44,7 +44,7 @@ const char *const function_family_names[] = {
     "activations", "random",      "choosing",    "indexing",     "shapes",    "conversions",
     "reductions",  "tensors",     "elementwise", "arithmetic",   "joining",   "arranging",
     "distances",   "shuffling",   "resampling",  "contractions", "attention", "recurrent",
-    "losses",      NULL,
+    "losses",      "returns",     NULL,
 };
 
 const struct layer_row *layer_find(const char *name)

@@ -75,7 +75,7 @@ enum op_code {
     GRAPH_OP_CONCAT,   /* along an axis */
     GRAPH_OP_GATHER,   /* elements of input 0 at the places along an axis that input 1, integers, names */
     GRAPH_OP_SCATTER,  /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
-    GRAPH_OP_SCAN,     /* sums or products of the elements up to each, along an axis */
+    GRAPH_OP_SCAN,     /* along an axis, each element of what the one before it has made and of the inputs: sums, products */
     GRAPH_OP_SORT,     /* int64: which element along an axis stands where, when they are in order; equal ones keep theirs */
     GRAPH_OP_CTC,      /* -log of what (t, n, c) log-probabilities give the labels of each sample, or its slope: templates/c/ctc.c */
     GRAPH_OP_CHECK,    /* ends the call with a status where input 0, integers, has what is not allowed; no output */
@@ -96,6 +96,8 @@ enum reduce_kind {
     REDUCE_ARGMAX, REDUCE_ARGMIN /* one axis or all; int64 */
 };
 enum pool_kind { POOL_MAX, POOL_AVG };
+/* DECAYED, over x, a bool cut and a factor: x, plus factor times what came before where that is not cut */
+enum scan_kind { SCAN_SUM, SCAN_PRODUCT, SCAN_DECAYED };
 
 /* note [recurrent]
  * RECURRENT goes over L steps of N rows. Inputs, of which those behind the weight are there as the op says: what the input adds to the gates (L, N,
@@ -141,7 +143,7 @@ struct op {
     /* Elementwise parts. head: over inputs before the op proper (REDUCE; CONV: of input 0 and of what lies from
      * conv_head_first on, which differs by channel alone; ATTENTION: of the scores, and of inputs 3 to tail_first - 1). tail: input 0 of the dag is the op's result
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
-     * from 2 on, of SCATTER over two elements. */
+     * from 2 on, of SCATTER over two elements, of SCAN over the element before and all inputs but what is given. */
     struct dag *dag, *head, *tail;
     struct dag **gradients; /* MAP of a line of elementwise.c, in a graph that saves: by input, what the line says of its
                              * gradient, over the inputs, the result and the upstream gradient; NULL: nothing flows there */
@@ -182,7 +184,9 @@ struct op {
          * the index may be smaller. The dag's input 0 is what stands there, input 1 what comes: the sum, the second. What
          * comes later meets what came before. */
         struct { int axis; bool along; } scatter;
-        struct { int axis; bool product; } scan;
+        /* reverse: from the axis' end. given: input 0, which has not that axis, stands before the first element; else that is 1
+         * of products, or 0. */
+        struct { int axis; enum scan_kind kind; bool reverse, given; double factor; } scan; /* DECAYED without a third input: factor */
         struct { int axis; bool descending; } sort; /* NaN is above all */
         /* inputs: log-probabilities, labels, and by sample where its labels begin, its steps, its labels, of which there are
          * at most `labels` */

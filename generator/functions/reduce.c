@@ -272,7 +272,7 @@ static struct ev fn_min(struct eval *eval, struct ev *args, int count, struct lo
 
 /* ---- along one axis ------------------------------------------------------------------------------------------ */
 
-static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const char *what, bool product)
+static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const char *what, enum scan_kind kind)
 {
     struct value *x;
     enum dtype dtype;
@@ -284,7 +284,7 @@ static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const 
     if (!need_dtype(eval, &args[2], x->dtype, &dtype))
         return BAD;
     x = build_cast(eval, loc, x, dtype);
-    x = x ? build_scan(eval, loc, x, axis, product) : NULL;
+    x = x ? build_scan(eval, loc, x, axis, kind, false) : NULL;
     if (x && args[2].kind != EV_NONE)
         x = build_cast(eval, loc, x, dtype);
     return ev_tensor(loc, x);
@@ -293,13 +293,13 @@ static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const 
 static struct ev fn_cumsum(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
-    return scan(eval, args, loc, "cumsum", false);
+    return scan(eval, args, loc, "cumsum", SCAN_SUM);
 }
 
 static struct ev fn_cumprod(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
-    return scan(eval, args, loc, "cumprod", true);
+    return scan(eval, args, loc, "cumprod", SCAN_PRODUCT);
 }
 
 static const struct tensor *zero_of(struct eval *eval)

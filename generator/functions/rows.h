@@ -14,6 +14,7 @@
 #define M FUNCTION_METHOD
 #define V FUNCTION_VARARGS
 #define H FUNCTION_HIDDEN
+#define R FUNCTION_RETURNS
 
 #define BAD ev_bad(loc)
 

@@ -1,4 +1,4 @@
-/* scan.c - scan: sums and products of what stands before; sort: the order of elements; ctc: alignments. All along one axis. */
+/* scan.c - scan: sums, products and the like of what stands before; sort: the order of elements; ctc: alignments. All along one axis. */
 #include <assert.h>
 #include <math.h>
 
@@ -21,34 +21,50 @@ static int64_t row_length(const struct tensor *tensor, int axis)
 /* The input is floating or int64. */
 const char *scan_infer(struct cx *cx, struct op *op)
 {
-    const struct value *x = op->inputs[0];
+    const struct value *x = op->inputs[op->scan.given];
 
     assert(op->scan.axis >= 0 && op->scan.axis < x->ndim && (dtype_is_float(x->dtype) || x->dtype == DTYPE_INT64));
     return set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
+/* Where an input that broadcasts to the output has what the output's element e reads. */
+static int64_t read_at(const struct tensor *input, const struct tensor *output, int64_t e)
+{
+    int64_t at = 0, step = 1;
+
+    for (int i = output->ndim - 1; i >= 0; e /= output->dims[i--]) {
+        int axis = i - (output->ndim - input->ndim);
+
+        if (axis < 0)
+            break;
+        at += input->dims[axis] == 1 ? 0 : e % output->dims[i] * step;
+        step *= input->dims[axis];
+    }
+    return at;
+}
+
 void scan_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     int64_t n = row_length(output, op->scan.axis), rows = n > 0 ? tensor_count(output) / n : 0, step;
-    bool floating = dtype_is_float(output->dtype);
+    bool one = op->scan.kind == SCAN_PRODUCT;
+    struct dag_run run;
 
+    dag_run_start(&run, op->dag);
     for (int64_t r = 0; r < rows; r++) {
         int64_t start = row_start(output, op->scan.axis, r, &step);
-        double sum = op->scan.product;
-        uint64_t whole = op->scan.product;
 
+        run.inputs[0] = op->scan.given                    ? inputs[0]->data[r]
+                        : dtype_is_float(output->dtype) ? (union scalar){.f = one}
+                                                        : (union scalar){.i = one};
         for (int64_t i = 0; i < n; i++) {
-            union scalar x = inputs[0]->data[start + i * step], *y = &output->data[start + i * step];
+            int64_t e = start + (op->scan.reverse ? n - 1 - i : i) * step;
 
-            if (floating) {
-                sum = op->scan.product ? sum * x.f : sum + x.f;
-                y->f = dtype_round(output->dtype, sum);
-            } else {
-                whole = op->scan.product ? whole * (uint64_t)x.i : whole + (uint64_t)x.i;
-                y->i = (int64_t)whole;
-            }
+            for (int k = op->scan.given; k < op->input_count; k++)
+                run.inputs[1 + k - op->scan.given] = inputs[k]->data[read_at(inputs[k], output, e)];
+            run.inputs[0] = output->data[e] = dag_run_once(&run);
         }
     }
+    dag_run_end(&run);
 }
 
 const char *sort_infer(struct cx *cx, struct op *op)

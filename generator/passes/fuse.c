@@ -73,10 +73,10 @@ static const char *label_with_tail(struct arena *arena, const char *op, const ch
 
 /* ---- map into map, write or reduction ---------------------------------------------------------------------- */
 
-/* The dag that reads `op`'s inputs, and how many inputs stand before those it counts. */
-static struct dag **input_dag(struct op *op, int *base)
+/* The dag that reads `op`'s inputs, how many inputs stand before those it counts, and what it counts before them. */
+static struct dag **input_dag(struct op *op, int *base, int *first)
 {
-    *base = 0;
+    *base = *first = 0;
     switch (op->code) {
     case GRAPH_OP_MAP:
         return &op->dag;
@@ -85,6 +85,10 @@ static struct dag **input_dag(struct op *op, int *base)
         return &op->dag;
     case GRAPH_OP_REDUCE:
         return op->tail ? NULL : &op->head; /* heads first: tails are fused behind them */
+    case GRAPH_OP_SCAN:
+        *base = op->scan.given;
+        *first = 1;
+        return &op->dag;
     default:
         return NULL;
     }
@@ -120,16 +124,37 @@ static bool keeps_shape(struct cx *cx, const struct op *op, int at, const struct
     return fits;
 }
 
+/* Whether it takes so long that it is worth a pass over memory to compute it in vectors. */
+static bool is_long(const struct dag *dag)
+{
+    for (int i = 0; i < dag->count; i++)
+        switch (dag->nodes[i].prim) {
+        case PRIM_POW:
+        case PRIM_EXP:
+        case PRIM_EXPM1:
+        case PRIM_LOG:
+        case PRIM_LOG1P:
+        case PRIM_TANH:
+        case PRIM_ERF:
+        case PRIM_SIN:
+        case PRIM_COS:
+            return true;
+        default:
+            break;
+        }
+    return false;
+}
+
 /* Inlines the map that makes input `at` of `op`. */
 static bool join_map(struct graph *graph, struct op *op, int at)
 {
     struct arena *arena = &graph->cx->arena;
     struct value *value = op->inputs[at];
     struct op *map = value->op;
-    const struct value *whole = op->code == GRAPH_OP_MAP ? op->outputs[0] : op->code == GRAPH_OP_WRITE ? op->inputs[1]
-                                                                                                       : op->inputs[0];
-    int base, count = 0, nodes[FUSE_MAX_INPUTS + MAX_DIMS], mapped[FUSE_MAX_INPUTS + MAX_DIMS];
-    struct dag **slot = input_dag(op, &base), *dag, *old;
+    const struct value *whole = op->code == GRAPH_OP_WRITE ? op->inputs[1] : op->code == GRAPH_OP_REDUCE ? op->inputs[0]
+                                                                                                         : op->outputs[0];
+    int base, first, count = 0, nodes[FUSE_MAX_INPUTS + MAX_DIMS], mapped[FUSE_MAX_INPUTS + MAX_DIMS];
+    struct dag **slot = input_dag(op, &base, &first), *dag, *old;
     struct value *kept[2 * FUSE_MAX_INPUTS];
     struct op copy;
 
@@ -142,6 +167,8 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, whole))
         return false;
     if (op->code == GRAPH_OP_REDUCE && !keeps_shape(graph->cx, op, at, map))
+        return false;
+    if (op->code == GRAPH_OP_SCAN && is_long(map->dag)) /* its elements are made one by one, a map's beside each other */
         return false;
     if (map->input_count + op->input_count > FUSE_MAX_INPUTS || map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
         write_hazard(op, map->inputs, map->input_count) ||
@@ -165,14 +192,16 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     /* nodes of the old dag's inputs: loads, or the inlined map */
     add_inputs(arena, &copy, dag, base, map->inputs, map->input_count, nodes);
     for (int i = 0; i < map->input_count; i++)
-        nodes[i] = dag_load(arena, dag, nodes[i], map->inputs[i]->dtype);
+        nodes[i] = dag_load(arena, dag, first + nodes[i], map->inputs[i]->dtype);
 
     int inlined = dag_inline(arena, dag, map->dag, nodes);
 
-    for (int i = base, n = 0; i < op->input_count; i++)
-        mapped[i - base] = i == at ? inlined : dag_load(arena, dag, n, op->inputs[i]->dtype), n += i != at;
+    if (first)
+        mapped[0] = dag_load(arena, dag, 0, op->outputs[0]->dtype);
+    for (int i = base, n = first; i < op->input_count; i++)
+        mapped[first + i - base] = i == at ? inlined : dag_load(arena, dag, n, op->inputs[i]->dtype), n += i != at;
     dag->result = dag_inline(arena, dag, old, mapped);
-    dag->input_count = copy.input_count - base;
+    dag->input_count = first + copy.input_count - base;
     op->inputs = copy.inputs;
     op->input_count = op->tail_first = copy.input_count;
     *slot = dag;

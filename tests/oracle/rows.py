@@ -23,6 +23,7 @@ from collections import namedtuple
 import torch
 
 import modc_run
+import returns
 import spec_torch
 
 INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
@@ -56,7 +57,7 @@ def W(dims, often=0.6):
 FAULTS = (Exception,)
 
 
-PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor}
+PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns}
 
 
 class Text(str):
@@ -632,6 +633,27 @@ function("logical_and logical_or logical_xor", input=T("*", "num", "whole"), oth
 function("bitwise_and bitwise_or bitwise_xor", input=T("*", "ints"), other=B("input", "ints"))
 function("bitwise_left_shift bitwise_right_shift", input=T("*", "ints"), other=[1, 2])
 
+# ---- returns
+
+def factor(d):
+    """gamma and the like: a number, or one for each step."""
+    return d.pick([0.9, 0.5, 1.0, Text(f"{d.by_name['reward'].name}.sigmoid()")])
+
+
+MASK = S("reward", "bool")
+STEPS = dict(gamma=factor, reward=T("a?:1-4 S:1-9 b:1-3"), next_state_value=S("reward"), terminated=MASK)
+TIME = dict(done=MASK, time_dim=DIM)
+function("td0_return_estimate", **STEPS, done=MASK)
+function("td0_advantage_estimate", **STEPS, state_value=S("reward"), done=MASK)
+function("td1_return_estimate", **STEPS, **TIME)
+function("td1_advantage_estimate", **STEPS, **TIME, state_value=S("reward"))
+function("td_lambda_return_estimate", **STEPS, **TIME, lmbda=factor)
+function("td_lambda_advantage_estimate", **STEPS, **TIME, lmbda=factor, state_value=S("reward"))
+function("generalized_advantage_estimate", **STEPS, **TIME, lmbda=factor, state_value=S("reward"))
+function("vtrace_advantage_estimate", **STEPS, **TIME, state_value=S("reward"), log_pi=S("reward"), log_mu=S("reward"),
+         rho_thresh=[2.0, 0.5], c_thresh=[1.5, 0.5])
+function("reward2go", gamma=factor, reward=STEPS["reward"], done=MASK, time_dim=DIM)
+
 # ---- new tensors
 
 function("arange", start=[0, 1, -2, 5], end=[7, 6.5, 9], step=[2, 3, 0.5], dtype=DTYPE)
@@ -686,6 +708,8 @@ NOT_DRAWN = {
     **{name: "its windows are random in both modes; tests/layers has it with samples that are given" for n in (2, 3)
        for name in (f"FractionalMaxPool{n}d", f"fractional_max_pool{n}d")},
     "MultiStep": "never called",
+    **{f"{name}.rolling_gamma": "None and True, which mean the same, are all that is taken" for name in returns.NAMES
+       if name.startswith(("td1", "td_lambda"))},
     "batch_norm.training": "writes buffers, as the layers do",
     "SyncBatchNorm.process_group": "None is all there is",
     "finfo": "of a type, known while generating",
@@ -1117,7 +1141,7 @@ class Call:
             first = self.row["arguments"][0]["name"]
             self.text = f"{texts[first]}.{name}({self.joined(texts, 1)})"
         else:
-            space = {"torch": "torch.", "functional": self.pick(["F.", "F.", "torch.nn.functional."])}[self.place]
+            space = {"torch": "torch.", "functional": self.pick(["F.", "F.", "torch.nn.functional."]), "returns": ""}[self.place]
             if self.chance(0.3) and name not in self.spec.names and not self.spec.has_child(name) and \
                     (self.place == "functional" or not hasattr(torch.nn.functional, name)):
                 space = ""

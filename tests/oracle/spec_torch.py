@@ -22,6 +22,8 @@ import torch
 import yaml
 from torch import nn
 
+import returns
+
 DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
           "uint8", "bool", "float", "double", "half", "long", "int", "short"}
 # Keys that change how a model is emitted, never what it computes.
@@ -218,7 +220,7 @@ def torch_name(name):
         return getattr(torch, name[len("dtype "):])
     if name in ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list"):
         return getattr(builtins, name)
-    for module in (nn.functional, torch):
+    for module in (nn.functional, torch, returns):
         found = getattr(module, name, None)
         if isinstance(found, torch.dtype) or (callable(found) and not isinstance(found, type)):
             return for_numbers_too(name, found)

@@ -442,6 +442,7 @@ function(modc_api_tests)
         modc_api_test(steps_tsan steps.c ${steps} ENV "FLAGS=-g -fsanitize=thread")
     endif()
     modc_api_test(division division.c tests/api/division.yaml ENV ${checked})
+    modc_api_test(rollout rollout.c tests/specs/rollout.yaml tests/specs/rollout_agents.yaml ENV ${checked})
     modc_api_test(targets targets.c tests/api/targets.yaml ENV ${checked})
     if(MODC_PYTHON AND NOT MODC_SANITIZE)
         modc_test(api_weights api ${MODC_PYTHON} tests/support/weights.py $<TARGET_FILE:modc>)
@@ -549,6 +550,14 @@ function(modc_repr_tests)
     endif()
     modc_test(reprs vectors ${MODC_PYTHON} tests/support/reprs.py $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/reprs)
     set_property(TEST reprs PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endfunction()
+
+# n-step returns and estimates of returns, against torchrl's results.
+function(modc_rollout_tests)
+    if(MODC_PYTHON)
+        modc_test(rollouts vectors ${MODC_PYTHON} tests/oracle/rollout.py --modc $<TARGET_FILE:modc> --count 20)
+        set_property(TEST rollouts PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endif()
 endfunction()
 
 # `update: fused` gives the same bits as gradients that are kept.

@@ -815,7 +815,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 20 };
+enum { SETTINGS = 22 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -865,9 +865,36 @@ static const char *training_inputs(struct compare *c, const struct spec_training
     return text.length > 0 ? text.data : "none";
 }
 
+static const char *rollout_settings(struct compare *c, const struct spec_rollout *rollout)
+{
+    const struct {
+        const char *name;
+        const struct spec_patterns *keys;
+    } settings[] = {{"multi_step", &rollout->multi_step}, {"reward_keys", &rollout->rewards}, {"done_key", &rollout->done},
+                    {"mask_key", &rollout->mask},         {"info", &rollout->info}};
+    struct text text = text_new(&c->cx->arena);
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (settings[i].keys->count > 0)
+            text_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", settings[i].name,
+                        joined(c, settings[i].keys->list, settings[i].keys->count));
+    return text.length > 0 ? text.data : "none";
+}
+
+static const char *records_text(struct compare *c, const struct spec_rollout *rollout)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < rollout->record_count; i++)
+        text_printf(&text, "%s%s %s%s%s", i ? ", " : "", rollout->records[i].key, words_of(c, rollout->records[i].shape),
+                    rollout->records[i].dtype ? " " : "", rollout->records[i].dtype ? rollout->records[i].dtype->text : "");
+    return text.length > 0 ? text.data : "none";
+}
+
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
 {
     static const struct spec_training none = {0};
+    static const struct spec_rollout no_rollout = {0};
     static const char *const toggles[] = {[SPEC_DEFAULT] = "on", [SPEC_OFF] = "none", [SPEC_ON] = "on"};
     const struct spec *spec = side->spec;
     const struct spec_training *training = spec->training ? spec->training : &none;
@@ -892,6 +919,8 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"clip", words_of(c, training->clip)},
         {"scheduler", words_of(c, training->scheduler)},
         {"ema", words_of(c, training->ema)},
+        {"rollout", records_text(c, spec->rollout ? spec->rollout : &no_rollout)},
+        {"rollout settings", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
     };
 
     memcpy(settings, list, sizeof list);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emit_names.h"
+#include "emit_rollout.h"
 #include "emit_training.h"
 #include "bundle.h"
 #include "dispatch.h"
@@ -638,7 +639,12 @@ static void print_header(struct emit *e, struct text *out)
     if (target_sets_align(e->target))
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
     text_printf(out, "#include \"%s\"\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
-                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", has_optimizer(e) ? "modc_optim.h" : "modc.h", m);
+                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+                e->tree->rollout && has_optimizer(e) ? "modc_optim.h\"\n#include \"modc_rollout.h"
+                : e->tree->rollout                   ? "modc_rollout.h"
+                : has_optimizer(e)                   ? "modc_optim.h"
+                                                     : "modc.h",
+                m);
     print_header_constants(e, out);
     print_header_modules(e, out);
     print_header_gradients(e, out);
@@ -682,6 +688,8 @@ static void print_header(struct emit *e, struct text *out)
     }
     if (has_optimizer(e))
         print_step_declaration(e, out);
+    if (e->tree->rollout)
+        emit_rollout_header(e->cx, out, (struct rollout_names){m, M}, e->tree->rollout);
     text_printf(out, "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n", m);
     if (e->weights)
         text_printf(out, "/* Binds the weights that are embedded in the program; nothing is copied. */\n"
@@ -2176,6 +2184,8 @@ static void print_tables(struct emit *e, struct text *out)
     if (has_optimizer(e))
         text_printf(out, "    .training_block = %s_TRAINING_BYTES,\n    .training_init = %s_start,\n    .train_step = %s_train_step_call,\n",
                     e->M, e->m, e->m);
+    if (e->tree->rollout)
+        text_printf(out, "    .rollout = &%s_rollout_table,\n", e->m);
     text_add(out, "};\n");
 }
 
@@ -2382,6 +2392,8 @@ static const char *source_text(struct emit *e)
         print_train_step(e, &parts.entries);
     print_pack_functions(e, &parts.packs);
     e->unpacks = print_unpack(e, &parts.packs);
+    if (e->tree->rollout)
+        emit_rollout_source(e->cx, &parts.tables, (struct rollout_names){e->m, e->M}, e->tree->rollout);
     print_tables(e, &parts.tables);
     if (has_optimizer(e)) {
         text_add(&parts.tables, "\n");

@@ -15,11 +15,12 @@ static const char *const functions[] = {
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter", "get_submodule",
     "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children", "named_modules", "parameters", "register_full_backward_hook",
-    "register_full_backward_pre_hook", "requires_grad_", "rollout", "set_stream", "share", "state_dict", "step", "sync", "to",
-    "train_step", "training", "training_init", "training_load", "training_save", "zero_grad", NULL};
+    "register_full_backward_pre_hook", "requires_grad_", "rollout", "rollout_bind", "rollout_table", "set_stream", "share", "state_dict", "step", "sync", "to",
+    "train_step", "training", "training_init", "training_load", "training_save", "window_flush", "window_init", "window_push",
+    "window_ready", "window_set", "zero_grad", NULL};
 
 const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES", "PACKED_BYTES",  "EMBEDDED_BYTES",
-                                         "GRADIENT_BYTES", "STATE_BYTES", NULL};
+                                         "GRADIENT_BYTES", "STATE_BYTES", "ROLLOUT_BYTES", "WINDOW_BYTES", NULL};
 
 const char *const emitted_variants[12] = {"_eval",
                                           "_train",
@@ -45,7 +46,7 @@ bool emitted_function(const char *name)
 bool emitted_struct(const char *name)
 {
     return strcmp(name, "params") == 0 || strcmp(name, "packed") == 0 || strcmp(name, "state") == 0 ||
-           strcmp(name, "code") == 0;
+           strcmp(name, "code") == 0 || strcmp(name, "rollout") == 0 || strcmp(name, "window") == 0;
 }
 
 const char *emitted_flat(struct cx *cx, const char *path)

@@ -13,7 +13,7 @@
 /* Whether every model has a function or object of this name, or a later version of modc will. */
 bool emitted_function(const char *name);
 
-/* The same for struct tags: policy_params, policy_packed, policy_state, policy_code. */
+/* The same for struct tags: policy_params, policy_packed, policy_state, policy_code, policy_rollout, policy_window. */
 bool emitted_struct(const char *name);
 
 /* One identifier for a path: "trunk.0" -> "trunk_0". */

@@ -20,6 +20,7 @@
 #include "measure.h"
 #include "pass.h"
 #include "plan.h"
+#include "rollout.h"
 #include "run.h"
 #include "schema.h"
 #include "settings.h"
@@ -122,6 +123,7 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);
     tree->training = resolved ? training_read(cx, tree) : NULL;
+    tree->rollout = resolved ? rollout_read(cx, tree) : NULL;
 
     return resolved ? graph_lower(cx, tree) : NULL;
 }

@@ -7,6 +7,7 @@
 #include "layers.h"
 #include "spec.h"
 
+struct rollout;
 struct training;
 
 enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
@@ -110,6 +111,7 @@ struct module_tree {
     struct binding *constants; /* in order; values */
     int constant_count;
     const struct training *training; /* training.h; NULL: none */
+    const struct rollout *rollout;   /* rollout.h; NULL: none */
     enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */
     bool partial; /* as spec.h's; or some module or tensor is faulty */
 };

@@ -151,6 +151,10 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_TRAINING] = "training",
     [SPEC_VALUE_LOSS] = "statements",
     [SPEC_VALUE_GROUPS] = "groups",
+    [SPEC_VALUE_ROLLOUT] = "rollout",
+    [SPEC_VALUE_KEY] = "text",
+    [SPEC_VALUE_KEYS] = "keys",
+    [SPEC_VALUE_INFO] = "info",
     [SPEC_VALUE_UPDATE] = "update",
     [SPEC_VALUE_OPTIMIZER] = "optimizer",
     [SPEC_VALUE_CLIP] = "clip",
@@ -609,6 +613,45 @@ static void define_training(struct json *j)
     end(j);
 }
 
+/* Records are nested as their keys are; beside them stand settings. */
+static void define_rollout(struct json *j)
+{
+    define_one_or_many(j, "keys", "text");
+    object(j, "info_name");
+    literal(j, "enum", "[\"gather_index\", \"done_at_gather_index\", \"terminated_at_gather_index\"]");
+    end(j);
+    define_one_or_many(j, "info", "info_name");
+    object(j, "described_record");
+    print_keys(j, SPEC_IN_RECORD);
+    literal(j, "additionalProperties", "false");
+    literal(j, "required", "[\"shape\"]");
+    end(j);
+    object(j, "records");
+    string(j, "type", "object");
+    literal(j, "minProperties", "1");
+    literal(j, "not", "{\"required\": [\"shape\"]}");
+    object(j, "patternProperties");
+    refer(j, "^" NAME "(\\." NAME ")*$", "record");
+    end(j);
+    refer(j, "additionalProperties", "piece");
+    end(j);
+    object(j, "record");
+    list(j, "anyOf");
+    refer(j, NULL, "shape");
+    refer(j, NULL, "described_record");
+    refer(j, NULL, "records");
+    end(j);
+    end(j);
+    object(j, "rollout");
+    print_keys(j, SPEC_IN_ROLLOUT);
+    object(j, "patternProperties");
+    refer(j, "^(?!(multi_step|reward_keys|done_key|mask_key|info)$)" NAME "(\\." NAME ")*$", "record");
+    refer(j, "[^A-Za-z0-9_.]", "piece");
+    end(j);
+    literal(j, "additionalProperties", "false");
+    end(j);
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
 void schema_print(struct cx *cx, struct text *text)
@@ -640,6 +683,7 @@ void schema_print(struct cx *cx, struct text *text)
     define_modules(j);
     define_classes(j);
     define_training(j);
+    define_rollout(j);
     end(j);
     end(j);
     text_add(text, "\n");

@@ -1565,6 +1565,120 @@ static void read_training(struct reader *r, const struct node *key, const struct
         diag_error(r->cx, key->loc, "'training' has no 'optimizer'");
 }
 
+/* Rollouts ----------------------------------------------------------------------------------------------- */
+
+static bool is_in_mapping(const struct node *node, const char *name)
+{
+    for (int i = 0; i < node->count; i++)
+        if (strcmp(node->keys[i]->value, name) == 0)
+            return true;
+    return false;
+}
+
+/* The parts of a dotted key are names, which are members of structs in C. */
+static bool check_record_key(struct reader *r, const char *text, struct loc loc)
+{
+    for (;; text++) {
+        size_t length = strcspn(text, ".");
+
+        if (!check_identifier(r, arena_copy(&r->cx->arena, text, length), loc))
+            return false;
+        text += length;
+        if (!*text)
+            return true;
+    }
+}
+
+/* A shape, or {shape, dtype}; what else is a mapping has records whose keys begin with this one. */
+static void read_record(struct reader *r, const char *path, const struct node *key, const struct node *node)
+{
+    struct spec_record record = {.key = path, .loc = key->loc};
+
+    if (node->kind == NODE_MAP && !is_in_mapping(node, "shape")) {
+        for (int i = 0; i < node->count; i++)
+            read_record(r, arena_format(&r->cx->arena, "%s.%s", path, node->keys[i]->value), node->keys[i], node->items[i]);
+        if (node->count == 0)
+            diag_error(r->cx, key->loc, "'%s' records nothing", path);
+        return;
+    }
+    if (!check_record_key(r, key->value, key->loc))
+        return;
+    if (node->kind == NODE_MAP) {
+        for (int i = 0; i < node->count; i++) {
+            const struct node *part = node->keys[i];
+
+            if (strcmp(part->value, "shape") == 0)
+                record.shape = read_shape(r, part, node->items[i]);
+            else if (strcmp(part->value, "dtype") == 0)
+                record.dtype = read_dtype_expr(r, part, node->items[i]);
+            else
+                unknown_key(r, part, "a record", SPEC_IN_RECORD);
+        }
+    } else if (node_is_empty(node)) {
+        wrong_kind(r, key, node, "the shape of a step, as [4]; [] is one number");
+    } else {
+        record.shape = read_shape(r, key, node);
+    }
+    if (!record.shape)
+        record.shape = bad_expr(r, node);
+    ARENA_PUSH(&r->cx->arena, r->spec->rollout->records, r->spec->rollout->record_count, record);
+}
+
+/* next and next.reward cannot both be records. */
+static void check_records(struct reader *r, const struct spec_rollout *rollout)
+{
+    struct names names = {0};
+
+    for (int i = 0; i < rollout->record_count; i++) {
+        const struct spec_record *record = &rollout->records[i];
+
+        if (!check_unique_in_c(r, &names, emitted_flat(r->cx, record->key), record->loc))
+            continue;
+        for (int j = 0; j < rollout->record_count; j++) {
+            size_t length = strlen(record->key);
+
+            if (strncmp(record->key, rollout->records[j].key, length) == 0 && rollout->records[j].key[length] == '.') {
+                diag_error(r->cx, record->loc, "'%s' is a record, and has records below it", record->key);
+                diag_note(r->cx, rollout->records[j].loc, "'%s' is one", rollout->records[j].key);
+                break;
+            }
+        }
+    }
+}
+
+static void read_rollout(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct spec_rollout *rollout = ARENA_NEW(&r->cx->arena, struct spec_rollout);
+    const struct {
+        const char *name;
+        struct spec_patterns *keys;
+        bool one;
+    } settings[] = {{"multi_step", &rollout->multi_step, true}, {"reward_keys", &rollout->rewards, false},
+                    {"done_key", &rollout->done, true},         {"mask_key", &rollout->mask, true},
+                    {"info", &rollout->info, false}};
+
+    if (!is_mapping(r, key, node, "a mapping of keys to the shapes of a step"))
+        return;
+    rollout->loc = key->loc;
+    r->spec->rollout = rollout;
+    for (int i = 0; i < node->count; i++) {
+        const struct node *part = node->keys[i];
+        int setting = 0;
+
+        while (setting < COUNT(settings) && strcmp(settings[setting].name, part->value) != 0)
+            setting++;
+        if (setting == COUNT(settings)) {
+            read_record(r, part->value, part, node->items[i]);
+        } else if (!settings[setting].one || read_text(r, part, node->items[i], "one key")) {
+            r->patterns = settings[setting].keys;
+            read_one_or_many(r, part, node->items[i], "a key or a list of them", add_pattern);
+        }
+    }
+    check_records(r, rollout);
+    if (rollout->record_count == 0 && r->complete && !diag_said(r->cx, key->loc))
+        diag_error(r->cx, key->loc, "'rollout' records nothing");
+}
+
 /* The keys of a spec ------------------------------------------------------------------------------------- */
 
 static void read_modules(struct reader *r, const struct node *key, const struct node *node)
@@ -1671,9 +1785,9 @@ static const struct {
      read_update},
     {{SPEC_IN_MODEL, "taps", SPEC_VALUE_LATER, "modules whose outputs are outputs of the model too", "[trunk.1]"},
      NULL},
-    {{SPEC_IN_MODEL, "rollout", SPEC_VALUE_LATER, "what a collector of experience records",
-      "{observation: [4], action: {shape: [], dtype: int64}}"},
-     NULL},
+    {{SPEC_IN_MODEL, "rollout", SPEC_VALUE_ROLLOUT, "what a collector of experience records of each step, and how n-step returns are made of it",
+      "{observation: [4], next: {observation: [4], reward: [], done: []}}"},
+     read_rollout},
     {{SPEC_IN_MODEL, "generation", SPEC_VALUE_LATER, "makes a text generator of a model of tokens", "{input: tokens}"},
      NULL},
     {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_SWITCH,
@@ -1715,6 +1829,17 @@ static const struct {
       "an exponential moving average of the parameters is kept, with this decay", "0.999"},
      NULL},
     {{SPEC_IN_GROUP, "params", SPEC_VALUE_PATTERNS, "its parameters", "['*.bias']"}, NULL},
+    {{SPEC_IN_ROLLOUT, "multi_step", SPEC_VALUE_TEXT, "the MultiStep module whose settings count; else the only one", "n_step"}, NULL},
+    {{SPEC_IN_ROLLOUT, "reward_keys", SPEC_VALUE_KEYS, "the records that are summed; else next.reward", "[next.reward]"}, NULL},
+    {{SPEC_IN_ROLLOUT, "done_key", SPEC_VALUE_KEY, "the record that ends episodes; else next.done", "next.done"}, NULL},
+    {{SPEC_IN_ROLLOUT, "mask_key", SPEC_VALUE_KEY,
+      "the record that says which steps count; else collector.mask, where it is recorded", "collector.mask"},
+     NULL},
+    {{SPEC_IN_ROLLOUT, "info", SPEC_VALUE_INFO, "what else is wanted of each step: where its next records come from, and how that step ended",
+      "[terminated_at_gather_index]"},
+     NULL},
+    {{SPEC_IN_RECORD, "shape", SPEC_VALUE_SHAPE, "the dimensions of one step", "[4]"}, NULL},
+    {{SPEC_IN_RECORD, "dtype", SPEC_VALUE_DTYPE, "its type; else bool of masks and of what ends an episode, or the model's", "int64"}, NULL},
 };
 
 const struct spec_key *spec_key(int index)

@@ -98,7 +98,7 @@ struct spec_tie { /* tie: {path: source}: keys of parameters; the first shares t
     struct loc loc, source_loc;
 };
 
-struct spec_patterns { /* over paths: of parameters or modules */
+struct spec_patterns { /* over paths of parameters or modules; of a rollout these themselves, and keys of records */
     const char **list;
     struct loc *locs;
     int count;
@@ -124,6 +124,22 @@ struct spec_training {
     struct expr *optimizer, *clip, *scheduler, *ema; /* NULL: none */
     struct spec_group *groups;
     int group_count;
+};
+
+struct spec_record { /* rollout: what is recorded of each step */
+    const char *key; /* "next.observation" */
+    struct loc loc;
+    struct expr *shape; /* LIST or TUPLE */
+    struct expr *dtype; /* NULL: bool where rollout.h says so, else the model's */
+};
+
+struct spec_rollout {
+    struct loc loc;
+    struct spec_record *records; /* in the order of the text */
+    int record_count;
+    /* At most one of multi_step (the path of a module), done and mask. None: the only MultiStep, next.reward, next.done,
+     * collector.mask where it is recorded. */
+    struct spec_patterns multi_step, rewards, done, mask, info;
 };
 
 enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
@@ -163,6 +179,7 @@ struct spec {
     bool backward; /* gradients are wanted */
     struct loc backward_loc; /* of `backward: true` */
     struct spec_training *training; /* NULL: none */
+    struct spec_rollout *rollout;   /* NULL: none */
     struct spec_patterns checkpoint;
     bool fused; /* update: fused */
     struct loc update_loc;
@@ -200,6 +217,8 @@ enum {
     SPEC_IN_ENTRY = 64,
     SPEC_IN_TRAINING = 128,
     SPEC_IN_GROUP = 256, /* beside the arguments of the optimiser */
+    SPEC_IN_ROLLOUT = 512, /* beside the records */
+    SPEC_IN_RECORD = 1024,
     SPEC_IN_TENSOR = SPEC_IN_PARAMETER | SPEC_IN_BUFFER | SPEC_IN_STATE
 };
 
@@ -237,6 +256,10 @@ enum spec_value {
     SPEC_VALUE_TRAINING,   /* keys of SPEC_IN_TRAINING */
     SPEC_VALUE_LOSS,       /* statements, or a call of a loss */
     SPEC_VALUE_GROUPS,     /* a list of mappings with keys of SPEC_IN_GROUP */
+    SPEC_VALUE_ROLLOUT,    /* keys of SPEC_IN_ROLLOUT, and records: key: shape, keys of SPEC_IN_RECORD, or more records */
+    SPEC_VALUE_KEY,        /* of a record */
+    SPEC_VALUE_KEYS,       /* one or a list */
+    SPEC_VALUE_INFO,       /* the same of gather_index, done_at_gather_index, terminated_at_gather_index */
     SPEC_VALUE_UPDATE,     /* separate, fused */
     SPEC_VALUE_OPTIMIZER,  /* calls */
     SPEC_VALUE_CLIP,

@@ -255,6 +255,28 @@ static void put_training(struct dump *d, const struct spec_training *training)
     end(d, "}");
 }
 
+static void put_rollout(struct dump *d, const struct spec_rollout *rollout)
+{
+    const struct {
+        const char *name;
+        const struct spec_patterns *keys;
+    } settings[] = {{"multi_step", &rollout->multi_step}, {"reward_keys", &rollout->rewards}, {"done_key", &rollout->done},
+                    {"mask_key", &rollout->mask},         {"info", &rollout->info}};
+
+    begin(d, "rollout", "{");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (settings[i].keys->count > 0)
+            put_strings(d, settings[i].name, settings[i].keys->list, settings[i].keys->count);
+    for (int i = 0; i < rollout->record_count; i++) {
+        begin(d, rollout->records[i].key, "{");
+        put_expr(d, "shape", rollout->records[i].shape);
+        if (rollout->records[i].dtype)
+            put_expr(d, "dtype", rollout->records[i].dtype);
+        end(d, "}");
+    }
+    end(d, "}");
+}
+
 static void put_toggle(struct dump *d, const char *key, enum spec_toggle toggle)
 {
     if (toggle != SPEC_DEFAULT)
@@ -304,6 +326,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_strings(d, "eval", spec->eval.list, spec->eval.count);
     if (spec->training)
         put_training(d, spec->training);
+    if (spec->rollout)
+        put_rollout(d, spec->rollout);
     if (spec->checkpoint.count > 0)
         put_strings(d, "checkpoint", spec->checkpoint.list, spec->checkpoint.count);
     if (spec->fused)

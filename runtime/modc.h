@@ -172,6 +172,7 @@ struct modc_size {
 struct modc_params;
 struct modc_context;
 struct modc_training;
+struct modc_rollout_table;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
 
@@ -265,6 +266,7 @@ struct modc_model {
     size_t training_block;
     enum modc_status (*training_init)(struct modc_training *training, struct modc_context *net, void *block, size_t bytes);
     enum modc_status (*train_step)(struct modc_training *training, const int *sizes, const void *const *inputs, void *loss);
+    const struct modc_rollout_table *rollout; /* modc_rollout.h; NULL: none */
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */

@@ -11,7 +11,7 @@
 #ifndef MODC_MODEL_POLICY_H
 #define MODC_MODEL_POLICY_H
 
-#include "modc.h"
+#include "modc_rollout.h"
 
 #if MODC_ABI != 1
 #error "policy.h was written for another modc runtime; run modc again"
@@ -87,6 +87,73 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
 
 /* output float32 (batch, 2) from observation float32 (batch, 4) */
 enum modc_status policy_act(struct policy *net, int batch, const float *observation, float *output);
+
+/* What a collector records: of each row, as of an environment, a step at each time. */
+struct policy_rollout {
+    float *observation; /* (batch, time, 4) */
+    int64_t *action; /* (batch, time) */
+    struct {
+        float *observation; /* (batch, time, 4) */
+        float *reward; /* (batch, time) */
+        bool *done; /* (batch, time) */
+        bool *terminated; /* (batch, time) */
+        float *original_reward; /* (batch, time): what next.reward was; NULL: not wanted */
+    } next;
+    float *gamma; /* (batch, time): 0.99 to the power of steps_to_next_obs; NULL: not wanted */
+    int64_t *steps_to_next_obs; /* (batch, time): how many rewards are in the sum; NULL: not wanted */
+    bool *nonterminal; /* (batch, time): whether next is that of a later step; NULL: not wanted */
+};
+
+#define POLICY_ROLLOUT_BYTES(batch, time) ((size_t)(batch) * (size_t)(time) * 63 + 10 * MODC_ALIGN)
+extern const struct modc_rollout_table policy_rollout_table;
+
+/* Points all tensors into one block; see modc_rollout.h. */
+static inline enum modc_status policy_rollout_bind(struct policy_rollout *rollout, void *block,
+                                                   size_t bytes, int batch, int time)
+{
+    return modc_rollout_bind(&policy_rollout_table, rollout, block, bytes, batch, time);
+}
+
+/* n-step returns in place, as n_step says: of next.reward the sum of up to 3, discounted by 0.99, which next.done and the
+ * last step of a row end. What else is under next comes from the last of these steps, but for what says how a step
+ * ended. MODC_POINTER: what it reads or moves is NULL; MODC_SIZE, MODC_ALIGNMENT. Then nothing is written. */
+enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, int time);
+
+#define POLICY_WINDOW_BYTES(batch) ((size_t)(batch) * 138)
+
+/* The same for steps that come a few at a time: see modc_rollout.h. The block has POLICY_WINDOW_BYTES(batch). */
+struct policy_window {
+    struct modc_window base;
+};
+
+static inline enum modc_status policy_window_init(struct policy_window *window, int batch, void *block,
+                                                  size_t bytes)
+{
+    return modc_window_init(&window->base, &policy_rollout_table, batch, block, bytes);
+}
+
+static inline enum modc_status policy_window_set(struct policy_window *window, int n_steps)
+{
+    return modc_window_set(&window->base, n_steps);
+}
+
+static inline int policy_window_ready(const struct policy_window *window, int time)
+{
+    return modc_window_ready(&window->base, time);
+}
+
+static inline enum modc_status policy_window_push(struct policy_window *window,
+                                                  const struct policy_rollout *in, int time,
+                                                   struct policy_rollout *out, int room, int *count)
+{
+    return modc_window_push(&window->base, in, time, out, room, count);
+}
+
+static inline enum modc_status policy_window_flush(struct policy_window *window, struct policy_rollout *out,
+                                                   int room, int *count)
+{
+    return modc_window_flush(&window->base, out, room, count);
+}
 
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model policy_model;

@@ -1,0 +1,179 @@
+/* modc_rollout.h - experience that a collector records, and n-step returns of it. Models without `rollout:` do without it.
+ * Nothing here allocates or prints.
+ *
+ * Emitted code has
+ *     struct MODEL_rollout { pointers to the tensors, (batch, time, ...), nested as their keys };
+ *     a struct modc_rollout_table, and MODEL_n_step(&rollout, batch, time), which is specialised to it
+ * torchrl's MultiStep: with n steps and for step t of an episode that ends at step e, or at the last one recorded,
+ *     k = min(n - 1, e - t)
+ *     reward[t] = sum over j = 0 .. k of gamma^j reward[t + j]      what is under next comes from step t + k
+ * but for next.done, next.terminated and next.truncated, which stay those of step t. */
+#ifndef MODC_RUNTIME_ROLLOUT_H
+#define MODC_RUNTIME_ROLLOUT_H
+
+#include <string.h>
+
+#include "modc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What becomes of a tensor. From MODC_ROLLOUT_ORIGINAL on they are made by n-step returns: NULL is not wanted. */
+enum modc_rollout_role {
+    MODC_ROLLOUT_STAYS,
+    MODC_ROLLOUT_MOVES,
+    MODC_ROLLOUT_REWARD,
+    MODC_ROLLOUT_ORIGINAL,     /* the reward that was recorded */
+    MODC_ROLLOUT_GAMMA,        /* gamma^(k + 1), float */
+    MODC_ROLLOUT_STEPS,        /* k + 1, int64 */
+    MODC_ROLLOUT_NONTERMINAL,  /* k > 0, where the mask says that the step counts */
+    MODC_ROLLOUT_INDEX,        /* t + k, int64 */
+    MODC_ROLLOUT_DONE_AT,      /* next.done of step t + k */
+    MODC_ROLLOUT_TERMINATED_AT /* next.terminated of step t + k */
+};
+
+struct modc_rollout_tensor {
+    const char *key; /* "next.observation" */
+    size_t at;       /* of its pointer in struct MODEL_rollout */
+    size_t bytes;    /* of a step */
+    enum modc_dtype dtype;
+    enum modc_rollout_role role;
+    int ndim; /* dimensions behind (batch, time) */
+    const int *dims;
+    int reward; /* ORIGINAL: of which tensor */
+};
+
+struct modc_rollout_table {
+    const struct modc_rollout_tensor *tensors;
+    int count;
+    size_t step_bytes; /* of all of them */
+    size_t held_bytes; /* of a step as a window holds it */
+    int n_steps;         /* 0: the model has no MultiStep, and neither n_step nor windows */
+    double gamma;
+    const float *gammas; /* gamma^0 .. gamma^n_steps */
+    int agents;          /* ends of each step: windows of a row */
+    int done, mask, terminated; /* -1: none */
+    enum modc_status (*n_step)(const void *rollout, int batch, int time);
+};
+
+/* Points all tensors of a struct MODEL_rollout into the block, which has to have MODEL_ROLLOUT_BYTES(batch, time).
+ * MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE: too small, or a negative extent. */
+enum modc_status modc_rollout_bind(const struct modc_rollout_table *table, void *rollout, void *block, size_t bytes, int batch, int time);
+
+/* Whether n-step returns can be made of it: MODC_SIZE (a negative extent, or too many steps for memory), MODC_POINTER (what they
+ * read or move is not there), MODC_ALIGNMENT. */
+enum modc_status modc_rollout_check(const struct modc_rollout_table *table, const void *rollout, int batch, int time);
+
+/* ---- for emitted code ---- */
+
+/* How many steps, of at most `left`, belong to the episode: what stands for a step stands `stride` behind that of the one before. */
+static inline int modc_episode(const bool *done, int stride, int left)
+{
+    int count = 0;
+
+    if (stride == 1) {
+        const bool *const end = (const bool *)memchr(done, true, (size_t)left);
+
+        return end ? (int)(end - done) + 1 : left;
+    }
+    while (count < left && !done[count * stride])
+        count++;
+    return count < left ? count + 1 : left;
+}
+
+/* Each of an episode's steps, of so many bytes, becomes what stands n - 1 steps later, or the last one. */
+static inline void modc_episode_move(void *steps, size_t bytes, int stride, int count, int n)
+{
+    unsigned char *const at = (unsigned char *)steps;
+    const size_t apart = bytes * (size_t)stride;
+    const int whole = count - n + 1;
+
+    if (whole > 0 && stride == 1)
+        memmove(at, at + (size_t)(n - 1) * bytes, (size_t)whole * bytes);
+    else
+        for (int t = 0; t < whole; t++)
+            memcpy(at + (size_t)t * apart, at + (size_t)(t + n - 1) * apart, bytes);
+    for (int t = whole > 0 ? whole : 0; t < count - 1; t++)
+        memcpy(at + (size_t)t * apart, at + (size_t)(count - 1) * apart, bytes);
+}
+
+/* gammas[k + 1] of each step; gamma: NULL is not wanted, as are the following. */
+static inline void modc_episode_gamma(float *gamma, const float *gammas, int stride, int count, int n)
+{
+    const int whole = gamma ? count - n + 1 : 0;
+
+    for (int t = 0; t < whole; t++)
+        gamma[t * stride] = gammas[n];
+    for (int t = whole > 0 ? whole : 0; gamma && t < count; t++)
+        gamma[t * stride] = gammas[count - t];
+}
+
+static inline void modc_episode_steps(int64_t *steps, int stride, int count, int n)
+{
+    const int whole = steps ? count - n + 1 : 0;
+
+    for (int t = 0; t < whole; t++)
+        steps[t * stride] = n;
+    for (int t = whole > 0 ? whole : 0; steps && t < count; t++)
+        steps[t * stride] = count - t;
+}
+
+/* mask: NULL is true. */
+static inline void modc_episode_nonterminal(bool *nonterminal, const bool *mask, int stride, int count, int n)
+{
+    const int moved = nonterminal && n > 1 ? count - 1 : 0;
+
+    for (int t = 0; t < moved; t++)
+        nonterminal[t * stride] = mask ? mask[t * stride] : true;
+    for (int t = moved; nonterminal && t < count; t++)
+        nonterminal[t * stride] = false;
+}
+
+/* The step that a window ends at, of a row in which the episode begins at step `first`. */
+static inline void modc_episode_index(int64_t *index, int64_t first, int stride, int count, int n)
+{
+    for (int t = 0; index && t < count; t++)
+        index[t * stride] = first + (t + n < count ? t + n : count) - 1;
+}
+
+/* The flag of that step. */
+static inline void modc_episode_flag(bool *flag, const bool *flags, int stride, int count, int n)
+{
+    for (int t = 0; flag && t < count; t++)
+        flag[t * stride] = flags[((t + n < count ? t + n : count) - 1) * stride];
+}
+
+/* ---- windows: the same for steps that come a few at a time ------------------------------------------------ */
+
+/* Holds the last n steps of each row; a step comes out when n others stand behind it, whatever pieces they came in. Begin with
+ * modc_window_init; the members are the runtime's. */
+struct modc_window {
+    const struct modc_rollout_table *table;
+    unsigned char *block;
+    int batch, n_steps;
+    int first, held; /* where the oldest step is, and how many there are */
+    int64_t passed;  /* steps that came out */
+};
+
+/* block: MODEL_WINDOW_BYTES(batch). n_steps is the model's. MODC_POINTER, MODC_SIZE, MODC_ARGUMENT: no MultiStep. */
+enum modc_status modc_window_init(struct modc_window *window, const struct modc_rollout_table *table, int batch, void *block, size_t bytes);
+
+/* From 1 to the model's n_steps: MODC_ARGUMENT. With fewer the next push puts out what is more; with more it holds back. */
+enum modc_status modc_window_set(struct modc_window *window, int n_steps);
+
+/* How many steps of each row a push of so many would put out. */
+int modc_window_ready(const struct modc_window *window, int time);
+
+/* Takes the steps of `in` (batch, time), and puts steps out: `out` becomes (batch, *count), of which it has room for `room`. What
+ * is NULL there is left out; `out` may be NULL where nothing comes out. MODC_POINTER: what `out` has, a reward or next.done is
+ * not in `in`; MODC_SIZE: no room, or a negative extent. Then nothing has changed. */
+enum modc_status modc_window_push(struct modc_window *window, const void *in, int time, void *out, int room, int *count);
+
+/* Puts out all steps that are held, with the rewards that there are, as behind the last step of a rollout. */
+enum modc_status modc_window_flush(struct modc_window *window, void *out, int room, int *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

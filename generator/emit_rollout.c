@@ -180,6 +180,46 @@ void emit_rollout_header(struct cx *cx, struct text *out, struct rollout_names n
 
 /* ---- the source ----------------------------------------------------------------------------------------------- */
 
+/* "reward[i] + 0.9f * (reward[i + 2] + ...)", or that of vectors, which `load` begins. */
+static const char *sum_text(struct printer *p, const char *load, const char *gamma, int64_t next)
+{
+    bool vectors = load[0] != 0;
+    struct text sum = text_new(&p->cx->arena);
+    int n = p->rollout->n_steps;
+
+    for (int k = vectors ? 0 : 1; k < n; k++) {
+        const char *at = k > 0 ? arena_format(&p->cx->arena, "i + %lld", (long long)(k * next)) : "i";
+        const char *own = vectors ? arena_format(&p->cx->arena, "%s(reward + %s)", load, at) : arena_format(&p->cx->arena, "reward[%s]", at);
+
+        text_printf(&sum, "%s%s%s%s", k > 0 && vectors ? " + " : "", k > 0 ? gamma : "", k > 0 ? " * " : "", k > 0 && k + 1 < n ? "(" : "");
+        text_printf(&sum, "%s%s", own, !vectors && k + 1 < n ? " + " : "");
+    }
+    for (int k = 2; k < n; k++)
+        text_add(&sum, ")");
+    return sum.data;
+}
+
+/* Few rewards a sum, all of a row's elements beside each other: vectors. What the episode's end makes shorter is made before they
+ * write, and written behind: nothing is read that was just written. */
+static void print_vectors(struct printer *p, const struct record *reward, const char *gamma, int64_t next)
+{
+    const char *v = reward->dtype == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32", *lanes = reward->dtype == DTYPE_FLOAT64 ? "MODC_LANES64" : "MODC_LANES";
+    const char *c = dtype_rows[reward->dtype].c;
+    int64_t few = (p->rollout->n_steps - 1) * next;
+    struct text *out = p->out;
+
+    text_printf(out, "    const int all = count%s, few = all < %lld ? all : %lld, whole = all - few;\n    %s last[%lld]; /* from the last one back */\n    int i = 0;\n\n",
+                next > 1 ? arena_format(&p->cx->arena, " * %lld", (long long)next) : "", (long long)few, (long long)few, c, (long long)few);
+    text_printf(out, "    for (int j = 0; j < few; j++)\n        last[j] = reward[all - 1 - j]%s;\n",
+                arena_format(&p->cx->arena, " + (j < %lld ? 0 : %s * last[j - %lld])", (long long)next, gamma, (long long)next));
+    text_printf(out, "    for (; i <= whole - %s; i += %s)\n", lanes, lanes);
+    emit_line(out, arena_format(&p->cx->arena, "        %s_store(reward + i, %s);", v,
+                                sum_text(p, arena_format(&p->cx->arena, "%s_load", v), gamma, next)));
+    text_add(out, "    for (; i < whole; i++)\n");
+    emit_line(out, arena_format(&p->cx->arena, "        reward[i] += %s;", sum_text(p, "", gamma, next)));
+    text_add(out, "    for (int j = 0; j < few; j++)\n        reward[all - 1 - j] = last[j];\n");
+}
+
 /* Sums of one agent's rewards: `features` beside each other, steps `apart`. */
 static void print_sum(struct printer *p, const struct record *reward)
 {
@@ -206,16 +246,17 @@ static void print_sum(struct printer *p, const struct record *reward)
     int64_t scale = rows ? 1 : apart, next = rows ? features : 1;
     const char *at = scale == 1 ? "i" : arena_format(&p->cx->arena, "i * %lld", (long long)scale);
 
+    if (rows && n <= INLINE_STEPS) {
+        print_vectors(p, reward, gamma, next);
+        text_add(out, "}\n\n");
+        return;
+    }
     text_printf(out, "%sconst int whole = %s;\n\n", in, whole);
     if (n <= INLINE_STEPS) {
         struct text sum = text_new(&p->cx->arena);
 
-        for (int k = 1; k < n; k++) {
-            const char *behind = scale == 1 ? arena_format(&p->cx->arena, "i + %lld", (long long)(k * next))
-                                            : arena_format(&p->cx->arena, "(i + %lld) * %lld", (long long)(k * next), (long long)scale);
-
-            text_printf(&sum, k + 1 < n ? "%s * (reward[%s] + " : "%s * reward[%s]", gamma, behind);
-        }
+        for (int k = 1; k < n; k++)
+            text_printf(&sum, k + 1 < n ? "%s * (reward[(i + %d) * %lld] + " : "%s * reward[(i + %d) * %lld]", gamma, k, (long long)scale);
         for (int k = 2; k < n; k++)
             text_add(&sum, ")");
         text_printf(out, "%sfor (int i = 0; i < whole; i++)\n", in);
@@ -261,21 +302,21 @@ static void print_sum(struct printer *p, const struct record *reward)
     text_add(out, "}\n\n");
 }
 
-/* The record at the step `at` (which counts agents), as a pointer. */
-static const char *pointer(struct printer *p, int record)
+/* The record at a step, a variable that counts agents too, as a pointer. */
+static const char *pointer(struct printer *p, int record, const char *at)
 {
     const struct record *own = &p->rollout->records[record];
     int64_t each = own->count / p->rollout->agents;
 
-    return each == 1 ? arena_format(&p->cx->arena, "rollout->%s + at", own->member)
-                     : arena_format(&p->cx->arena, "rollout->%s + %lld * at", own->member, (long long)each);
+    return each == 1 ? arena_format(&p->cx->arena, "rollout->%s + %s", own->member, at)
+                     : arena_format(&p->cx->arena, "rollout->%s + %lld * %s", own->member, (long long)each, at);
 }
 
 /* The same of what may be NULL. */
-static const char *optional(struct printer *p, int record)
+static const char *optional(struct printer *p, int record, const char *at)
 {
     return record < 0 ? "NULL"
-                      : arena_format(&p->cx->arena, "rollout->%s ? %s : NULL", p->rollout->records[record].member, pointer(p, record));
+                      : arena_format(&p->cx->arena, "rollout->%s ? %s : NULL", p->rollout->records[record].member, pointer(p, record, at));
 }
 
 static void call(struct printer *p, const char *text)
@@ -293,40 +334,41 @@ static void print_record(struct printer *p, int i)
     switch (record->role) {
     case ROLLOUT_REWARD:
         if (n > 1)
-            call(p, arena_format(arena, "n_step_%s(%s, count);", emitted_flat(p->cx, record->member), pointer(p, i)));
+            call(p, arena_format(arena, "n_step_%s(%s, count);", emitted_flat(p->cx, record->member), pointer(p, i, "at")));
         return;
     case ROLLOUT_MOVES:
         if (n > 1)
-            call(p, arena_format(arena, "modc_episode_move(%s, %lld * sizeof(%s), %d, count, %d);", pointer(p, i),
+            call(p, arena_format(arena, "modc_episode_move(%s, %lld * sizeof(%s), %d, count, %d);", pointer(p, i, "at"),
                                  (long long)(record->count / rollout->agents), dtype_rows[record->dtype].c, apart, n));
         return;
-    case ROLLOUT_GAMMA:
-        call(p, arena_format(arena, "modc_episode_gamma(%s, n_step_gammas, %d, count, %d);", optional(p, i), apart, n));
-        return;
-    case ROLLOUT_STEPS:
-        call(p, arena_format(arena, "modc_episode_steps(%s, %d, count, %d);", optional(p, i), apart, n));
-        return;
-    case ROLLOUT_NONTERMINAL:
-        call(p, arena_format(arena, "modc_episode_nonterminal(%s, %s, %d, count, %d);", optional(p, i), optional(p, rollout->mask), apart, n));
-        return;
     case ROLLOUT_INDEX:
-        call(p, arena_format(arena, "modc_episode_index(%s, t, %d, count, %d);", optional(p, i), apart, n));
+        call(p, arena_format(arena, "modc_episode_index(%s, t, %d, count, %d);", optional(p, i, "at"), apart, n));
         return;
     case ROLLOUT_DONE_AT:
     case ROLLOUT_TERMINATED_AT:
-        call(p, arena_format(arena, "modc_episode_flag(%s, %s, %d, count, %d);", optional(p, i),
-                             pointer(p, record->role == ROLLOUT_DONE_AT ? rollout->done : rollout->terminated), apart, n));
+        call(p, arena_format(arena, "modc_episode_flag(%s, %s, %d, count, %d);", optional(p, i, "at"),
+                             pointer(p, record->role == ROLLOUT_DONE_AT ? rollout->done : rollout->terminated, "at"), apart, n));
         return;
     default:
         return;
     }
 }
 
+static int find_role(const struct rollout *rollout, enum rollout_role role)
+{
+    int at = 0;
+
+    while (rollout->records[at].role != role)
+        at++;
+    return at;
+}
+
 static void print_n_step(struct printer *p)
 {
     const struct rollout *rollout = p->rollout;
     struct text *out = p->out;
-    int agents = (int)rollout->agents;
+    int agents = (int)rollout->agents, gamma = find_role(rollout, ROLLOUT_GAMMA), steps = find_role(rollout, ROLLOUT_STEPS);
+    int nonterminal = find_role(rollout, ROLLOUT_NONTERMINAL);
 
     text_printf(out,
                 "enum modc_status %s_n_step(const struct %s_rollout *rollout, int batch, int time)\n{\n"
@@ -343,20 +385,27 @@ static void print_n_step(struct printer *p)
                         record->member, record->member, rollout->records[record->reward].member,
                         (long long)record->count * dtype_rows[record->dtype].bytes);
     }
-    text_add(out, "    for (int row = 0; row < batch; row++) {\n");
+    text_printf(out, "    for (int row = 0; row < batch; row++) {\n        const size_t first = (size_t)row * (size_t)time%s;\n\n",
+                agents > 1 ? arena_format(&p->cx->arena, " * %d", agents) : "");
+    emit_line(out, arena_format(&p->cx->arena, "        modc_windows(%s, %s, %s, n_step_gammas, %s, (size_t)time%s, %d);",
+                                optional(p, gamma, "first"), optional(p, steps, "first"), optional(p, nonterminal, "first"),
+                                optional(p, rollout->mask, "first"), agents > 1 ? arena_format(&p->cx->arena, " * %d", agents) : "",
+                                rollout->n_steps));
     if (agents > 1) {
         text_printf(out,
                     "        for (int agent = 0; agent < %d; agent++) {\n"
                     "            for (int t = 0, count; t < time; t += count) {\n"
-                    "                const size_t at = ((size_t)row * (size_t)time + (size_t)t) * %d + (size_t)agent;\n\n",
+                    "                const size_t at = first + (size_t)t * %d + (size_t)agent;\n\n",
                     agents, agents);
     } else {
         text_add(out, "        for (int t = 0, count; t < time; t += count) {\n"
-                      "            const size_t at = (size_t)row * (size_t)time + (size_t)t;\n\n");
+                      "            const size_t at = first + (size_t)t;\n\n");
     }
-    call(p, arena_format(&p->cx->arena, "count = modc_episode(%s, %d, time - t);", pointer(p, rollout->done), agents));
+    call(p, arena_format(&p->cx->arena, "count = modc_episode(%s, %d, time - t);", pointer(p, rollout->done, "at"), agents));
     for (int i = 0; i < rollout->count; i++)
         print_record(p, i);
+    call(p, arena_format(&p->cx->arena, "modc_episode_windows(%s, %s, %s, n_step_gammas, %d, count, %d);", optional(p, gamma, "at"), optional(p, steps, "at"),
+                         optional(p, nonterminal, "at"), agents, rollout->n_steps));
     text_add(out, agents > 1 ? "            }\n        }\n    }\n" : "        }\n    }\n");
     text_printf(out,
                 "    return MODC_OK;\n}\n\n"
@@ -418,9 +467,10 @@ void emit_rollout_source(struct cx *cx, struct text *out, struct rollout_names n
     text_add(out, "/* ---- rollouts ---- */\n\n");
     if (rollout->multi_step) {
         print_gammas(p);
-        for (int i = 0; i < rollout->recorded && rollout->n_steps > 1; i++)
+        for (int i = 0; i < rollout->recorded && rollout->n_steps > 1; i++) {
             if (rollout->records[i].role == ROLLOUT_REWARD)
                 print_sum(p, &rollout->records[i]);
+        }
         print_n_step(p);
     }
     print_table(p);

@@ -72,11 +72,12 @@ static inline int modc_episode(const bool *done, int stride, int left)
 {
     int count = 0;
 
-    if (stride == 1) {
-        const bool *const end = (const bool *)memchr(done, true, (size_t)left);
-
-        return end ? (int)(end - done) + 1 : left;
-    }
+    if (stride == 1)
+        for (uint64_t eight; count + 8 <= left; count += 8) {
+            memcpy(&eight, done + count, sizeof eight);
+            if (eight != 0)
+                break;
+        }
     while (count < left && !done[count * stride])
         count++;
     return count < left ? count + 1 : left;
@@ -98,36 +99,36 @@ static inline void modc_episode_move(void *steps, size_t bytes, int stride, int 
         memcpy(at + (size_t)t * apart, at + (size_t)(count - 1) * apart, bytes);
 }
 
-/* gammas[k + 1] of each step; gamma: NULL is not wanted, as are the following. */
-static inline void modc_episode_gamma(float *gamma, const float *gammas, int stride, int count, int n)
+/* What most windows have, for all steps: gammas[n], n, and whether the step counts (mask: NULL is true). NULL is not wanted. */
+static inline void modc_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas, const bool *mask, size_t count, int n)
 {
-    const int whole = gamma ? count - n + 1 : 0;
+    const float most = gammas[n];
 
-    for (int t = 0; t < whole; t++)
-        gamma[t * stride] = gammas[n];
-    for (int t = whole > 0 ? whole : 0; gamma && t < count; t++)
-        gamma[t * stride] = gammas[count - t];
+    if (gamma)
+        for (size_t i = 0; i < count; i++)
+            gamma[i] = most;
+    if (steps)
+        for (size_t i = 0; i < count; i++)
+            steps[i] = n;
+    if (nonterminal && mask && n > 1)
+        memcpy(nonterminal, mask, count);
+    else if (nonterminal)
+        memset(nonterminal, n > 1, count);
 }
 
-static inline void modc_episode_steps(int64_t *steps, int stride, int count, int n)
+/* Those that the episode's end makes shorter. */
+static inline void modc_episode_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas, int stride, int count, int n)
 {
-    const int whole = steps ? count - n + 1 : 0;
+    const int first = count < n ? 0 : count - n + 1;
 
-    for (int t = 0; t < whole; t++)
-        steps[t * stride] = n;
-    for (int t = whole > 0 ? whole : 0; steps && t < count; t++)
-        steps[t * stride] = count - t;
-}
-
-/* mask: NULL is true. */
-static inline void modc_episode_nonterminal(bool *nonterminal, const bool *mask, int stride, int count, int n)
-{
-    const int moved = nonterminal && n > 1 ? count - 1 : 0;
-
-    for (int t = 0; t < moved; t++)
-        nonterminal[t * stride] = mask ? mask[t * stride] : true;
-    for (int t = moved; nonterminal && t < count; t++)
-        nonterminal[t * stride] = false;
+    if (gamma)
+        for (int t = first; t < count; t++)
+            gamma[t * stride] = gammas[count - t];
+    if (steps)
+        for (int t = first; t < count; t++)
+            steps[t * stride] = count - t;
+    if (nonterminal)
+        nonterminal[(count - 1) * stride] = false;
 }
 
 /* The step that a window ends at, of a row in which the episode begins at step `first`. */

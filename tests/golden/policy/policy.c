@@ -1291,12 +1291,20 @@ static const float n_step_gammas[4] = {1.0f, 0.99000001f, 0.980099976f, 0.970299
  * 0.99. */
 static void n_step_next_reward(float *reward, int count)
 {
-    const int whole = count - 2;
+    const int all = count, few = all < 2 ? all : 2, whole = all - few;
+    float last[2]; /* from the last one back */
+    int i = 0;
 
-    for (int i = 0; i < whole; i++)
+    for (int j = 0; j < few; j++)
+        last[j] = reward[all - 1 - j] + (j < 1 ? 0 : 0.99000001f * last[j - 1]);
+    for (; i <= whole - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(reward + i,
+                       modc_f32_load(reward + i) + 0.99000001f *
+                       (modc_f32_load(reward + i + 1) + 0.99000001f * modc_f32_load(reward + i + 2)));
+    for (; i < whole; i++)
         reward[i] += 0.99000001f * (reward[i + 1] + 0.99000001f * reward[i + 2]);
-    for (int i = count - 2; i >= 0 && i >= whole; i--)
-        reward[i] += 0.99000001f * reward[i + 1];
+    for (int j = 0; j < few; j++)
+        reward[all - 1 - j] = last[j];
 }
 
 enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, int time)
@@ -1309,17 +1317,22 @@ enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, 
         memcpy(rollout->next.original_reward, rollout->next.reward,
                (size_t)batch * (size_t)time * 4);
     for (int row = 0; row < batch; row++) {
+        const size_t first = (size_t)row * (size_t)time;
+
+        modc_windows(rollout->gamma ? rollout->gamma + first : NULL,
+                     rollout->steps_to_next_obs ? rollout->steps_to_next_obs + first : NULL,
+                     rollout->nonterminal ? rollout->nonterminal + first : NULL, n_step_gammas, NULL,
+                     (size_t)time, 3);
         for (int t = 0, count; t < time; t += count) {
-            const size_t at = (size_t)row * (size_t)time + (size_t)t;
+            const size_t at = first + (size_t)t;
 
             count = modc_episode(rollout->next.done + at, 1, time - t);
             modc_episode_move(rollout->next.observation + 4 * at, 4 * sizeof(float), 1, count, 3);
             n_step_next_reward(rollout->next.reward + at, count);
-            modc_episode_gamma(rollout->gamma ? rollout->gamma + at : NULL, n_step_gammas, 1, count, 3);
-            modc_episode_steps(rollout->steps_to_next_obs ? rollout->steps_to_next_obs + at : NULL, 1,
-                               count, 3);
-            modc_episode_nonterminal(rollout->nonterminal ? rollout->nonterminal + at : NULL, NULL, 1,
-                                     count, 3);
+            modc_episode_windows(rollout->gamma ? rollout->gamma + at : NULL,
+                                 rollout->steps_to_next_obs ? rollout->steps_to_next_obs + at : NULL,
+                                 rollout->nonterminal ? rollout->nonterminal + at : NULL, n_step_gammas, 1,
+                                 count, 3);
         }
     }
     return MODC_OK;

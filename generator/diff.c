@@ -815,7 +815,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 22 };
+enum { SETTINGS = 21 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -881,14 +881,21 @@ static const char *rollout_settings(struct compare *c, const struct spec_rollout
     return text.length > 0 ? text.data : "none";
 }
 
-static const char *records_text(struct compare *c, const struct spec_rollout *rollout)
+static struct named *list_records(struct compare *c, const struct side *side, int *count)
 {
-    struct text text = text_new(&c->cx->arena);
+    static const struct spec_rollout none = {0};
+    const struct spec_rollout *rollout = side->spec->rollout ? side->spec->rollout : &none;
+    struct named *list = ARENA_ARRAY(&c->cx->arena, rollout->record_count + 1, struct named);
 
-    for (int i = 0; i < rollout->record_count; i++)
-        text_printf(&text, "%s%s %s%s%s", i ? ", " : "", rollout->records[i].key, words_of(c, rollout->records[i].shape),
-                    rollout->records[i].dtype ? " " : "", rollout->records[i].dtype ? rollout->records[i].dtype->text : "");
-    return text.length > 0 ? text.data : "none";
+    *count = rollout->record_count;
+    for (int i = 0; i < *count; i++) {
+        const struct spec_record *record = &rollout->records[i];
+
+        list[i] = (struct named){arena_format(&c->cx->arena, "record %s", record->key),
+                                 arena_format(&c->cx->arena, "%s%s%s", words_of(c, record->shape), record->dtype ? " " : "",
+                                              record->dtype ? record->dtype->text : "")};
+    }
+    return list;
 }
 
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
@@ -919,8 +926,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"clip", words_of(c, training->clip)},
         {"scheduler", words_of(c, training->scheduler)},
         {"ema", words_of(c, training->ema)},
-        {"rollout", records_text(c, spec->rollout ? spec->rollout : &no_rollout)},
-        {"rollout settings", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
+        {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
     };
 
     memcpy(settings, list, sizeof list);
@@ -928,12 +934,15 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
 
 static void compare_interface(struct compare *c)
 {
-    struct named settings[2][SETTINGS], *inputs[2];
+    struct named settings[2][SETTINGS], *records[2], *inputs[2];
     int counts[2];
 
     list_settings(c, &c->old, settings[0]);
     list_settings(c, &c->new, settings[1]);
     compare_named(c, DIFF_SETTINGS, settings[0], SETTINGS, settings[1], SETTINGS);
+    records[0] = list_records(c, &c->old, &counts[0]);
+    records[1] = list_records(c, &c->new, &counts[1]);
+    compare_named(c, DIFF_SETTINGS, records[0], counts[0], records[1], counts[1]);
     compare_named(c, DIFF_CONSTANTS, list_constants(c, &c->old), c->old.tree->constant_count,
                   list_constants(c, &c->new), c->new.tree->constant_count);
     compare_named(c, DIFF_SIZES, list_sizes(c, &c->old), c->old.tree->size_count, list_sizes(c, &c->new),

@@ -27,7 +27,7 @@ import returns
 DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
           "uint8", "bool", "float", "double", "half", "long", "int", "short"}
 # Keys that change how a model is emitted, never what it computes.
-NO_EFFECT = {"modc", "device", "hooks", "pack", "state_dict", "winograd", "threads", "backward", "update",
+NO_EFFECT = {"modc", "device", "rollout", "hooks", "pack", "state_dict", "winograd", "threads", "backward", "update",
              "checkpoint"}
 # What `storage` rounds of a product: the parameter that stands on its right, here as which argument.
 PRODUCTS = [(nn.functional, "linear", 1), (nn.functional, "bilinear", 2), (torch.Tensor, "__matmul__", 1)]

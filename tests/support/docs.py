@@ -4,7 +4,7 @@
     docs.py MODC WORK PAGE.md     from the root of the repository; WORK is a folder for what is made
 
 A page's blocks, in their order, in one folder that starts empty but for `specs` and `examples`, or, for a page
-examples/NAME/README.md, in a copy of that folder:
+examples/NAME/README.md, in that folder of a copy of examples/:
     ```yaml     a spec. A first line `# name.yaml` names the file that it becomes; others are spec.yaml. `modc check` takes
                 it, or says just what a block without a language right behind it shows.
     ```c        a file of that name, in the same way.
@@ -50,7 +50,7 @@ class Page:
         if page.parent.parent.name == "examples":
             shutil.rmtree(work, ignore_errors=True)
             self.work = work / page.parent
-            shutil.copytree(page.parent, self.work, ignore=shutil.ignore_patterns("build"))
+            shutil.copytree(page.parent.parent, work / "examples", ignore=shutil.ignore_patterns("build", "__pycache__"))
             (work / "specs").symlink_to(Path("specs").resolve())
         else:
             work.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent.h"
-#include "cart_pole.h"
+#include "show.h"
 
-enum { ROWS = AGENT_ACT_MAX_BATCH, STEPS = AGENT_MAX_BATCH / ROWS, SAMPLES = ROWS * STEPS, UPDATES = 600, LAST = 100, TESTS = 100 };
+enum { ROWS = AGENT_ACT_MAX_BATCH, STEPS = AGENT_MAX_BATCH / ROWS, SAMPLES = ROWS * STEPS };
 
 static struct agent_params params;
 static struct agent net, actor;
@@ -19,7 +18,7 @@ static struct agent_rollout rollout;
 static struct cart_pole tasks[ROWS];
 static MODC_ALIGNED char param_block[AGENT_PARAM_BYTES], packed_block[AGENT_PACKED_BYTES], training_block[AGENT_TRAINING_BYTES];
 static MODC_ALIGNED char workspace[AGENT_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES], actor_workspace[AGENT_ACT_WORKSPACE_BYTES];
-static MODC_ALIGNED char rollout_block[AGENT_ROLLOUT_BYTES(ROWS, STEPS)];
+static MODC_ALIGNED char rollout_block[AGENT_ROLLOUT_BYTES(ROWS, STEPS)], saved[AGENT_PARAM_BYTES + 4096];
 
 static void need(enum modc_status status, const char *what)
 {
@@ -44,22 +43,8 @@ static void start(uint64_t seed)
     }
 }
 
-/* The last episodes' lengths, which are their returns. */
-struct returns {
-    int last[LAST], count;
-};
-
-static double mean_of(const struct returns *returns)
-{
-    int most = returns->count < LAST ? returns->count : LAST, sum = 0;
-
-    for (int i = 0; i < most; i++)
-        sum += returns->last[i];
-    return most ? (double)sum / most : 0;
-}
-
 /* STEPS steps of each task, with actions drawn as the actor says. */
-static void collect(struct returns *returns, uint64_t *random)
+static void collect(struct progress *progress, uint64_t *random)
 {
     for (int t = 0; t < STEPS; t++) {
         float observations[ROWS][4], logits[ROWS][2];
@@ -76,14 +61,15 @@ static void collect(struct returns *returns, uint64_t *random)
             rollout.next.terminated[at] = cart_pole_step(&tasks[row], rollout.action[at], &rollout.next.done[at]);
             rollout.next.reward[at] = 1;
             cart_pole_observe(&tasks[row], rollout.next.observation + 4 * at);
-            if (rollout.next.done[at]) {
-                returns->last[returns->count++ % LAST] = tasks[row].steps;
-                cart_pole_reset(&tasks[row]);
-            }
+            if (!rollout.next.done[at])
+                continue;
+            progress_episode(progress, tasks[row].steps);
+            cart_pole_reset(&tasks[row]);
         }
     }
 }
 
+/* n-step returns of the rollout, then loss, backward, clipping and a step of the optimizer. */
 static float update(void)
 {
     float loss;
@@ -95,45 +81,9 @@ static float update(void)
     return loss;
 }
 
-/* What the policy does at its best: the mean return of episodes that it has not learned from. */
-static double test(uint64_t seed, bool draws)
-{
-    struct cart_pole task = {.random = seed + 1000000};
-    int sum = 0, episodes = draws ? 1 : TESTS;
-
-    for (int i = 0; i < episodes; i++) {
-        bool done = false;
-
-        cart_pole_reset(&task);
-        while (!done) {
-            float observation[4], logits[2];
-            char line[64];
-
-            cart_pole_observe(&task, observation);
-            need(agent_act(&actor, 1, observation, logits), "act");
-            cart_pole_step(&task, logits[1] > logits[0], &done);
-            if (!draws || (!isatty(1) && task.steps % 50 != 0))
-                continue;
-            cart_pole_draw(&task, line);
-            printf(isatty(1) ? "\r%s %3d" : "%s %3d\n", line, task.steps);
-            fflush(stdout);
-            if (isatty(1))
-                usleep(10000);
-        }
-        sum += task.steps;
-    }
-    if (draws && isatty(1))
-        putchar('\n');
-    return (double)sum / episodes;
-}
-
 /* What an update is made of, for reference.py. */
-static void record(FILE *file, const float *loss)
+static void record(FILE *file)
 {
-    if (loss) {
-        fwrite(loss, sizeof *loss, 1, file);
-        return;
-    }
     fwrite(rollout.observation, sizeof(float), SAMPLES * 4, file);
     fwrite(rollout.action, sizeof(int64_t), SAMPLES, file);
     fwrite(rollout.next.observation, sizeof(float), SAMPLES * 4, file);
@@ -142,94 +92,66 @@ static void record(FILE *file, const float *loss)
     fwrite(rollout.next.terminated, sizeof(bool), SAMPLES, file);
 }
 
-static double learn(uint64_t seed, int updates, FILE *file)
+/* What the policy does at its best: the mean return of so many episodes that it has not learned from. */
+static double test(uint64_t seed, int episodes, bool draws)
 {
-    struct returns returns = {{0}, 0};
-    uint64_t random = seed + 77;
-    bool shows = isatty(2);
-    double score;
+    struct cart_pole task = {.random = seed + 1000000};
+    int sum = 0;
 
-    start(seed);
-    for (int i = 1; i <= updates; i++) {
-        float loss;
+    for (int i = 0; i < episodes; i++) {
+        bool done = false;
 
-        collect(&returns, &random);
-        if (file)
-            record(file, NULL);
-        loss = update();
-        if (file)
-            record(file, &loss);
-        if (shows && (i % 20 == 0 || i == updates))
-            fprintf(stderr, "\rseed %llu: %4d of %d updates, %6d steps, %5d episodes, mean return of the last %d: %5.1f ",
-                    (unsigned long long)seed, i, updates, i * SAMPLES, returns.count, LAST, mean_of(&returns));
+        for (cart_pole_reset(&task); !done;) {
+            float observation[4], logits[2];
+
+            cart_pole_observe(&task, observation);
+            need(agent_act(&actor, 1, observation, logits), "act");
+            cart_pole_step(&task, logits[1] > logits[0], &done);
+            if (draws)
+                show_task(&task, done);
+        }
+        sum += task.steps;
     }
-    score = test(seed, false);
-    if (shows)
-        fputs("\r\033[K", stderr);
-    printf("seed %llu: mean return of %d episodes %.1f, after %d steps and %d episodes\n", (unsigned long long)seed, TESTS, score,
-           updates * SAMPLES, returns.count);
-    fflush(stdout);
-    return score;
+    return (double)sum / episodes;
 }
 
-static int by_size(const void *a, const void *b)
+static double learn(uint64_t seed, int updates, FILE *file)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
+    struct progress progress = {.seed = seed, .updates = updates};
+    uint64_t random = seed + 77;
 
-    return (x > y) - (x < y);
+    start(seed);
+    while (progress.update < updates) {
+        float loss;
+
+        collect(&progress, &random);
+        if (file)
+            record(file);
+        loss = update();
+        if (file)
+            fwrite(&loss, sizeof loss, 1, file);
+        progress_update(&progress, SAMPLES);
+    }
+    return progress_end(&progress, test(seed, TESTS, false), SAMPLES);
 }
 
 int main(int count, char **arguments)
 {
-    const char *save = NULL, *recording = NULL;
-    double scores[100];
-    int seed = 0, seeds = 1, updates = UPDATES;
-    FILE *file = NULL;
-    static char line[BUFSIZ];
+    struct command command = command_read(count, arguments);
+    double scores[MOST_SEEDS];
+    size_t length;
 
-    setvbuf(stdout, line, _IOLBF, sizeof line); /* else it would be allocated */
-    for (int i = 1; i < count; i++) {
-        const char *name = arguments[i], *value = i + 1 < count ? arguments[++i] : "";
-        char *end;
-        long number = strtol(value, &end, 10);
-        bool whole = *value && !*end && number >= 0 && number < 1000000;
-
-        if (strcmp(name, "--seed") == 0 && whole)
-            seed = (int)number;
-        else if (strcmp(name, "--seeds") == 0 && whole && number > 0 && number <= 100)
-            seeds = (int)number;
-        else if (strcmp(name, "--updates") == 0 && whole)
-            updates = (int)number;
-        else if (strcmp(name, "--save") == 0 && *value)
-            save = value;
-        else if (strcmp(name, "--record") == 0 && *value)
-            recording = value;
-        else {
-            fprintf(stderr, "usage: cartpole [--seed N | --seeds N] [--updates N] [--save FILE] [--record FILE]\n");
-            return 2;
-        }
-    }
-    if (recording && !(file = fopen(recording, "wb"))) {
-        perror(recording);
+    for (int i = 0; i < command.seeds; i++)
+        scores[i] = learn((uint64_t)(command.seed + i), command.updates, command.record);
+    show_median(scores, command.seeds);
+    printf("%zu bytes: %zu of parameters, %zu packed, %zu of gradients and optimizer, %zu of workspace, %zu of the rollout, %zu of the file\n",
+           sizeof param_block + sizeof packed_block + sizeof training_block + sizeof workspace + sizeof actor_workspace + sizeof rollout_block +
+               sizeof saved,
+           sizeof param_block, sizeof packed_block, sizeof training_block, sizeof workspace + sizeof actor_workspace, sizeof rollout_block,
+           sizeof saved);
+    need(agent_save_bytes(&params, saved, sizeof saved, &length), "the policy");
+    if (!command_close(&command) || !command_save(&command, saved, length))
         return 1;
-    }
-    for (int i = 0; i < seeds; i++)
-        scores[i] = learn((uint64_t)(seed + i), updates, file);
-    if (file && fclose(file) != 0) {
-        perror(recording);
-        return 1;
-    }
-    if (seeds > 1) {
-        qsort(scores, (size_t)seeds, sizeof *scores, by_size);
-        printf("median of %d seeds: %.1f\n", seeds, (scores[(seeds - 1) / 2] + scores[seeds / 2]) / 2);
-    }
-    printf("%zu bytes: %zu of parameters, %zu packed, %zu of gradients and optimizer, %zu of workspace, %zu of the rollout\n",
-           sizeof param_block + sizeof packed_block + sizeof training_block + sizeof workspace + sizeof actor_workspace + sizeof rollout_block,
-           sizeof param_block, sizeof packed_block, sizeof training_block, sizeof workspace + sizeof actor_workspace, sizeof rollout_block);
-    if (save) {
-        need(agent_save(&params, save), save);
-        printf("saved: %s\n", save);
-    }
-    test((uint64_t)seed, true);
+    test((uint64_t)command.seed, 1, true);
     return 0;
 }

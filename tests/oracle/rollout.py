@@ -367,6 +367,22 @@ def value_cases(tools, faults, cases):
             got = estimates(compiled[text], time, arrays)
             for key, values in case["expected"].items():
                 faults.compare(f"{case['id']}, {key}", got[key], [float(x) for x in values], 2e-7, 2e-7)  # as the file's are made
+            leave_no_trace(compiled[text], faults, case, arrays, got)
+
+
+def leave_no_trace(library, faults, case, arrays, expected):
+    """NaN as the value behind a terminated step, and anything in the last episode, is not seen in others."""
+    time, done, terminated = len(arrays[0]), list(arrays[5]), list(arrays[6])
+    start = max([t + 1 for t in range(time - 1) if done[t]], default=0)
+    for name, rows, places, seen in (
+            ("behind a terminated step", [1], [t for t in range(time) if terminated[t]], range(time)),
+            ("in the last episode", [0, 1, 2, 3, 4], range(start, time), range(start))):
+        bad = [type(array)(*array) for array in arrays]
+        for row, t in itertools.product(rows, places):
+            bad[row][t] = math.nan
+        got = estimates(library, time, bad)
+        for key, values in expected.items():
+            faults.compare(f"{case['id']}, NaN {name}, {key}", [got[key][t] for t in seen], [values[t] for t in seen], 0, 0)
 
 
 # ---- random trajectories ------------------------------------------------------------------------------------------

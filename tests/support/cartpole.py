@@ -100,16 +100,18 @@ def main():
     (folder / "counter.c").write_text(COUNTER)
     fast = Builder(modc, folder, ["-O1", "-march=native"])
     checked = Builder(modc, folder, ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
-    program, replay = fast.build("cartpole", TASK / "cartpole.c"), fast.build("dqn_replay", DQN / "dqn_replay.c")
-    counted = fast.build("counted", TASK / "cartpole.c", folder / "counter.c", "-Wl,--wrap=malloc", "-Wl,--wrap=calloc")
-    careful, careful_replay = checked.build("careful", TASK / "cartpole.c"), checked.build("careful_replay", DQN / "dqn_replay.c")
+    program, replay = fast.build("cartpole", TASK / "cartpole.c", TASK / "show.c"), fast.build("dqn_replay", DQN / "dqn_replay.c")
+    counted = fast.build("counted", TASK / "cartpole.c", TASK / "show.c", folder / "counter.c", "-Wl,--wrap=malloc", "-Wl,--wrap=calloc")
+    careful, careful_replay = checked.build("careful", TASK / "cartpole.c", TASK / "show.c"), checked.build("careful_replay", DQN / "dqn_replay.c")
 
     run(*shlex.split(os.environ.get("CC", "cc")), "-O2", "-shared", "-fPIC", "-std=gnu11", TASK / "cart_pole.c", "-lm", "-o", folder / "task.so")
     library = ctypes.CDLL(str(folder / "task.so"))
     library.cart_pole_step.restype = ctypes.c_bool
     check_states(library)
 
-    text = run(program, "--seeds", 10, "--save", folder / "agent.safetensors").stdout
+    os.chdir(folder)  # where the policy is saved
+    text = run(program, "--seeds", 10).stdout
+    assert "saved: agent.safetensors" in text and (folder / "agent.safetensors").stat().st_size > 30000
     median = float(re.search(r"^median of 10 seeds: ([0-9.]+)$", text, re.MULTILINE)[1])
     assert len(re.findall(r"^seed \d+: mean return of 100 episodes [0-9.]+,", text, re.MULTILINE)) == 10, text
     assert median >= 475, text

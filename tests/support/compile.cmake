@@ -40,7 +40,7 @@ foreach(compiler ${COMPILERS})
         if(version MATCHES "clang")
             list(APPEND kinds "-march=x86-64-v4 -fsyntax-only")
         else()
-            list(APPEND kinds "-O2" "-O1 -march=x86-64-v4")
+            list(APPEND kinds "-O2" "-march=x86-64-v4 -fsyntax-only")
         endif()
     elseif(machine MATCHES "^arm-none-eabi")
         set(kinds "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -fsyntax-only"

@@ -340,6 +340,24 @@ union scalar dag_eval(const struct dag *dag, const union scalar *inputs, const i
 
 /* ---- building ------------------------------------------------------------------------------------------------ */
 
+bool prim_is_long(enum prim prim)
+{
+    switch (prim) {
+    case PRIM_POW:
+    case PRIM_EXP:
+    case PRIM_EXPM1:
+    case PRIM_LOG:
+    case PRIM_LOG1P:
+    case PRIM_TANH:
+    case PRIM_ERF:
+    case PRIM_SIN:
+    case PRIM_COS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 struct dag *dag_new(struct arena *arena, int input_count)
 {
     struct dag *dag = ARENA_NEW(arena, struct dag);

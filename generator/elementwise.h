@@ -82,6 +82,9 @@ struct dag {
     int input_count; /* inputs 0 .. input_count - 1 may be loaded; a load of a further one counts it too */
 };
 
+/* Computed by a polynomial or more: exp, log, tanh, erf, sin, cos, pow and the like. */
+bool prim_is_long(enum prim prim);
+
 struct dag *dag_new(struct arena *arena, int input_count);
 
 /* Adds a node unless an equal one is there; constant operands are computed at once. Returns its index. */

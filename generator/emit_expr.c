@@ -890,21 +890,12 @@ static bool node_vectorises(const struct printer *p, const struct dag_node *node
     case PRIM_SQRT:
     case PRIM_RSQRT:
         return node->dtype == p->lanes;
-    case PRIM_EXP:
-    case PRIM_EXPM1:
-    case PRIM_LOG:
-    case PRIM_LOG1P:
-    case PRIM_TANH:
-    case PRIM_ERF:
-    case PRIM_SIN:
-    case PRIM_COS:
     case PRIM_FLOOR:
-    case PRIM_POW:
     case PRIM_MOD:
     case PRIM_FLOORDIV:
         return !wide;
     default:
-        return false;
+        return prim_is_long(node->prim) && !wide;
     }
 }
 

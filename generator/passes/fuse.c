@@ -128,20 +128,8 @@ static bool keeps_shape(struct cx *cx, const struct op *op, int at, const struct
 static bool is_long(const struct dag *dag)
 {
     for (int i = 0; i < dag->count; i++)
-        switch (dag->nodes[i].prim) {
-        case PRIM_POW:
-        case PRIM_EXP:
-        case PRIM_EXPM1:
-        case PRIM_LOG:
-        case PRIM_LOG1P:
-        case PRIM_TANH:
-        case PRIM_ERF:
-        case PRIM_SIN:
-        case PRIM_COS:
+        if (prim_is_long(dag->nodes[i].prim))
             return true;
-        default:
-            break;
-        }
     return false;
 }
 

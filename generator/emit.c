@@ -638,13 +638,9 @@ static void print_header(struct emit *e, struct text *out)
     text_printf(out, " */\n#ifndef MODC_MODEL_%s_H\n#define MODC_MODEL_%s_H\n\n", M, M);
     if (target_sets_align(e->target))
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
-    text_printf(out, "#include \"%s\"\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
+    text_printf(out, "#include \"%s\"%s\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
                      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-                e->tree->rollout && has_optimizer(e) ? "modc_optim.h\"\n#include \"modc_rollout.h"
-                : e->tree->rollout                   ? "modc_rollout.h"
-                : has_optimizer(e)                   ? "modc_optim.h"
-                                                     : "modc.h",
-                m);
+                has_optimizer(e) ? "modc_optim.h" : "modc.h", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "", m);
     print_header_constants(e, out);
     print_header_modules(e, out);
     print_header_gradients(e, out);

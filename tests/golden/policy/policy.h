@@ -11,6 +11,7 @@
 #ifndef MODC_MODEL_POLICY_H
 #define MODC_MODEL_POLICY_H
 
+#include "modc.h"
 #include "modc_rollout.h"
 
 #if MODC_ABI != 1

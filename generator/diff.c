@@ -867,17 +867,14 @@ static const char *training_inputs(struct compare *c, const struct spec_training
 
 static const char *rollout_settings(struct compare *c, const struct spec_rollout *rollout)
 {
-    const struct {
-        const char *name;
-        const struct spec_patterns *keys;
-    } settings[] = {{"multi_step", &rollout->multi_step}, {"reward_keys", &rollout->rewards}, {"done_key", &rollout->done},
-                    {"mask_key", &rollout->mask},         {"info", &rollout->info}};
     struct text text = text_new(&c->cx->arena);
 
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (settings[i].keys->count > 0)
-            text_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", settings[i].name,
-                        joined(c, settings[i].keys->list, settings[i].keys->count));
+    for (const struct spec_rollout_setting *setting = spec_rollout_settings; setting->name; setting++) {
+        const struct spec_patterns *keys = spec_rollout_keys(rollout, setting);
+
+        if (keys->count > 0)
+            text_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", setting->name, joined(c, keys->list, keys->count));
+    }
     return text.length > 0 ? text.data : "none";
 }
 

@@ -177,7 +177,9 @@ static int needed(struct reader *r, const struct spec_patterns *given, const cha
     for (int i = 0; i < r->rollout->count; i++)
         ARENA_PUSH(&r->cx->arena, known, count, r->rollout->records[i].key);
     diag_error(r->cx, given->count > 0 ? given->locs[0] : r->rollout->spec->loc, "the rollout records no '%s', %s", key, what);
-    if (given->count > 0)
+    if (given->count > 0 && find_record(r->rollout, arena_format(&r->cx->arena, "next.%s", key)) >= 0)
+        diag_hint(r->cx, "keys begin at the top: 'next.%s'", key);
+    else if (given->count > 0)
         diag_hint_nearest(r->cx, key, known, count);
     else
         diag_hint(r->cx, "add 'next: {%s: []}' to the records, or name the record by '%s_key%s'", key + strlen("next."),
@@ -345,16 +347,12 @@ static void read_settings(struct reader *r)
 /* What is about n-step returns where there are none. */
 static void check_unused(struct reader *r)
 {
-    const struct spec_rollout *spec = r->rollout->spec;
-    const struct {
-        const struct spec_patterns *keys;
-        const char *name;
-    } settings[] = {{&spec->rewards, "reward_keys"}, {&spec->done, "done_key"}, {&spec->mask, "mask_key"}, {&spec->info, "info"}};
+    for (const struct spec_rollout_setting *setting = spec_rollout_settings; setting->name; setting++) {
+        const struct spec_patterns *keys = spec_rollout_keys(r->rollout->spec, setting);
 
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        if (settings[i].keys->count == 0 || r->tree->partial)
+        if (keys->count == 0 || keys == &r->rollout->spec->multi_step || r->tree->partial) /* that one was said */
             continue;
-        diag_error(r->cx, settings[i].keys->locs[0], "'%s' is for n-step returns, and the model has no MultiStep module", settings[i].name);
+        diag_error(r->cx, keys->locs[0], "'%s' is for n-step returns, and the model has no MultiStep module", setting->name);
         diag_hint(r->cx, "add one to the modules: 'n_step: MultiStep(gamma=0.99, n_steps=3)'");
         r->fine = false;
     }

@@ -7,6 +7,7 @@
  * read whole. */
 #include "spec.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -1646,16 +1647,35 @@ static void check_records(struct reader *r, const struct spec_rollout *rollout)
     }
 }
 
+const struct spec_rollout_setting spec_rollout_settings[] = {
+    {"multi_step", offsetof(struct spec_rollout, multi_step), true}, {"reward_keys", offsetof(struct spec_rollout, rewards), false},
+    {"done_key", offsetof(struct spec_rollout, done), true},         {"mask_key", offsetof(struct spec_rollout, mask), true},
+    {"info", offsetof(struct spec_rollout, info), false},            {NULL, 0, false},
+};
+
+const struct spec_patterns *spec_rollout_keys(const struct spec_rollout *rollout, const struct spec_rollout_setting *setting)
+{
+    return (const struct spec_patterns *)(const void *)((const char *)rollout + setting->at);
+}
+
+/* What is no shape, behind a word that is nearly a setting. */
+static bool is_setting_misspelt(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char **known = NULL;
+    int count = 0;
+
+    for (const struct spec_rollout_setting *setting = spec_rollout_settings; setting->name; setting++)
+        ARENA_PUSH(&r->cx->arena, known, count, setting->name);
+    if (node->kind != NODE_SCALAR || node_is_empty(node) || strchr("[(", node->value[0]) || !diag_nearest(key->value, known, count))
+        return false;
+    diag_error(r->cx, key->loc, "'rollout' has no key '%s', and '%s' is no shape of a record", key->value, node->value);
+    diag_hint_nearest(r->cx, key->value, known, count);
+    return true;
+}
+
 static void read_rollout(struct reader *r, const struct node *key, const struct node *node)
 {
     struct spec_rollout *rollout = ARENA_NEW(&r->cx->arena, struct spec_rollout);
-    const struct {
-        const char *name;
-        struct spec_patterns *keys;
-        bool one;
-    } settings[] = {{"multi_step", &rollout->multi_step, true}, {"reward_keys", &rollout->rewards, false},
-                    {"done_key", &rollout->done, true},         {"mask_key", &rollout->mask, true},
-                    {"info", &rollout->info, false}};
 
     if (!is_mapping(r, key, node, "a mapping of keys to the shapes of a step"))
         return;
@@ -1663,14 +1683,15 @@ static void read_rollout(struct reader *r, const struct node *key, const struct 
     r->spec->rollout = rollout;
     for (int i = 0; i < node->count; i++) {
         const struct node *part = node->keys[i];
-        int setting = 0;
+        const struct spec_rollout_setting *setting = spec_rollout_settings;
 
-        while (setting < COUNT(settings) && strcmp(settings[setting].name, part->value) != 0)
+        while (setting->name && strcmp(setting->name, part->value) != 0)
             setting++;
-        if (setting == COUNT(settings)) {
-            read_record(r, part->value, part, node->items[i]);
-        } else if (!settings[setting].one || read_text(r, part, node->items[i], "one key")) {
-            r->patterns = settings[setting].keys;
+        if (!setting->name) {
+            if (!is_setting_misspelt(r, part, node->items[i]))
+                read_record(r, part->value, part, node->items[i]);
+        } else if (!setting->one || read_text(r, part, node->items[i], "one key")) {
+            r->patterns = (struct spec_patterns *)(void *)((char *)rollout + setting->at);
             read_one_or_many(r, part, node->items[i], "a key or a list of them", add_pattern);
         }
     }

@@ -142,6 +142,15 @@ struct spec_rollout {
     struct spec_patterns multi_step, rewards, done, mask, info;
 };
 
+/* Its settings by their names, which are no records. */
+struct spec_rollout_setting {
+    const char *name; /* NULL behind the last */
+    size_t at;        /* of its struct spec_patterns */
+    bool one;         /* it takes one key, not a list */
+};
+extern const struct spec_rollout_setting spec_rollout_settings[];
+const struct spec_patterns *spec_rollout_keys(const struct spec_rollout *rollout, const struct spec_rollout_setting *setting);
+
 enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
 
 struct spec {

@@ -257,16 +257,13 @@ static void put_training(struct dump *d, const struct spec_training *training)
 
 static void put_rollout(struct dump *d, const struct spec_rollout *rollout)
 {
-    const struct {
-        const char *name;
-        const struct spec_patterns *keys;
-    } settings[] = {{"multi_step", &rollout->multi_step}, {"reward_keys", &rollout->rewards}, {"done_key", &rollout->done},
-                    {"mask_key", &rollout->mask},         {"info", &rollout->info}};
-
     begin(d, "rollout", "{");
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (settings[i].keys->count > 0)
-            put_strings(d, settings[i].name, settings[i].keys->list, settings[i].keys->count);
+    for (const struct spec_rollout_setting *setting = spec_rollout_settings; setting->name; setting++) {
+        const struct spec_patterns *keys = spec_rollout_keys(rollout, setting);
+
+        if (keys->count > 0)
+            put_strings(d, setting->name, keys->list, keys->count);
+    }
     for (int i = 0; i < rollout->record_count; i++) {
         begin(d, rollout->records[i].key, "{");
         put_expr(d, "shape", rollout->records[i].shape);

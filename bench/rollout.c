@@ -42,6 +42,7 @@ int bench_gae(void *user)
 {
     const struct bench_returns *job = (const struct bench_returns *)user;
 
-    return returns_forward((struct returns *)(void *)job->net, job->batch, job->time, job->value, job->next_value, job->reward, job->done,
-                           job->terminated, job->advantage, job->target);
+    return returns_forward((struct returns *)(void *)job->net, job->batch, job->time, job->value,
+                           job->next_value, job->reward, job->done, job->terminated, job->advantage,
+                           job->target);
 }

@@ -57,8 +57,8 @@ struct modc_wide {
 
 enum modc_status {
     MODC_OK,
-    MODC_STALE,      /* parameters were not packed, or changed since policy_pack: pack again */
-    MODC_ALIGNMENT,  /* a block does not start at a multiple of MODC_ALIGN, or a tensor at one of its element */
+    MODC_STALE,     /* parameters were not packed, or changed since policy_pack: pack again */
+    MODC_ALIGNMENT, /* a block does not start at a multiple of MODC_ALIGN, or a tensor at one of its element */
     MODC_WORKSPACE,  /* the block is smaller than the call needs */
     MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */
     MODC_POINTER,    /* a needed pointer is NULL */
@@ -73,7 +73,7 @@ enum modc_status {
     MODC_READ_ONLY,  /* the tensors lie in read-only memory */
     MODC_MEMORY,     /* hosted builds: no memory */
     MODC_ARGUMENT,   /* an argument has a value that is not allowed */
-    MODC_CONSUMED,   /* backward: there was no forward that keeps for it, or another call or backward came after */
+    MODC_CONSUMED, /* backward: there was no forward that keeps for it, or another call or backward came after */
     MODC_NONFINITE,  /* a gradient is NaN or infinite */
     MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
 };
@@ -161,7 +161,7 @@ struct modc_io {
     int ndim;
     int max_dims[MODC_MAX_DIMS]; /* at the maxima of the sizes */
     int size_of[MODC_MAX_DIMS]; /* index of the size that the dimension is, -1: constant, -2: an expression */
-    bool constant; /* an input's: backward makes no gradient of it */
+    bool constant;              /* an input's: backward makes no gradient of it */
 };
 
 struct modc_size {
@@ -197,8 +197,8 @@ struct modc_entry {
     /* Without backward 0 and NULL. Bytes by mode, then by mode with hooks (0: hooks: none). Gradients of all outputs (NULL:
      * zero) and inputs (NULL: not wanted); those that are not floating are ignored. */
     size_t backward_workspace[2 * MODC_MODES];
-    enum modc_status (*backward)(struct modc_context *net, const int *sizes, const void *const *output_gradients,
-                                 void *const *input_gradients);
+    enum modc_status (*backward)(struct modc_context *net, const int *sizes,
+                                 const void *const *output_gradients, void *const *input_gradients);
 };
 
 /* Models of generate --dispatch. MODC_X86_64: the files for further instruction sets have code in them; MODC_ISA: the name of
@@ -214,7 +214,8 @@ struct modc_entry {
 #define MODC_ISA "any"
 #endif
 #if defined __GNUC__ && !defined _WIN32
-#define MODC_HIDDEN __attribute__((visibility("hidden"))) /* what files of one model share, and no other library sees */
+#define MODC_HIDDEN                                                                                          \
+    __attribute__((visibility("hidden"))) /* what files of one model share, and no other library sees */
 #else
 #define MODC_HIDDEN
 #endif
@@ -256,16 +257,19 @@ struct modc_model {
     float rtol;
     int threads;      /* the spec's `threads`, where steps are split; 0: none is */
     size_t threading; /* offset of struct modc_threading in struct MODEL, where there is one */
-    const struct modc_dispatch *dispatch; /* NULL: it is compiled once */
-    int gradient_count; /* 0: no backward */
+    const struct modc_dispatch *dispatch;  /* NULL: it is compiled once */
+    int gradient_count;                    /* 0: no backward */
     const struct modc_gradient *gradients; /* in the order of keys */
     size_t gradient_block;                 /* bytes that MODEL_training_init takes */
-    size_t training_bytes, gradients_offset; /* sizeof struct MODEL_training, offset of its gradients; 0: `update: fused`
+    size_t training_bytes,
+        gradients_offset; /* sizeof struct MODEL_training, offset of its gradients; 0: `update: fused`
                                               * keeps none */
     /* With `training:`: of struct MODEL_training and of the entry loss. block: training_block bytes. */
     size_t training_block;
-    enum modc_status (*training_init)(struct modc_training *training, struct modc_context *net, void *block, size_t bytes);
-    enum modc_status (*train_step)(struct modc_training *training, const int *sizes, const void *const *inputs, void *loss);
+    enum modc_status (*training_init)(struct modc_training *training, struct modc_context *net, void *block,
+                                      size_t bytes);
+    enum modc_status (*train_step)(struct modc_training *training, const int *sizes,
+                                   const void *const *inputs, void *loss);
     const struct modc_rollout_table *rollout; /* modc_rollout.h; NULL: none */
 };
 
@@ -484,14 +488,15 @@ struct modc_context {
     uint64_t seed, counter;
     struct modc_hook *hooks; /* in running order; NULL: the fused variant runs */
     const struct modc_hook_set *hook_set;
-    struct modc_call *calls;          /* the modules being called, innermost first; fenced variant only */
-    int fault_module;                 /* after an error status of a call: the module it happened in, or -1 */
-    int64_t fault_index, fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value; MODC_ARGUMENT: position */
-    struct modc_training *trainer;    /* NULL: no call keeps what backward needs */
-    bool no_grad;                     /* modc_set_grad_enabled */
-    bool saved_hooked; /* what the workspace holds for backward is of a call with hooks */
+    struct modc_call *calls; /* the modules being called, innermost first; fenced variant only */
+    int fault_module;        /* after an error status of a call: the module it happened in, or -1 */
+    int64_t fault_index,
+        fault_value; /* MODC_INDEX, MODC_DIVISION: position (row-major) and value; MODC_ARGUMENT: position */
+    struct modc_training *trainer; /* NULL: no call keeps what backward needs */
+    bool no_grad;                  /* modc_set_grad_enabled */
+    bool saved_hooked;             /* what the workspace holds for backward is of a call with hooks */
     int saved; /* what the workspace holds for backward: 1 + 2 * the entry, + 1 where it trained; 0: nothing */
-    uint64_t saved_version;           /* of the parameters */
+    uint64_t saved_version; /* of the parameters */
 };
 
 /* Makes net (struct MODEL, model->context_bytes long, whatever it held) a context in eval mode, with no hooks
@@ -527,7 +532,8 @@ struct modc_training {
 /* From now on calls of the context keep what backward needs, in its workspace: it has to have the bytes of a
  * BACKWARD_WORKSPACE constant. No gradient is there yet, and all are wanted. block: model->gradient_block bytes, for the
  * gradients. MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE, MODC_UNSUPPORTED (a model without backward). */
-enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block, size_t bytes);
+enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block,
+                                    size_t bytes);
 
 /* As torch.set_grad_enabled: while it is false calls of the context keep nothing for backward. */
 void modc_set_grad_enabled(struct modc_context *net, bool enabled);
@@ -540,7 +546,8 @@ void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:
  * no parameter that is trained. MODC_UNSUPPORTED: `update: fused`. */
-enum modc_status modc_get_gradient(const struct modc_training *training, const char *key, const void **gradient);
+enum modc_status modc_get_gradient(const struct modc_training *training, const char *key,
+                                   const void **gradient);
 
 /* Whether backward computes the gradients of a parameter, or of all of a module ("trunk.0"; "": the model): from the next
  * backward on. Its memory stays. MODC_NAME. */
@@ -577,11 +584,12 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
 /* What emitted code asks before it reads at indices or divides: whether count integers lie in [lowest, end), or are not 0;
  * and of values that a function does not take: whether count bools are true. If not, the first that does not is the fault of
  * net. MODC_INDEX, MODC_DIVISION, MODC_ARGUMENT. */
-enum modc_status modc_check_index(struct modc_context *net, int module, const void *index, enum modc_dtype dtype,
-                                  int64_t count, int64_t lowest, int64_t end);
-enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor, enum modc_dtype dtype,
-                                    int64_t count);
-enum modc_status modc_check_true(struct modc_context *net, int module, const void *mask, enum modc_dtype dtype, int64_t count);
+enum modc_status modc_check_index(struct modc_context *net, int module, const void *index,
+                                  enum modc_dtype dtype, int64_t count, int64_t lowest, int64_t end);
+enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor,
+                                    enum modc_dtype dtype, int64_t count);
+enum modc_status modc_check_true(struct modc_context *net, int module, const void *mask,
+                                 enum modc_dtype dtype, int64_t count);
 
 /* ---- hooks ------------------------------------------------------------------------------------------- */
 
@@ -590,7 +598,8 @@ enum modc_hook_kind { MODC_HOOK_FORWARD_PRE, MODC_HOOK_FORWARD, MODC_HOOK_BACKWA
 enum {
     MODC_PREPEND = 1,
     MODC_ALWAYS_CALL = 2, /* forward hooks: also when the call fails */
-    MODC_WITH_KWARGS = 4  /* forward pre-hooks and hooks; accepted: inputs has every tensor argument, however it was written */
+    MODC_WITH_KWARGS =
+        4 /* forward pre-hooks and hooks; accepted: inputs has every tensor argument, however it was written */
 };
 
 /* What a hook sees. It may change values in place, or point data of an input (pre-hooks) or output (forward
@@ -611,10 +620,11 @@ struct modc_hook_call {
     void *user;
     struct modc_tensor *inputs; /* NULL in backward */
     int input_count;
-    struct modc_tensor
-        *outputs; /* NULL in pre-hooks, in always_call hooks where the module did not finish, and in backward */
+    struct modc_tensor *
+        outputs; /* NULL in pre-hooks, in always_call hooks where the module did not finish, and in backward */
     int output_count;
-    struct modc_tensor *grad_inputs; /* NULL but in full backward hooks, and there for a module without inputs */
+    struct modc_tensor
+        *grad_inputs; /* NULL but in full backward hooks, and there for a module without inputs */
     int grad_input_count;
     struct modc_tensor *grad_outputs; /* NULL in forward */
     int grad_output_count;
@@ -646,16 +656,16 @@ enum modc_status modc_register_forward_pre_hook(struct modc_context *net, int mo
                                                 unsigned flags);
 enum modc_status modc_register_forward_hook(struct modc_context *net, int module, struct modc_hook *hook,
                                             unsigned flags);
-enum modc_status modc_register_full_backward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
-                                                      unsigned flags);
-enum modc_status modc_register_full_backward_hook(struct modc_context *net, int module, struct modc_hook *hook,
-                                                  unsigned flags);
+enum modc_status modc_register_full_backward_pre_hook(struct modc_context *net, int module,
+                                                      struct modc_hook *hook, unsigned flags);
+enum modc_status modc_register_full_backward_hook(struct modc_context *net, int module,
+                                                  struct modc_hook *hook, unsigned flags);
 enum modc_status modc_register_module_forward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
                                                        unsigned flags);
 enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, struct modc_hook *hook,
                                                    unsigned flags);
-enum modc_status modc_register_module_full_backward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
-                                                             unsigned flags);
+enum modc_status modc_register_module_full_backward_pre_hook(struct modc_hook_set *set,
+                                                             struct modc_hook *hook, unsigned flags);
 enum modc_status modc_register_module_full_backward_hook(struct modc_hook_set *set, struct modc_hook *hook,
                                                          unsigned flags);
 void modc_hook_remove(struct modc_hook *hook); /* again: does nothing */
@@ -704,8 +714,8 @@ enum modc_status modc_call_end(struct modc_context *net, struct modc_call *call,
 enum modc_status modc_call_failed(struct modc_context *net, enum modc_status status);
 enum modc_status modc_backward_call_begin(struct modc_context *net, struct modc_call *call, int module,
                                           struct modc_tensor *outputs, int output_count);
-enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *inputs,
-                                        int input_count);
+enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call,
+                                        struct modc_tensor *inputs, int input_count);
 enum modc_status modc_backward_failed(struct modc_context *net, enum modc_status status);
 
 /* ---- safetensors, for any tensors ---------------------------------------------------------------------- */

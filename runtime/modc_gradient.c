@@ -24,13 +24,15 @@ static size_t bytes_of(const struct modc_key *key)
 
 static void set_present(const struct modc_training *training, int index, bool present)
 {
-    modc_store(&training->present[index], training->model->keys[training->model->gradients[index].key].dtype, present ? 1.0 : 0.0);
+    modc_store(&training->present[index], training->model->keys[training->model->gradients[index].key].dtype,
+               present ? 1.0 : 0.0);
 }
 
 static bool is_present(const struct modc_training *training, int index)
 {
     return training->present != NULL &&
-           modc_number(&training->present[index], training->model->keys[training->model->gradients[index].key].dtype) != 0.0;
+           modc_number(&training->present[index],
+                       training->model->keys[training->model->gradients[index].key].dtype) != 0.0;
 }
 
 static size_t aligned(const struct modc_model *model, size_t bytes)
@@ -62,7 +64,8 @@ static char *place_gradients(struct modc_training *training, char *block)
     return block + cells + aligned(model, 8 * (size_t)model->gradient_count);
 }
 
-enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block, size_t bytes)
+enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block,
+                                    size_t bytes)
 {
     const struct modc_model *model;
 
@@ -109,7 +112,8 @@ void *modc_gradient_at(const struct modc_training *training, int index)
     return is_present(training, index) ? block_of(training, &training->model->gradients[index]) : NULL;
 }
 
-enum modc_status modc_get_gradient(const struct modc_training *training, const char *key, const void **gradient)
+enum modc_status modc_get_gradient(const struct modc_training *training, const char *key,
+                                   const void **gradient)
 {
     const struct modc_model *model = training->model;
     int index;

@@ -52,8 +52,9 @@ const struct modc_isa *modc_get_isa(const struct modc_context *net)
 {
     const struct modc_dispatch *dispatch = net->model->dispatch;
 
-    return dispatch != NULL ? *(const struct modc_isa *const *)(const void *)((const char *)net + dispatch->chosen)
-                            : NULL;
+    return dispatch != NULL
+               ? *(const struct modc_isa *const *)(const void *)((const char *)net + dispatch->chosen)
+               : NULL;
 }
 
 enum modc_status modc_set_isa(struct modc_context *net, const char *name)
@@ -220,7 +221,8 @@ static int64_t integer_at(const void *data, enum modc_dtype dtype, int64_t at)
     }
 }
 
-static enum modc_status fault_at(struct modc_context *net, int module, int64_t index, int64_t value, enum modc_status status)
+static enum modc_status fault_at(struct modc_context *net, int module, int64_t index, int64_t value,
+                                 enum modc_status status)
 {
     net->fault_module = module;
     net->fault_index = index;
@@ -228,8 +230,8 @@ static enum modc_status fault_at(struct modc_context *net, int module, int64_t i
     return status;
 }
 
-enum modc_status modc_check_index(struct modc_context *net, int module, const void *index, enum modc_dtype dtype,
-                                  int64_t count, int64_t lowest, int64_t end)
+enum modc_status modc_check_index(struct modc_context *net, int module, const void *index,
+                                  enum modc_dtype dtype, int64_t count, int64_t lowest, int64_t end)
 {
     for (int64_t i = 0; i < count; i++) {
         int64_t value = integer_at(index, dtype, i);
@@ -240,8 +242,8 @@ enum modc_status modc_check_index(struct modc_context *net, int module, const vo
     return MODC_OK;
 }
 
-static enum modc_status check_zeros(struct modc_context *net, int module, const void *data, enum modc_dtype dtype,
-                                    int64_t count, enum modc_status status)
+static enum modc_status check_zeros(struct modc_context *net, int module, const void *data,
+                                    enum modc_dtype dtype, int64_t count, enum modc_status status)
 {
     for (int64_t i = 0; i < count; i++)
         if (integer_at(data, dtype, i) == 0)
@@ -249,13 +251,14 @@ static enum modc_status check_zeros(struct modc_context *net, int module, const 
     return MODC_OK;
 }
 
-enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor, enum modc_dtype dtype,
-                                    int64_t count)
+enum modc_status modc_check_divisor(struct modc_context *net, int module, const void *divisor,
+                                    enum modc_dtype dtype, int64_t count)
 {
     return check_zeros(net, module, divisor, dtype, count, MODC_DIVISION);
 }
 
-enum modc_status modc_check_true(struct modc_context *net, int module, const void *mask, enum modc_dtype dtype, int64_t count)
+enum modc_status modc_check_true(struct modc_context *net, int module, const void *mask,
+                                 enum modc_dtype dtype, int64_t count)
 {
     return check_zeros(net, module, mask, dtype, count, MODC_ARGUMENT);
 }
@@ -274,7 +277,8 @@ static bool has_fenced(const struct modc_model *model, enum modc_hook_kind kind)
         const struct modc_entry *entry = &model->entries[i];
 
         for (int mode = 0; mode < MODC_MODES; mode++) {
-            if ((is_backward(kind) ? entry->backward_workspace[MODC_MODES + mode] : entry->fenced_workspace[mode]) > 0)
+            if ((is_backward(kind) ? entry->backward_workspace[MODC_MODES + mode]
+                                   : entry->fenced_workspace[mode]) > 0)
                 return true;
         }
     }
@@ -334,14 +338,14 @@ enum modc_status modc_register_forward_hook(struct modc_context *net, int module
     return add_to_context(net, module, MODC_HOOK_FORWARD, hook, flags);
 }
 
-enum modc_status modc_register_full_backward_pre_hook(struct modc_context *net, int module, struct modc_hook *hook,
-                                                      unsigned flags)
+enum modc_status modc_register_full_backward_pre_hook(struct modc_context *net, int module,
+                                                      struct modc_hook *hook, unsigned flags)
 {
     return add_to_context(net, module, MODC_HOOK_BACKWARD_PRE, hook, flags);
 }
 
-enum modc_status modc_register_full_backward_hook(struct modc_context *net, int module, struct modc_hook *hook,
-                                                  unsigned flags)
+enum modc_status modc_register_full_backward_hook(struct modc_context *net, int module,
+                                                  struct modc_hook *hook, unsigned flags)
 {
     return add_to_context(net, module, MODC_HOOK_BACKWARD, hook, flags);
 }
@@ -368,8 +372,8 @@ enum modc_status modc_register_module_forward_hook(struct modc_hook_set *set, st
     return add_to_set(set, MODC_HOOK_FORWARD, hook, flags);
 }
 
-enum modc_status modc_register_module_full_backward_pre_hook(struct modc_hook_set *set, struct modc_hook *hook,
-                                                             unsigned flags)
+enum modc_status modc_register_module_full_backward_pre_hook(struct modc_hook_set *set,
+                                                             struct modc_hook *hook, unsigned flags)
 {
     return add_to_set(set, MODC_HOOK_BACKWARD_PRE, hook, flags);
 }
@@ -480,8 +484,9 @@ static enum modc_status run_hook(struct modc_context *net, const struct modc_cal
 
     if (before != after)
         return MODC_HOOK_SHAPE;
-    return are_aligned(call->inputs, call->input_count) && are_aligned(call->outputs, call->output_count) ? MODC_OK
-                                                                                                         : MODC_ALIGNMENT;
+    return are_aligned(call->inputs, call->input_count) && are_aligned(call->outputs, call->output_count)
+               ? MODC_OK
+               : MODC_ALIGNMENT;
 }
 
 /* Runs the always_call hooks of a call that failed, but for those of `called`; their errors are dropped. */
@@ -501,7 +506,8 @@ static void run_always(struct modc_context *net, const struct modc_call *call, c
 }
 
 /* Up to the first that fails. */
-static enum modc_status run_step(struct modc_context *net, const struct modc_call *call, enum modc_hook_kind kind)
+static enum modc_status run_step(struct modc_context *net, const struct modc_call *call,
+                                 enum modc_hook_kind kind)
 {
     struct snapshot step;
 
@@ -520,7 +526,8 @@ static enum modc_status run_step(struct modc_context *net, const struct modc_cal
 enum modc_status modc_call_begin(struct modc_context *net, struct modc_call *call, int module,
                                  struct modc_tensor *inputs, int input_count)
 {
-    *call = (struct modc_call){.outer = net->calls, .module = module, .inputs = inputs, .input_count = input_count};
+    *call = (struct modc_call){
+        .outer = net->calls, .module = module, .inputs = inputs, .input_count = input_count};
     net->calls = call;
     return run_step(net, call, MODC_HOOK_FORWARD_PRE);
 }
@@ -560,12 +567,13 @@ enum modc_status modc_call_failed(struct modc_context *net, enum modc_status sta
 enum modc_status modc_backward_call_begin(struct modc_context *net, struct modc_call *call, int module,
                                           struct modc_tensor *outputs, int output_count)
 {
-    *call = (struct modc_call){.module = module, .backward = true, .outputs = outputs, .output_count = output_count};
+    *call = (struct modc_call){
+        .module = module, .backward = true, .outputs = outputs, .output_count = output_count};
     return run_step(net, call, MODC_HOOK_BACKWARD_PRE);
 }
 
-enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call, struct modc_tensor *inputs,
-                                        int input_count)
+enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call,
+                                        struct modc_tensor *inputs, int input_count)
 {
     call->inputs = inputs;
     call->input_count = input_count;

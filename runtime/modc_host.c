@@ -226,7 +226,9 @@ size_t modc_workspace(const struct modc_model *model)
             most = entry->workspace[mode] > most ? entry->workspace[mode] : most;
             most = entry->fenced_workspace[mode] > most ? entry->fenced_workspace[mode] : most;
             most = entry->backward_workspace[mode] > most ? entry->backward_workspace[mode] : most;
-            most = entry->backward_workspace[MODC_MODES + mode] > most ? entry->backward_workspace[MODC_MODES + mode] : most;
+            most = entry->backward_workspace[MODC_MODES + mode] > most
+                       ? entry->backward_workspace[MODC_MODES + mode]
+                       : most;
         }
     }
     return most;

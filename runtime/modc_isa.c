@@ -10,13 +10,14 @@
  * operating system keeps the wider registers is for XCR0 to say. __builtin_cpu_supports does not know the levels in every
  * compiler. */
 enum {
-    V2_1C = 1 << 0 | 1 << 9 | 1 << 13 | 1 << 19 | 1 << 20 | 1 << 23, /* SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT */
-    V2_EXTENDED_C = 1 << 0,                                          /* LAHF */
-    V3_1C = 1 << 12 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29,         /* FMA, MOVBE, OSXSAVE, AVX, F16C */
-    V3_7B = 1 << 3 | 1 << 5 | 1 << 8,                                /* BMI1, AVX2, BMI2 */
-    V3_EXTENDED_C = 1 << 5,                                          /* LZCNT */
-    V3_XCR0 = 0x6,                                                   /* xmm, ymm */
-    V4_XCR0 = 0xe0                                                   /* zmm and masks */
+    V2_1C = 1 << 0 | 1 << 9 | 1 << 13 | 1 << 19 | 1 << 20 |
+            1 << 23,        /* SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT */
+    V2_EXTENDED_C = 1 << 0, /* LAHF */
+    V3_1C = 1 << 12 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29, /* FMA, MOVBE, OSXSAVE, AVX, F16C */
+    V3_7B = 1 << 3 | 1 << 5 | 1 << 8,                        /* BMI1, AVX2, BMI2 */
+    V3_EXTENDED_C = 1 << 5,                                  /* LZCNT */
+    V3_XCR0 = 0x6,                                           /* xmm, ymm */
+    V4_XCR0 = 0xe0                                           /* zmm and masks */
 };
 #define V4_7B (1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31) /* AVX512F, DQ, CD, BW, VL */
 

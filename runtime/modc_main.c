@@ -81,15 +81,16 @@ struct run {
     int *sizes;                                 /* of the model; -1: not known yet */
     int *size_by;                               /* which input gave it, or -1 */
     struct modc_named_tensor *inputs, *outputs; /* with the steps in front, if there are any */
-    struct modc_named_tensor *results; /* outputs and, with --backward, gradients of inputs and of parameters */
-    int result_count, named_from; /* from there on the names are their own */
-    struct modc_training *training;            /* --backward */
+    struct modc_named_tensor
+        *results;                   /* outputs and, with --backward, gradients of inputs and of parameters */
+    int result_count, named_from;   /* from there on the names are their own */
+    struct modc_training *training; /* --backward */
     void *gradient_block;
     struct modc_named_tensor *output_gradients, *input_gradients;
     const void **out_gradients; /* of one call */
     void **in_gradients;
     double largest_gradient; /* of those that are expected */
-    const void **in;                            /* of one call */
+    const void **in;         /* of one call */
     void **out;
 };
 
@@ -233,11 +234,23 @@ static bool set_option(struct options *o, const char *name, const char *value)
 
 static int parse_options(struct options *o, int count, char **arguments)
 {
-    static const char *const with_value[] = {"--weights", "--inputs", "--outputs", "--state",
-                                             "--expect",  "--entry",  "--hooks",   "--pre-hooks",
-                                             "--seed",    "--rtol",   "--atol",    "--repeat",
-                                             "--threads", "--dispatch", "--steps",
-                                             "--backward-hooks", "--backward-pre-hooks"};
+    static const char *const with_value[] = {"--weights",
+                                             "--inputs",
+                                             "--outputs",
+                                             "--state",
+                                             "--expect",
+                                             "--entry",
+                                             "--hooks",
+                                             "--pre-hooks",
+                                             "--seed",
+                                             "--rtol",
+                                             "--atol",
+                                             "--repeat",
+                                             "--threads",
+                                             "--dispatch",
+                                             "--steps",
+                                             "--backward-hooks",
+                                             "--backward-pre-hooks"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -400,7 +413,8 @@ static size_t count_of(const struct modc_tensor *tensor)
 }
 
 /* The same for the gradient of an input or output, whose name is there already. */
-static void make_gradient(struct run *run, const struct modc_io *io, int index, struct modc_named_tensor *named)
+static void make_gradient(struct run *run, const struct modc_io *io, int index,
+                          struct modc_named_tensor *named)
 {
     const char *name = named->name;
 
@@ -546,9 +560,11 @@ static int read_gradients(struct run *run, const struct modc_reader *reader)
         found_text(&item, found);
         if (!modc_item_has_shape(&item, named->tensor.ndim, named->tensor.dims) || item.dtype < 0 ||
             !modc_converts(named->tensor.dtype, (enum modc_dtype)item.dtype))
-            return fail(EXIT_FILES, file, "%s: expected the shape and a floating type of the output, found %s %s", named->name,
+            return fail(EXIT_FILES, file,
+                        "%s: expected the shape and a floating type of the output, found %s %s", named->name,
                         item.dtype_name, found);
-        modc_convert(named->tensor.data, named->tensor.dtype, item.data, (enum modc_dtype)item.dtype, count_of(&named->tensor));
+        modc_convert(named->tensor.data, named->tensor.dtype, item.data, (enum modc_dtype)item.dtype,
+                     count_of(&named->tensor));
     }
     return EXIT_OK;
 }
@@ -704,7 +720,8 @@ static int register_hook(struct run *run, int index)
     enum modc_status status = hook_kinds[option->kind].add(run->net, module, &scale->hook, 0);
 
     return status == MODC_OK ? EXIT_OK
-                             : fail(EXIT_USAGE, "modc", "%s: %s", hook_kinds[option->kind].option, modc_status_text(status));
+                             : fail(EXIT_USAGE, "modc", "%s: %s", hook_kinds[option->kind].option,
+                                    modc_status_text(status));
 }
 
 static int prepare_context(struct run *run)
@@ -722,7 +739,8 @@ static int prepare_context(struct run *run)
         run->training = zeroed(1, run->model->training_bytes);
         if (posix_memalign(&run->gradient_block, 64, bytes) != 0)
             return fail(EXIT_BUG, "modc", "out of memory");
-        status = (steps ? run->model->training_init : modc_training_init)(run->training, run->net, run->gradient_block, bytes);
+        status = (steps ? run->model->training_init : modc_training_init)(run->training, run->net,
+                                                                          run->gradient_block, bytes);
         if (status != MODC_OK)
             return fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
     }
@@ -750,7 +768,9 @@ static void free_buffers(struct run *run)
 /* Of one step, in a tensor of all; NULL where there is none. */
 static void *part_at(const struct run *run, const struct modc_tensor *tensor, int step)
 {
-    return tensor->data == NULL ? NULL : (char *)tensor->data + modc_tensor_bytes(tensor) / (size_t)run->steps * (size_t)step;
+    return tensor->data == NULL
+               ? NULL
+               : (char *)tensor->data + modc_tensor_bytes(tensor) / (size_t)run->steps * (size_t)step;
 }
 
 static enum modc_status backward_step(struct run *run, int step)
@@ -791,18 +811,20 @@ static int call_failed(const struct run *run, enum modc_status status)
         return fail(EXIT_FILES, where, "%s%s%s (value %lld at position %lld)", path, colon, text,
                     (long long)net->fault_value, (long long)net->fault_index);
     if (status == MODC_ARGUMENT)
-        return fail(EXIT_FILES, where, "%s%s%s (at position %lld)", path, colon, text, (long long)net->fault_index);
+        return fail(EXIT_FILES, where, "%s%s%s (at position %lld)", path, colon, text,
+                    (long long)net->fault_index);
     if (status == MODC_UNSUPPORTED)
         return fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
-    return fail(status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE ? EXIT_FILES : EXIT_BUG, where,
-                "%s%s%s", path, colon, text);
+    return fail(status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE ? EXIT_FILES
+                                                                                           : EXIT_BUG,
+                where, "%s%s%s", path, colon, text);
 }
 
 static int call_all(struct run *run)
 {
-    long repeat = run->options.steps > 0                            ? run->options.steps
+    long repeat = run->options.steps > 0                          ? run->options.steps
                   : run->options.repeat > 0 && !run->options.time ? run->options.repeat
-                                                                    : 1;
+                                                                  : 1;
 
     for (long i = 0; i < repeat; i++) {
         for (int step = 0; step < run->steps; step++) {
@@ -979,10 +1001,12 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
 
     struct difference d = compare(tensor, item->data, (enum modc_dtype)item->dtype);
     double rtol = run->options.rtol >= 0.0 ? run->options.rtol
-                  : fmax(default_rtol(tensor->dtype), tensor->dtype == MODC_FLOAT32 ? run->model->rtol : 0.0);
+                                           : fmax(default_rtol(tensor->dtype),
+                                                  tensor->dtype == MODC_FLOAT32 ? run->model->rtol : 0.0);
     double atol = run->options.atol >= 0.0 ? run->options.atol : 0.0;
 
-    if (strncmp(named->name, "grad.", 5) == 0) { /* ten times that, of no less than a hundredth of the largest gradient */
+    if (strncmp(named->name, "grad.", 5) ==
+        0) { /* ten times that, of no less than a hundredth of the largest gradient */
         rtol *= run->options.rtol >= 0.0 ? 1.0 : 10.0;
         d.largest = fmax(d.largest, run->largest_gradient / 100.0);
     }
@@ -1034,7 +1058,8 @@ static int expect_outputs(struct run *run, const struct modc_reader *reader)
             known = known || modc_item_is(&item, run->results[i].name);
         modc_item_name(&item, name, sizeof name);
         if (!known)
-            return fail(EXIT_FILES, run->options.expect, "%s: %s has no output of this name", name, run->entry->name);
+            return fail(EXIT_FILES, run->options.expect, "%s: %s has no output of this name", name,
+                        run->entry->name);
     }
     run->largest_gradient = largest_of(run, reader);
     for (int i = 0; i < run->result_count; i++) {
@@ -1048,8 +1073,9 @@ static int expect_outputs(struct run *run, const struct modc_reader *reader)
         status = result != EXIT_OK ? result : status;
         found++;
     }
-    return found > 0 ? status
-                     : fail(EXIT_FILES, run->options.expect, "there is no output of %s in it", run->entry->name);
+    return found > 0
+               ? status
+               : fail(EXIT_FILES, run->options.expect, "there is no output of %s in it", run->entry->name);
 }
 
 static int check_expected(struct run *run)
@@ -1151,7 +1177,8 @@ static int start_threads(struct run *run)
 #endif
     if (run->model->threads == 0) {
         if (threads > 1)
-            fprintf(stderr, "modc: note: no step of %s is split, so that it runs on one thread\n", run->model->name);
+            fprintf(stderr, "modc: note: no step of %s is split, so that it runs on one thread\n",
+                    run->model->name);
         return EXIT_OK;
     }
     if (threads == 0) {
@@ -1179,8 +1206,9 @@ static int choose_isa(struct run *run)
     status = modc_set_isa(run->net, name);
     if (status == MODC_OK)
         return EXIT_OK;
-    return fail(EXIT_USAGE, "modc", status == MODC_UNSUPPORTED ? "--dispatch %s: this machine does not have it"
-                                                               : "--dispatch %s: %s is not compiled for it",
+    return fail(EXIT_USAGE, "modc",
+                status == MODC_UNSUPPORTED ? "--dispatch %s: this machine does not have it"
+                                           : "--dispatch %s: %s is not compiled for it",
                 name, run->model->name);
 }
 
@@ -1189,7 +1217,7 @@ static int choose_isa(struct run *run)
 static int find_entry(struct run *run)
 {
     const struct modc_model *model = run->model;
-    const char *name = run->options.steps > 0      ? "loss"
+    const char *name = run->options.steps > 0       ? "loss"
                        : run->options.entry != NULL ? run->options.entry
                                                     : "forward";
     int index = 0;

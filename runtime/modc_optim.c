@@ -99,7 +99,8 @@ void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
         char *state = optimizer->block + param->states[i];
 
         if (group->states[i].scalar)
-            fill(state, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1, group->states[i].initial);
+            fill(state, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1,
+                 group->states[i].initial);
         else if (key->dtype == MODC_COMPLEX64)
             fill(state, MODC_FLOAT32, 2 * count_of(key), group->states[i].initial);
         else
@@ -107,9 +108,9 @@ void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
     }
 }
 
-enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer, const struct modc_optimizer_table *table,
-                                     struct modc_training *training, void *block, size_t bytes, modc_lr_lambda *lambda,
-                                     void *user)
+enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
+                                     const struct modc_optimizer_table *table, struct modc_training *training,
+                                     void *block, size_t bytes, modc_lr_lambda *lambda, void *user)
 {
     struct modc_scheduling *scheduling = &optimizer->scheduling;
 
@@ -229,13 +230,15 @@ enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer)
 /* The index of a hyper-parameter; -1: there is none. */
 static int find_hyper(const struct modc_optimizer *optimizer, int group, const char *name)
 {
-    for (int i = 0; i < optimizer->table->hyper_count && group >= 0 && group < optimizer->table->group_count; i++)
+    for (int i = 0; i < optimizer->table->hyper_count && group >= 0 && group < optimizer->table->group_count;
+         i++)
         if (modc_same_text(optimizer->table->hypers[i], name))
             return i;
     return -1;
 }
 
-enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name, double *value)
+enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name,
+                                    double *value)
 {
     int index = find_hyper(optimizer, group, name);
 
@@ -245,7 +248,8 @@ enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int 
     return MODC_OK;
 }
 
-enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group, const char *name, double value)
+enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group, const char *name,
+                                    double value)
 {
     int index = find_hyper(optimizer, group, name);
 
@@ -423,8 +427,10 @@ enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *t
     const struct modc_optimizer_table *table = optimizer->table;
 
     if (table->clip == MODC_CLIP_NORM)
-        return modc_clip_grad_norm(optimizer->training, table->max_norm, table->norm_type, table->error_if_nonfinite, total);
-    return table->clip == MODC_CLIP_VALUE ? modc_clip_grad_value(optimizer->training, table->max_norm) : MODC_OK;
+        return modc_clip_grad_norm(optimizer->training, table->max_norm, table->norm_type,
+                                   table->error_if_nonfinite, total);
+    return table->clip == MODC_CLIP_VALUE ? modc_clip_grad_value(optimizer->training, table->max_norm)
+                                          : MODC_OK;
 }
 
 /* ---- averages ------------------------------------------------------------------------------------------ */
@@ -444,7 +450,9 @@ static void average(void *averages, const void *params, enum modc_dtype dtype, s
     for (size_t i = 0; i < count; i++) {
         char *to = (char *)averages + i * size;
 
-        modc_store(to, dtype, decay * modc_number(to, dtype) + (1 - decay) * modc_number((const char *)params + i * size, dtype));
+        modc_store(to, dtype,
+                   decay * modc_number(to, dtype) +
+                       (1 - decay) * modc_number((const char *)params + i * size, dtype));
     }
 }
 

@@ -25,7 +25,8 @@ enum { MODC_MAX_HYPERS = 8, MODC_MAX_STATES = 3, MODC_LR = 0 };
 
 /* One step of one parameter of `count` elements: changes it and its state, whose tensors stand in the optimiser's order.
  * hyper: the numbers of its group; step: 1 at the first. */
-typedef void modc_update(void *param, const void *grad, void *const *state, size_t count, const double *hyper, double step);
+typedef void modc_update(void *param, const void *grad, void *const *state, size_t count, const double *hyper,
+                         double step);
 
 /* A parameter group, as PyTorch's param_groups have it: what a schedule changes, and a user may. */
 struct modc_group {
@@ -59,10 +60,11 @@ enum { MODC_TRIANGULAR, MODC_TRIANGULAR2, MODC_EXP_RANGE };
  * behind them, each followed by what it holds itself. */
 struct modc_scheduler {
     enum modc_schedule_kind kind;
-    int nodes;                                /* how many schedulers it is, with those that it holds */
-    int64_t length, further;                  /* step_size, total_iters, T_max, T_0, total_steps, step_size_up; T_mult,
+    int nodes;               /* how many schedulers it is, with those that it holds */
+    int64_t length, further; /* step_size, total_iters, T_max, T_0, total_steps, step_size_up; T_mult,
                                                  step_size_down */
-    double gamma, start, end, power, eta_min; /* factor of ConstantLR and ReduceLROnPlateau: start; pct_start: power */
+    double gamma, start, end, power,
+        eta_min; /* factor of ConstantLR and ReduceLROnPlateau: start; pct_start: power */
     const int64_t *milestones;
     int milestone_count, mode;
     /* Of each group. OneCycleLR: initial, largest and least lr; CyclicLR: base_lr, max_lr; ReduceLROnPlateau: min_lr. */
@@ -122,9 +124,9 @@ struct modc_optimizer_group {
 struct modc_optimizer_param {
     modc_update *update;
     int group;
-    size_t count;                  /* elements; complex ones are two */
+    size_t count;                   /* elements; complex ones are two */
     size_t states[MODC_MAX_STATES]; /* offsets in the block */
-    size_t average;                /* the same, with `ema` */
+    size_t average;                 /* the same, with `ema` */
 };
 
 /* What a state file holds, in no particular order, but that the state of a parameter stands together; note [state files] in modc_optim_state.c. */
@@ -139,7 +141,12 @@ enum modc_saved_kind {
     MODC_SAVED_AVERAGED    /* how often averages were taken */
 };
 enum modc_schedule_field {
-    MODC_LAST_EPOCH, MODC_T_CUR, MODC_T_I, MODC_BEST, MODC_NUM_BAD_EPOCHS, MODC_COOLDOWN_COUNTER
+    MODC_LAST_EPOCH,
+    MODC_T_CUR,
+    MODC_T_I,
+    MODC_BEST,
+    MODC_NUM_BAD_EPOCHS,
+    MODC_COOLDOWN_COUNTER
 };
 
 struct modc_saved {
@@ -187,9 +194,9 @@ struct modc_optimizer {
 /* Makes an optimiser, whatever the memory held: no step was taken, the schedule is at its start. block: table->block bytes,
  * for states and averages. A schedule with LambdaLR or MultiplicativeLR calls `lambda` from here on (NULL: 1). MODC_POINTER,
  * MODC_ALIGNMENT, MODC_SIZE. */
-enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer, const struct modc_optimizer_table *table,
-                                     struct modc_training *training, void *block, size_t bytes, modc_lr_lambda *lambda,
-                                     void *user);
+enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
+                                     const struct modc_optimizer_table *table, struct modc_training *training,
+                                     void *block, size_t bytes, modc_lr_lambda *lambda, void *user);
 
 /* optimizer.step(): parameters without gradient are left alone, decay, state and step count included. Weights are packed
  * again. Nothing has changed after MODC_READ_ONLY, MODC_POINTER (a parameter lies nowhere), MODC_NONFINITE (a gradient is NaN
@@ -210,8 +217,10 @@ enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer);
 void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);
 
 /* param_groups[group][name] ("lr", "beta1"). MODC_NAME, MODC_UNSUPPORTED: it was 0 when the step was written. */
-enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name, double *value);
-enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group, const char *name, double value);
+enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name,
+                                    double *value);
+enum modc_status modc_optimizer_set(struct modc_optimizer *optimizer, int group, const char *name,
+                                    double value);
 
 /* torch.nn.utils.clip_grad_norm_ and clip_grad_value_ of the gradients that are there. *total (may be NULL) is the norm
  * before; it is summed in double, in the order of the parameters. MODC_NONFINITE: it is not finite, with

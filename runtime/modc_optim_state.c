@@ -48,7 +48,8 @@ static void *schedule_field(struct modc_schedule *schedule, int field)
     }
 }
 
-static const struct modc_optimizer_state *state_of(const struct modc_optimizer *optimizer, const struct modc_saved *saved)
+static const struct modc_optimizer_state *state_of(const struct modc_optimizer *optimizer,
+                                                   const struct modc_saved *saved)
 {
     return &optimizer->table->groups[optimizer->table->params[saved->index].group].states[saved->item];
 }
@@ -82,7 +83,8 @@ static struct modc_tensor tensor_of(const struct modc_optimizer *optimizer, cons
     tensor.dtype = key->dtype;
     tensor.ndim = key->ndim;
     memcpy(tensor.dims, key->dims, sizeof tensor.dims);
-    tensor.data = optimizer->block + (saved->kind == MODC_SAVED_AVERAGE ? param->average : param->states[saved->item]);
+    tensor.data = optimizer->block +
+                  (saved->kind == MODC_SAVED_AVERAGE ? param->average : param->states[saved->item]);
     if (saved->kind == MODC_SAVED_STATE && state_of(optimizer, saved)->scalar)
         tensor = vector_of(tensor.data, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 0);
     return tensor;
@@ -144,7 +146,8 @@ static double number_at(const struct modc_item *item, int index)
 }
 
 /* A hyper-parameter that lines were left out for has to be 0 in the file too. */
-static bool fits_hyper(const struct modc_optimizer *optimizer, const struct modc_saved *saved, const struct modc_item *item)
+static bool fits_hyper(const struct modc_optimizer *optimizer, const struct modc_saved *saved,
+                       const struct modc_item *item)
 {
     unsigned fixed = optimizer->table->groups[saved->index].fixed;
 
@@ -154,7 +157,8 @@ static bool fits_hyper(const struct modc_optimizer *optimizer, const struct modc
     return true;
 }
 
-static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved *saved, const struct modc_item *item)
+static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved *saved,
+                 const struct modc_item *item)
 {
     struct modc_tensor tensor = tensor_of(optimizer, saved);
     enum modc_dtype dtype = (enum modc_dtype)item->dtype;
@@ -163,7 +167,8 @@ static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved
         return false;
     switch (saved->kind) {
     case MODC_SAVED_CONSTANT:
-        return dtype == saved->dtype && (item->bytes == 0 || memcmp(item->data, saved->value, item->bytes) == 0);
+        return dtype == saved->dtype &&
+               (item->bytes == 0 || memcmp(item->data, saved->value, item->bytes) == 0);
     case MODC_SAVED_HYPER:
         return modc_converts(MODC_FLOAT64, dtype) && fits_hyper(optimizer, saved, item);
     case MODC_SAVED_STEP:
@@ -219,7 +224,8 @@ static const char *first_fault(const struct modc_optimizer *optimizer, const str
     return NULL;
 }
 
-static enum modc_status take(struct modc_optimizer *optimizer, const struct modc_saved *saved, const struct modc_item *item)
+static enum modc_status take(struct modc_optimizer *optimizer, const struct modc_saved *saved,
+                             const struct modc_item *item)
 {
     struct modc_tensor tensor = tensor_of(optimizer, saved);
     size_t count = modc_tensor_bytes(&tensor) / modc_dtype_bytes(tensor.dtype);

@@ -23,10 +23,12 @@ static bool is_countable(const struct modc_rollout_table *table, int batch, int 
 {
     if (batch < 0 || time < 0 || (table->step_bytes > 0 && (size_t)time > INT32_MAX / table->step_bytes))
         return false;
-    return batch == 0 || table->step_bytes == 0 || (size_t)time <= (SIZE_MAX / 2) / table->step_bytes / (size_t)batch;
+    return batch == 0 || table->step_bytes == 0 ||
+           (size_t)time <= (SIZE_MAX / 2) / table->step_bytes / (size_t)batch;
 }
 
-enum modc_status modc_rollout_bind(const struct modc_rollout_table *table, void *rollout, void *block, size_t bytes, int batch, int time)
+enum modc_status modc_rollout_bind(const struct modc_rollout_table *table, void *rollout, void *block,
+                                   size_t bytes, int batch, int time)
 {
     unsigned char *at = (unsigned char *)block;
     size_t left = bytes;
@@ -65,7 +67,8 @@ static size_t element_bytes(enum modc_dtype dtype)
     return bytes < MODC_ALIGN_WIDE ? bytes : MODC_ALIGN_WIDE;
 }
 
-enum modc_status modc_rollout_check(const struct modc_rollout_table *table, const void *rollout, int batch, int time)
+enum modc_status modc_rollout_check(const struct modc_rollout_table *table, const void *rollout, int batch,
+                                    int time)
 {
     if (!rollout)
         return MODC_POINTER;
@@ -75,7 +78,8 @@ enum modc_status modc_rollout_check(const struct modc_rollout_table *table, cons
         const struct modc_rollout_tensor *tensor = &table->tensors[i];
         const void *data = tensor_of(table, rollout, i);
 
-        if (!data && (tensor->role == MODC_ROLLOUT_MOVES || tensor->role == MODC_ROLLOUT_REWARD || i == table->done))
+        if (!data &&
+            (tensor->role == MODC_ROLLOUT_MOVES || tensor->role == MODC_ROLLOUT_REWARD || i == table->done))
             return MODC_POINTER;
         if ((uintptr_t)data % element_bytes(tensor->dtype) != 0)
             return MODC_ALIGNMENT;
@@ -90,7 +94,8 @@ enum modc_status modc_rollout_check(const struct modc_rollout_table *table, cons
 
 /* ---- windows ---------------------------------------------------------------------------------------------- */
 
-enum modc_status modc_window_init(struct modc_window *window, const struct modc_rollout_table *table, int batch, void *block, size_t bytes)
+enum modc_status modc_window_init(struct modc_window *window, const struct modc_rollout_table *table,
+                                  int batch, void *block, size_t bytes)
 {
     if (!window || !table || !block)
         return MODC_POINTER;
@@ -100,7 +105,8 @@ enum modc_status modc_window_init(struct modc_window *window, const struct modc_
         (batch > 0 && bytes / table->held_bytes / (size_t)table->n_steps < (size_t)batch))
         return MODC_SIZE;
     memset(block, 0, table->held_bytes * (size_t)table->n_steps * (size_t)batch);
-    *window = (struct modc_window){.table = table, .block = (unsigned char *)block, .batch = batch, .n_steps = table->n_steps};
+    *window = (struct modc_window){
+        .table = table, .block = (unsigned char *)block, .batch = batch, .n_steps = table->n_steps};
     return MODC_OK;
 }
 
@@ -145,7 +151,8 @@ static void hold(struct modc_window *window, const void *in, int time, int t)
         unsigned char *to = is_made(tensor) ? NULL : held_at(window, i, window->held);
 
         for (int row = 0; row < window->batch && from; row++)
-            memcpy(to + (size_t)row * tensor->bytes, from + ((size_t)row * (size_t)time + (size_t)t) * tensor->bytes, tensor->bytes);
+            memcpy(to + (size_t)row * tensor->bytes,
+                   from + ((size_t)row * (size_t)time + (size_t)t) * tensor->bytes, tensor->bytes);
         if (i == table->mask && !from) /* every step counts */
             memset(to, true, tensor->bytes * (size_t)window->batch);
     }
@@ -247,7 +254,8 @@ static void put_out(struct modc_window *window, void *out, int column, int colum
 
                 if (to)
                     put(window, i, own, k,
-                        to + ((size_t)row * (size_t)columns + (size_t)column) * bytes + (size_t)agent * (bytes / (size_t)table->agents));
+                        to + ((size_t)row * (size_t)columns + (size_t)column) * bytes +
+                            (size_t)agent * (bytes / (size_t)table->agents));
             }
         }
     }
@@ -269,7 +277,8 @@ static bool has_all(const struct modc_window *window, const void *in, const void
             needed = false;
         else if (out && i != table->mask)
             needed |= tensor_of(table, out, i) != NULL;
-        if (out && tensor->role == MODC_ROLLOUT_TERMINATED_AT && tensor_of(table, out, i) && !tensor_of(table, in, table->terminated))
+        if (out && tensor->role == MODC_ROLLOUT_TERMINATED_AT && tensor_of(table, out, i) &&
+            !tensor_of(table, in, table->terminated))
             return false;
         if (needed && !tensor_of(table, in, i))
             return false;
@@ -277,7 +286,8 @@ static bool has_all(const struct modc_window *window, const void *in, const void
     return true;
 }
 
-enum modc_status modc_window_push(struct modc_window *window, const void *in, int time, void *out, int room, int *count)
+enum modc_status modc_window_push(struct modc_window *window, const void *in, int time, void *out, int room,
+                                  int *count)
 {
     int ready, made = 0;
 

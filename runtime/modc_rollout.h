@@ -49,21 +49,23 @@ struct modc_rollout_table {
     int count;
     size_t step_bytes; /* of all of them */
     size_t held_bytes; /* of a step as a window holds it */
-    int n_steps;         /* 0: the model has no MultiStep, and neither n_step nor windows */
+    int n_steps;       /* 0: the model has no MultiStep, and neither n_step nor windows */
     double gamma;
-    const float *gammas; /* gamma^0 .. gamma^n_steps */
-    int agents;          /* ends of each step: windows of a row */
+    const float *gammas;        /* gamma^0 .. gamma^n_steps */
+    int agents;                 /* ends of each step: windows of a row */
     int done, mask, terminated; /* -1: none */
     enum modc_status (*n_step)(const void *rollout, int batch, int time);
 };
 
 /* Points all tensors of a struct MODEL_rollout into the block, which has to have MODEL_ROLLOUT_BYTES(batch, time).
  * MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE: too small, or a negative extent. */
-enum modc_status modc_rollout_bind(const struct modc_rollout_table *table, void *rollout, void *block, size_t bytes, int batch, int time);
+enum modc_status modc_rollout_bind(const struct modc_rollout_table *table, void *rollout, void *block,
+                                   size_t bytes, int batch, int time);
 
 /* Whether n-step returns can be made of it: MODC_SIZE (a negative extent, or too many steps for memory), MODC_POINTER (what they
  * read or move is not there), MODC_ALIGNMENT. */
-enum modc_status modc_rollout_check(const struct modc_rollout_table *table, const void *rollout, int batch, int time);
+enum modc_status modc_rollout_check(const struct modc_rollout_table *table, const void *rollout, int batch,
+                                    int time);
 
 /* ---- for emitted code ---- */
 
@@ -100,7 +102,8 @@ static inline void modc_episode_move(void *steps, size_t bytes, int stride, int 
 }
 
 /* What most windows have, for all steps: gammas[n], n, and whether the step counts (mask: NULL is true). NULL is not wanted. */
-static inline void modc_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas, const bool *mask, size_t count, int n)
+static inline void modc_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas,
+                                const bool *mask, size_t count, int n)
 {
     const float most = gammas[n];
 
@@ -117,7 +120,8 @@ static inline void modc_windows(float *gamma, int64_t *steps, bool *nonterminal,
 }
 
 /* Those that the episode's end makes shorter. */
-static inline void modc_episode_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas, int stride, int count, int n)
+static inline void modc_episode_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas,
+                                        int stride, int count, int n)
 {
     const int first = count < n ? 0 : count - n + 1;
 
@@ -158,7 +162,8 @@ struct modc_window {
 };
 
 /* block: MODEL_WINDOW_BYTES(batch). n_steps is the model's. MODC_POINTER, MODC_SIZE, MODC_ARGUMENT: no MultiStep. */
-enum modc_status modc_window_init(struct modc_window *window, const struct modc_rollout_table *table, int batch, void *block, size_t bytes);
+enum modc_status modc_window_init(struct modc_window *window, const struct modc_rollout_table *table,
+                                  int batch, void *block, size_t bytes);
 
 /* From 1 to the model's n_steps: MODC_ARGUMENT. With fewer the next push puts out what is more; with more it holds back. */
 enum modc_status modc_window_set(struct modc_window *window, int n_steps);
@@ -169,7 +174,8 @@ int modc_window_ready(const struct modc_window *window, int time);
 /* Takes the steps of `in` (batch, time), and puts steps out: `out` becomes (batch, *count), of which it has room for `room`. What
  * is NULL there is left out; `out` may be NULL where nothing comes out. MODC_POINTER: what `out` has, a reward or next.done is
  * not in `in`; MODC_SIZE: no room, or a negative extent. Then nothing has changed. */
-enum modc_status modc_window_push(struct modc_window *window, const void *in, int time, void *out, int room, int *count);
+enum modc_status modc_window_push(struct modc_window *window, const void *in, int time, void *out, int room,
+                                  int *count);
 
 /* Puts out all steps that are held, with the rewards that there are, as behind the last step of a rollout. */
 enum modc_status modc_window_flush(struct modc_window *window, void *out, int room, int *count);

@@ -99,7 +99,8 @@ static double next_lr(const struct modc_scheduling *s, const struct modc_schedul
 static double closed_lr(const struct modc_scheduling *s, const struct modc_scheduler *scheduler,
                         const struct modc_schedule *state, int group)
 {
-    double base = s->groups[group].initial_lr, t = (double)state->last_epoch, length = (double)scheduler->length;
+    double base = s->groups[group].initial_lr, t = (double)state->last_epoch,
+           length = (double)scheduler->length;
     double part = fmin(t, length) / length;
 
     switch (scheduler->kind) {
@@ -126,7 +127,8 @@ static double closed_lr(const struct modc_scheduling *s, const struct modc_sched
 
 static void cyclic(const struct modc_scheduling *s, const struct modc_scheduler *scheduler, double t)
 {
-    double total = (double)(scheduler->length + scheduler->further), rising = (double)scheduler->length / total;
+    double total = (double)(scheduler->length + scheduler->further),
+           rising = (double)scheduler->length / total;
     double cycle = floor(1 + t / total), x = 1 + t / total - cycle;
     double height = x <= rising ? x / rising : (x - 1) / (rising - 1);
 
@@ -137,8 +139,9 @@ static void cyclic(const struct modc_scheduling *s, const struct modc_scheduler 
     for (int i = 0; i < s->group_count; i++) {
         *lr_of(s, i) = scheduler->initial_lr[i] + (scheduler->max_lr[i] - scheduler->initial_lr[i]) * height;
         if (scheduler->max_momentum)
-            s->groups[i].hyper[s->momentum] =
-                scheduler->max_momentum[i] - (scheduler->max_momentum[i] - scheduler->base_momentum[i]) * height;
+            s->groups[i].hyper[s->momentum] = scheduler->max_momentum[i] -
+                                              (scheduler->max_momentum[i] - scheduler->base_momentum[i]) *
+                                                  height;
     }
 }
 
@@ -160,13 +163,15 @@ static void one_cycle(const struct modc_scheduling *s, const struct modc_schedul
         start = ends[phase++];
     for (int i = 0; i < s->group_count; i++) {
         /* where lr and momentum are when a phase begins and when the last one ends */
-        const double low = scheduler->initial_lr[i], high = scheduler->max_lr[i], least = scheduler->min_lr[i];
+        const double low = scheduler->initial_lr[i], high = scheduler->max_lr[i],
+                     least = scheduler->min_lr[i];
         const double lrs[4] = {low, high, phases == 3 ? low : least, least};
         double part = (t - start) / (ends[phase] - start);
 
         *lr_of(s, i) = between(scheduler, lrs[phase], lrs[phase + 1], part);
         if (scheduler->max_momentum) {
-            const double most = scheduler->max_momentum[i], momenta[4] = {most, scheduler->base_momentum[i], most, most};
+            const double most = scheduler->max_momentum[i],
+                         momenta[4] = {most, scheduler->base_momentum[i], most, most};
 
             s->groups[i].hyper[s->momentum] = between(scheduler, momenta[phase], momenta[phase + 1], part);
         }
@@ -184,8 +189,8 @@ static bool is_better(const struct modc_scheduler *scheduler, double metric, dou
     return metric < (scheduler->absolute ? best - threshold : best * (1 - threshold));
 }
 
-static void plateau(const struct modc_scheduling *s, const struct modc_scheduler *scheduler, struct modc_schedule *state,
-                    double metric)
+static void plateau(const struct modc_scheduling *s, const struct modc_scheduler *scheduler,
+                    struct modc_schedule *state, double metric)
 {
     state->last_epoch++;
     if (is_better(scheduler, metric, state->best)) {
@@ -302,7 +307,8 @@ static void undo(const struct modc_scheduler *scheduler, struct modc_schedule *s
         undo(scheduler + child, state + child);
 }
 
-static void build(const struct modc_scheduling *s, const struct modc_scheduler *scheduler, struct modc_schedule *state)
+static void build(const struct modc_scheduling *s, const struct modc_scheduler *scheduler,
+                  struct modc_schedule *state)
 {
     *state = (struct modc_schedule){.last_epoch = -1, .length = scheduler->length};
     for (int child = 1; child < scheduler->nodes; child += scheduler[child].nodes)

@@ -118,7 +118,8 @@
 #if defined __GNUC__
 #define MODC_INLINE static inline __attribute__((always_inline))
 #define MODC_OUTLINE static __attribute__((MODC_NOT_INLINE, unused))
-#define MODC_ALONE __attribute__((MODC_NOT_INLINE)) /* a kernel so large that it takes time to compile it into its caller */
+#define MODC_ALONE                                                                                           \
+    __attribute__((MODC_NOT_INLINE)) /* a kernel so large that it takes time to compile it into its caller */
 #else
 #define MODC_INLINE static inline
 #define MODC_OUTLINE static inline
@@ -725,8 +726,12 @@ MODC_INLINE double modc_f64s_floordiv(double a, double b)
  * of 3 x 3 kernels; all become U = G g G^T. side is 6, of F(4 x 4, 3 x 3), or 4, of F(2 x 2, 3 x 3). */
 MODC_OUTLINE void modc_winograd_weights(float *w, const int side, size_t plane)
 {
-    static const double four[6][3] = {{1.0 / 4, 0, 0},           {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                      {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+    static const double four[6][3] = {{1.0 / 4, 0, 0},
+                                      {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                                      {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                      {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                                      {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                                      {0, 0, 1}};
     static const double two[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
     const double(*const G)[3] = side == 6 ? four : two;
     const float *const taps = w + (size_t)(side * side - 9) * plane;
@@ -739,7 +744,8 @@ MODC_OUTLINE void modc_winograd_weights(float *w, const int side, size_t plane)
 
         for (int r = 0; r < side; r++) {
             for (int c = 0; c < 3; c++) {
-                const float *top = taps + (size_t)c * plane + i, *middle = top + 3 * plane, *bottom = top + 6 * plane;
+                const float *top = taps + (size_t)c * plane + i, *middle = top + 3 * plane,
+                            *bottom = top + 6 * plane;
 
                 for (int j = 0; j < count; j++)
                     half[r][c][j] = G[r][0] * top[j] + G[r][1] * middle[j] + G[r][2] * bottom[j];
@@ -750,7 +756,8 @@ MODC_OUTLINE void modc_winograd_weights(float *w, const int side, size_t plane)
                 float *out = w + (size_t)(side * r + c) * plane + i;
 
                 for (int j = 0; j < count; j++)
-                    out[j] = (float)(half[r][0][j] * G[c][0] + half[r][1][j] * G[c][1] + half[r][2][j] * G[c][2]);
+                    out[j] = (float)(half[r][0][j] * G[c][0] + half[r][1][j] * G[c][1] +
+                                     half[r][2][j] * G[c][2]);
             }
         }
     }
@@ -903,7 +910,8 @@ MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
 
 #if MODC_SIMD_PASS != 1
 /* Transposes: y (rows, columns), its rows ldy apart, from x (columns, rows), its rows ldx apart. */
-MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows,
+                                   const int columns)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
@@ -1369,7 +1377,8 @@ MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
                             MODC_FOUR_TIMES((i) + 12))
 #define MODC_PART64(v, i) __builtin_shufflevector(v, v, MODC_TWO(i), MODC_TWO(i), MODC_TWO(i), MODC_TWO(i))
 #define MODC_LANE64(v, i)                                                                                    \
-    __builtin_shufflevector(v, v, MODC_TWICE(i), MODC_TWICE((i) + 2), MODC_TWICE((i) + 4), MODC_TWICE((i) + 6))
+    __builtin_shufflevector(v, v, MODC_TWICE(i), MODC_TWICE((i) + 2), MODC_TWICE((i) + 4),                   \
+                            MODC_TWICE((i) + 6))
 #else
 #define MODC_PART(v, i) __builtin_shufflevector(v, v, MODC_FOUR((i) % 8), MODC_FOUR((i) % 8))
 #define MODC_LANE(v, i) __builtin_shufflevector(v, v, MODC_FOUR_TIMES(i), MODC_FOUR_TIMES((i) + 4))
@@ -1576,14 +1585,15 @@ MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
     }
 
 /* A square of values: rows become columns; of a part, where `part` is set, rows x columns of y. */
-MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx, const bool part,
-                                        const int rows, const int columns)
+MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx,
+                                        const bool part, const int rows, const int columns)
 {
     MODC_T v[MODC_LANES];
 
     MODC_UNROLL
     for (int i = 0; i < MODC_LANES; i++)
-        v[i] = !part ? MODC_F(load)(x + i * ldx) : MODC_F(load_part)(x + modc_min(i, columns - 1) * ldx, rows);
+        v[i] = !part ? MODC_F(load)(x + i * ldx)
+                     : MODC_F(load_part)(x + modc_min(i, columns - 1) * ldx, rows);
     MODC_TURN_STEP(1, MODC_UP1, MODC_DOWN1)
     MODC_TURN_STEP(2, MODC_UP2, MODC_DOWN2)
 #if MODC_LANES > 4
@@ -1610,8 +1620,8 @@ MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x,
 #undef MODC_DOWN4
 #undef MODC_DOWN8
 #else
-MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx, const bool part,
-                                        const int rows, const int columns)
+MODC_INLINE void MODC_F(transpose_tile)(float *y, const int ldy, const float *x, const int ldx,
+                                        const bool part, const int rows, const int columns)
 {
     for (int i = 0; i < (part ? rows : MODC_LANES); i++)
         for (int j = 0; j < (part ? columns : MODC_LANES); j++)
@@ -1627,7 +1637,8 @@ MODC_INLINE void MODC_F(sum4)(const MODC_T *v, float *sums)
 
 /* Transposes, in whole tiles and of few rows or columns in tiles of high x wide. The last tiles of a row or column overlap
  * those before. */
-MODC_OUTLINE void MODC_F(transpose_whole)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+MODC_OUTLINE void MODC_F(transpose_whole)(float *y, const int ldy, const float *x, const int ldx,
+                                          const int rows, const int columns)
 {
     for (int r = 0; r < rows; r += MODC_LANES) {
         const int i = r + MODC_LANES <= rows ? r : rows - MODC_LANES;
@@ -1640,8 +1651,8 @@ MODC_OUTLINE void MODC_F(transpose_whole)(float *y, const int ldy, const float *
     }
 }
 
-MODC_OUTLINE void MODC_F(transpose_parts)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns,
-                                          const int high, const int wide)
+MODC_OUTLINE void MODC_F(transpose_parts)(float *y, const int ldy, const float *x, const int ldx,
+                                          const int rows, const int columns, const int high, const int wide)
 {
     for (int r = 0; r < rows; r += high) {
         const int i = r + high <= rows ? r : rows - high;
@@ -1656,9 +1667,11 @@ MODC_OUTLINE void MODC_F(transpose_parts)(float *y, const int ldy, const float *
 
 /* Transposes: y (rows, columns), its rows ldy apart, from x (columns, rows), its rows ldx apart. Parts of vectors are slow
  * to store but with 16 lanes. */
-MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows, const int columns)
+MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, const int ldx, const int rows,
+                                   const int columns)
 {
-    const int high = modc_min(rows, MODC_LANES), wide = modc_min(columns, MODC_LANES), least = modc_min(high, wide);
+    const int high = modc_min(rows, MODC_LANES), wide = modc_min(columns, MODC_LANES),
+              least = modc_min(high, wide);
 
     if (least == MODC_LANES) {
         MODC_F(transpose_whole)(y, ldy, x, ldx, rows, columns);
@@ -1884,8 +1897,8 @@ MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
 #if MODC_SIMD_PASS == 17 && defined __AVX512F__
     return MODC_F(exp_within)(MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f)));
 #else
-    const MODC_T p =
-        MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f), MODC_F(exp_within)(a));
+    const MODC_T p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f),
+                                    MODC_F(exp_within)(a));
 
     return MODC_F(select)(MODC_F(le)(a, MODC_F(set)(88.7228317f)), p, a + modc_f32_inf()); /* NaN too */
 #endif
@@ -2055,7 +2068,8 @@ MODC_INLINE MODC_T MODC_F(cos)(MODC_T a)
 MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step, const int side)
 {
     if (side == 4) {
-        const MODC_T first = d[0] - d[2 * step], sum = d[step] + d[2 * step], difference = d[2 * step] - d[step];
+        const MODC_T first = d[0] - d[2 * step], sum = d[step] + d[2 * step],
+                     difference = d[2 * step] - d[step];
 
         d[3 * step] = d[step] - d[3 * step];
         d[0] = first;

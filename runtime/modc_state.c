@@ -197,7 +197,8 @@ enum modc_status modc_get(const struct modc_params *params, int index, void *out
 static bool same_key(const struct modc_key *from, const struct modc_key *to)
 {
     bool same = from->ndim == to->ndim && from->same_as == to->same_as &&
-                ((from->flags ^ to->flags) & MODC_KEY_PARAMETER) == 0 && modc_converts(to->dtype, from->dtype);
+                ((from->flags ^ to->flags) & MODC_KEY_PARAMETER) == 0 &&
+                modc_converts(to->dtype, from->dtype);
 
     for (int i = 0; same && i < from->ndim; i++)
         same = from->dims[i] == to->dims[i];
@@ -986,8 +987,9 @@ static void print_format(const struct printer *printer, const struct modc_report
         [MODC_FORMAT_JSON] = "invalid JSON in header",
         [MODC_FORMAT_OFFSET] = "invalid offset for tensor `",
         [MODC_FORMAT_OVERFLOW] = "overflow computing buffer size from shape and/or element type",
-        [MODC_FORMAT_SUBBYTE] = ("The slice is slicing for subbytes dtypes, and the slice does not end up at a byte "
-                                 "boundary, this is invalid."),
+        [MODC_FORMAT_SUBBYTE] =
+            ("The slice is slicing for subbytes dtypes, and the slice does not end up at a byte "
+             "boundary, this is invalid."),
         [MODC_FORMAT_INFO] = "invalid shape, data type, or offset for tensor",
         [MODC_FORMAT_INCOMPLETE] = "incomplete metadata, file not fully covered",
     };

@@ -110,9 +110,9 @@ struct pool {
     char apart[LINE]; /* what follows is written by several threads */
     unsigned open;    /* chunks to be taken */
     int finished;
-    unsigned busy;    /* a call uses the pool */
+    unsigned busy; /* a call uses the pool */
     char apart_too[LINE];
-    unsigned asleep;  /* workers, by number; bit 0: the caller */
+    unsigned asleep; /* workers, by number; bit 0: the caller */
     bool ends;
     pthread_mutex_t mutex;
     pthread_cond_t work, done;
@@ -244,7 +244,8 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
         threads = pool->executor.threads;
     if (threads > slices)
         threads = slices;
-    if (threads < 2 || __atomic_exchange_n(&pool->busy, 1u, __ATOMIC_ACQUIRE) != 0) { /* or called from a slice */
+    if (threads < 2 ||
+        __atomic_exchange_n(&pool->busy, 1u, __ATOMIC_ACQUIRE) != 0) { /* or called from a slice */
         for (int i = 0; i < slices; i++)
             function(call, i);
         return;
@@ -272,7 +273,8 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
 
 static void stop(struct pool *pool)
 {
-    if (getpid() == pool->process) { /* the child of a fork has no workers, and may not touch what they hold */
+    if (getpid() ==
+        pool->process) { /* the child of a fork has no workers, and may not touch what they hold */
         pthread_mutex_lock(&pool->mutex);
         __atomic_store_n(&pool->ends, true, __ATOMIC_SEQ_CST);
         pthread_cond_broadcast(&pool->work);

@@ -36,9 +36,11 @@ void cart_pole_observe(const struct cart_pole *task, float observation[4])
 
 bool cart_pole_step(struct cart_pole *task, int64_t action, bool *done)
 {
-    const double force = action == 1 ? push : -push, all = cart + pole, along = cos(task->angle), across = sin(task->angle);
+    const double force = action == 1 ? push : -push, all = cart + pole, along = cos(task->angle),
+                 across = sin(task->angle);
     const double pulled = (force + pole * half_length * task->spin * task->spin * across) / all;
-    const double turn = (gravity * across - along * pulled) / (half_length * (4.0 / 3.0 - pole * along * along / all));
+    const double turn = (gravity * across - along * pulled) /
+                        (half_length * (4.0 / 3.0 - pole * along * along / all));
     const double speed = pulled - pole * half_length * turn * along / all;
     bool lost;
 
@@ -54,7 +56,8 @@ bool cart_pole_step(struct cart_pole *task, int64_t action, bool *done)
 
 void cart_pole_draw(const struct cart_pole *task, char line[64])
 {
-    const int middle = 30 + (int)lrint(task->x / most_x * 28), lean = (int)lrint(task->angle / most_angle * 4);
+    const int middle = 30 + (int)lrint(task->x / most_x * 28),
+              lean = (int)lrint(task->angle / most_angle * 4);
 
     memset(line, ' ', 62);
     line[61] = '\0';

@@ -10,7 +10,8 @@
 enum { CART_POLE_LIMIT = 500 }; /* steps, then an episode is truncated */
 
 struct cart_pole {
-    double x, v, angle, spin; /* of the cart in metres, of the pole in radians; and their changes per second */
+    double x, v, angle,
+        spin; /* of the cart in metres, of the pole in radians; and their changes per second */
     int steps;
     uint64_t random;
 };
@@ -18,7 +19,7 @@ struct cart_pole {
 /* A number from 0 on and below 1. */
 double cart_pole_random(uint64_t *state);
 
-void cart_pole_reset(struct cart_pole *task);                               /* all four from -0.05 to 0.05 */
+void cart_pole_reset(struct cart_pole *task); /* all four from -0.05 to 0.05 */
 void cart_pole_observe(const struct cart_pole *task, float observation[4]);
 
 /* 0.02 seconds with a push to the left (0) or right (1). Whether the pole or the cart has left its range; *done: or the episode

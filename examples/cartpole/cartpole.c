@@ -16,8 +16,10 @@ static struct agent net, actor;
 static struct agent_training training;
 static struct agent_rollout rollout;
 static struct cart_pole tasks[ROWS];
-static MODC_ALIGNED char param_block[AGENT_PARAM_BYTES], packed_block[AGENT_PACKED_BYTES], training_block[AGENT_TRAINING_BYTES];
-static MODC_ALIGNED char workspace[AGENT_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES], actor_workspace[AGENT_ACT_WORKSPACE_BYTES];
+static MODC_ALIGNED char param_block[AGENT_PARAM_BYTES], packed_block[AGENT_PACKED_BYTES],
+    training_block[AGENT_TRAINING_BYTES];
+static MODC_ALIGNED char workspace[AGENT_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES],
+    actor_workspace[AGENT_ACT_WORKSPACE_BYTES];
 static MODC_ALIGNED char rollout_block[AGENT_ROLLOUT_BYTES(ROWS, STEPS)], saved[AGENT_PARAM_BYTES + 4096];
 
 static void need(enum modc_status status, const char *what)
@@ -31,7 +33,8 @@ static void need(enum modc_status status, const char *what)
 static void start(uint64_t seed)
 {
     need(agent_bind(&params, param_block, sizeof param_block), "parameters");
-    need(agent_reset(&params, seed), "initial weights"); /* as PyTorch's modules after torch.manual_seed(seed) */
+    need(agent_reset(&params, seed),
+         "initial weights"); /* as PyTorch's modules after torch.manual_seed(seed) */
     need(agent_pack(&params, packed_block, sizeof packed_block), "packing");
     need(agent_init(&net, &params, workspace, sizeof workspace), "workspace");
     need(agent_init(&actor, &params, actor_workspace, sizeof actor_workspace), "workspace");
@@ -58,7 +61,8 @@ static void collect(struct progress *progress, uint64_t *random)
 
             memcpy(rollout.observation + 4 * at, observations[row], sizeof observations[row]);
             rollout.action[at] = cart_pole_random(random) < right;
-            rollout.next.terminated[at] = cart_pole_step(&tasks[row], rollout.action[at], &rollout.next.done[at]);
+            rollout.next.terminated[at] = cart_pole_step(&tasks[row], rollout.action[at],
+                                                         &rollout.next.done[at]);
             rollout.next.reward[at] = 1;
             cart_pole_observe(&tasks[row], rollout.next.observation + 4 * at);
             if (!rollout.next.done[at])
@@ -75,8 +79,10 @@ static float update(void)
     float loss;
 
     need(agent_n_step(&rollout, ROWS, STEPS), "n-step returns");
-    need(agent_train_step(&training, SAMPLES, rollout.observation, rollout.action, rollout.next.reward, rollout.gamma,
-                          rollout.next.observation, rollout.info.terminated_at_gather_index, &loss), "a step");
+    need(agent_train_step(&training, SAMPLES, rollout.observation, rollout.action, rollout.next.reward,
+                          rollout.gamma, rollout.next.observation, rollout.info.terminated_at_gather_index,
+                          &loss),
+         "a step");
     need(agent_schedule_step(&training, 0), "the schedule");
     return loss;
 }
@@ -144,11 +150,12 @@ int main(int count, char **arguments)
     for (int i = 0; i < command.seeds; i++)
         scores[i] = learn((uint64_t)(command.seed + i), command.updates, command.record);
     show_median(scores, command.seeds);
-    printf("%zu bytes: %zu of parameters, %zu packed, %zu of gradients and optimizer, %zu of workspace, %zu of the rollout, %zu of the file\n",
-           sizeof param_block + sizeof packed_block + sizeof training_block + sizeof workspace + sizeof actor_workspace + sizeof rollout_block +
-               sizeof saved,
-           sizeof param_block, sizeof packed_block, sizeof training_block, sizeof workspace + sizeof actor_workspace, sizeof rollout_block,
-           sizeof saved);
+    printf(
+        "%zu bytes: %zu of parameters, %zu packed, %zu of gradients and optimizer, %zu of workspace, %zu of the rollout, %zu of the file\n",
+        sizeof param_block + sizeof packed_block + sizeof training_block + sizeof workspace +
+            sizeof actor_workspace + sizeof rollout_block + sizeof saved,
+        sizeof param_block, sizeof packed_block, sizeof training_block,
+        sizeof workspace + sizeof actor_workspace, sizeof rollout_block, sizeof saved);
     need(agent_save_bytes(&params, saved, sizeof saved, &length), "the policy");
     if (!command_close(&command) || !command_save(&command, saved, length))
         return 1;

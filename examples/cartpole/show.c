@@ -91,17 +91,18 @@ void progress_update(struct progress *progress, int steps)
         return;
     for (int i = 0; i < known; i++)
         sum += progress->last[i];
-    fprintf(stderr, "\rseed %llu: %4d of %d updates, %6d steps, %5d episodes, mean return of the last %d: %5.1f ",
-            (unsigned long long)progress->seed, progress->update, progress->updates, progress->update * steps, progress->episodes, known,
-            known ? (double)sum / known : 0);
+    fprintf(stderr,
+            "\rseed %llu: %4d of %d updates, %6d steps, %5d episodes, mean return of the last %d: %5.1f ",
+            (unsigned long long)progress->seed, progress->update, progress->updates, progress->update * steps,
+            progress->episodes, known, known ? (double)sum / known : 0);
 }
 
 double progress_end(const struct progress *progress, double score, int steps)
 {
     if (isatty(2))
         fputs("\r\033[K", stderr);
-    printf("seed %llu: mean return of %d episodes %.1f, after %d steps and %d episodes\n", (unsigned long long)progress->seed, TESTS, score,
-           progress->update * steps, progress->episodes);
+    printf("seed %llu: mean return of %d episodes %.1f, after %d steps and %d episodes\n",
+           (unsigned long long)progress->seed, TESTS, score, progress->update * steps, progress->episodes);
     return score;
 }
 

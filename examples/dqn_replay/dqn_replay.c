@@ -24,8 +24,10 @@ static struct dqn_params params, older;
 static struct dqn net, target;
 static struct dqn_training training;
 static struct dqn_window window;
-static MODC_ALIGNED char param_block[2][DQN_PARAM_BYTES], packed_block[2][DQN_PACKED_BYTES], training_block[DQN_TRAINING_BYTES];
-static MODC_ALIGNED char workspace[DQN_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES], target_workspace[DQN_BEST_WORKSPACE_BYTES];
+static MODC_ALIGNED char param_block[2][DQN_PARAM_BYTES], packed_block[2][DQN_PACKED_BYTES],
+    training_block[DQN_TRAINING_BYTES];
+static MODC_ALIGNED char workspace[DQN_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES],
+    target_workspace[DQN_BEST_WORKSPACE_BYTES];
 static char window_block[DQN_WINDOW_BYTES(1)];
 
 static void need(enum modc_status status, const char *what)
@@ -54,7 +56,8 @@ static void start(uint64_t seed)
 static void remember(struct dqn_rollout *step)
 {
     const int at = ring.count % CAPACITY;
-    struct dqn_rollout out = {.observation = ring.observation[at], .action = &ring.action[at], .gamma = &ring.gamma[at]};
+    struct dqn_rollout out = {
+        .observation = ring.observation[at], .action = &ring.action[at], .gamma = &ring.gamma[at]};
     int count;
 
     out.next.observation = ring.behind[at];
@@ -83,7 +86,8 @@ static float learn(uint64_t *random)
         terminated[i] = ring.terminated[from];
     }
     need(dqn_best(&target, BATCH, behind[0], value), "values");
-    need(dqn_train_step(&training, BATCH, observation[0], action, reward, gamma, terminated, value, &loss), "a step");
+    need(dqn_train_step(&training, BATCH, observation[0], action, reward, gamma, terminated, value, &loss),
+         "a step");
     return loss;
 }
 
@@ -136,7 +140,8 @@ static void play(uint64_t seed, int steps)
         const double explores = i > steps / 4 ? 0.02 : 1 - 0.98 * i / (steps / 4.0);
 
         cart_pole_observe(&task, observation);
-        action = cart_pole_random(&random) < explores ? cart_pole_random(&random) < 0.5 : best_action(observation);
+        action = cart_pole_random(&random) < explores ? cart_pole_random(&random) < 0.5
+                                                      : best_action(observation);
         terminated = cart_pole_step(&task, action, &done);
         cart_pole_observe(&task, next);
         remember(&step);
@@ -152,8 +157,8 @@ static void play(uint64_t seed, int steps)
             need(dqn_pack(&older, NULL, 0), "packing");
         }
         if (isatty(2) && (i % 1000 == 0 || i == steps))
-            fprintf(stderr, "\r%6d of %d steps, %4d episodes, the last one of %3d steps, loss %.4f%s", i, steps, episodes, last, (double)loss,
-                    i == steps ? "\n" : "");
+            fprintf(stderr, "\r%6d of %d steps, %4d episodes, the last one of %3d steps, loss %.4f%s", i,
+                    steps, episodes, last, (double)loss, i == steps ? "\n" : "");
     }
 }
 
@@ -162,7 +167,9 @@ int main(int count, char **arguments)
     long seed = 0, steps = 60000;
 
     for (int i = 1; i < count; i += 2) {
-        long *const option = strcmp(arguments[i], "--seed") == 0 ? &seed : strcmp(arguments[i], "--steps") == 0 ? &steps : NULL;
+        long *const option = strcmp(arguments[i], "--seed") == 0    ? &seed
+                             : strcmp(arguments[i], "--steps") == 0 ? &steps
+                                                                    : NULL;
         char *end = NULL;
 
         if (option && i + 1 < count)
@@ -175,9 +182,11 @@ int main(int count, char **arguments)
     start((uint64_t)seed);
     play((uint64_t)seed, (int)steps);
     printf("mean return of %d episodes %.1f, after %ld steps\n", TESTS, test((uint64_t)seed), steps);
-    printf("%zu bytes: %zu of the network, twice, %zu of gradients and optimizer, %zu of workspace, %zu of the window, %zu of the ring of %d steps\n",
-           sizeof param_block + sizeof packed_block + sizeof training_block + sizeof workspace + sizeof target_workspace + sizeof window_block + sizeof ring,
-           sizeof param_block + sizeof packed_block, sizeof training_block, sizeof workspace + sizeof target_workspace, sizeof window_block,
-           sizeof ring, (int)CAPACITY);
+    printf(
+        "%zu bytes: %zu of the network, twice, %zu of gradients and optimizer, %zu of workspace, %zu of the window, %zu of the ring of %d steps\n",
+        sizeof param_block + sizeof packed_block + sizeof training_block + sizeof workspace +
+            sizeof target_workspace + sizeof window_block + sizeof ring,
+        sizeof param_block + sizeof packed_block, sizeof training_block,
+        sizeof workspace + sizeof target_workspace, sizeof window_block, sizeof ring, (int)CAPACITY);
     return 0;
 }

@@ -142,7 +142,8 @@ static void print_progress(int step, int steps, float loss)
     for (int i = 0; i < 40; i++)
         bar[i] = i < 40 * step / steps ? '#' : '.';
     bar[40] = '\0';
-    fprintf(stderr, "\r[%s] %3d of %d  loss %.4f%s", bar, step, steps, (double)loss, step == steps ? "\n" : "");
+    fprintf(stderr, "\r[%s] %3d of %d  loss %.4f%s", bar, step, steps, (double)loss,
+            step == steps ? "\n" : "");
 }
 
 int main(int count, char **arguments)
@@ -197,8 +198,8 @@ int main(int count, char **arguments)
         print_curve(losses, step);
         printf("%d steps of %d images; %d of %d test images right, %.1f %%\n", step, BATCH, right, test.count,
                100.0 * right / test.count);
-        printf("%d bytes of parameters, %d of gradients and momentum, %d of workspace\n", (int)sizeof param_block,
-               (int)sizeof training_block, (int)sizeof workspace);
+        printf("%d bytes of parameters, %d of gradients and momentum, %d of workspace\n",
+               (int)sizeof param_block, (int)sizeof training_block, (int)sizeof workspace);
     }
     modc_unmap(train.bytes, train.length);
     modc_unmap(test.bytes, test.length);

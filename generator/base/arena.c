@@ -1,7 +1,7 @@
 /* arena.c - the bump allocator. Apart, since it is the only place of the generator that calls calloc and
  * free: a room that fails halfway leaves nothing to clean up, and tests see leaks and out-of-memory in one
  * file. */
-#include "arena.h"
+#include "base/arena.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -122,7 +122,8 @@ void *arena_array(struct arena *arena, size_t count, size_t size)
 void *arena_grow(struct arena *arena, const void *old, size_t count, size_t new_count, size_t size)
 {
     struct arena_block *head = arena->head;
-    size_t from = rounded(bytes_of(count, size)), to = rounded(bytes_of(new_count < count ? count : new_count, size));
+    size_t from = rounded(bytes_of(count, size)),
+           to = rounded(bytes_of(new_count < count ? count : new_count, size));
     void *result;
 
     if (head && count > 0 && from <= head->used && to - from <= head->size - head->used &&

@@ -1,12 +1,12 @@
 /* diag.c - collects what is wrong and prints it for people or for editors. Apart, since every room says
  * faults but none prints: the order, the limit of 20 and the two formats are decided here alone. */
-#include "diag.h"
+#include "base/diag.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "base/text.h"
 
 /* Places ------------------------------------------------------------------------------------------------- */
 
@@ -156,7 +156,8 @@ static void say(struct cx *cx, enum diag_level level, struct loc loc, const char
     bool variant = cx->variant.text && level == DIAG_ERROR;
 
     cx->dropping = true;
-    if (holds(cx->items, cx->item_count, &item, variant) || holds(cx->hidden, cx->hidden_count, &item, variant))
+    if (holds(cx->items, cx->item_count, &item, variant) ||
+        holds(cx->hidden, cx->hidden_count, &item, variant))
         return;
     if (level == DIAG_ERROR && cx->errors >= DIAG_MAX_ERRORS) {
         if (cx->hidden_count < DIAG_MAX_HIDDEN) {
@@ -561,7 +562,8 @@ void diag_print(const struct cx *cx, FILE *file, enum diag_style style)
         int more = cx->errors - DIAG_MAX_ERRORS;
         struct diag_item item = {.level = DIAG_NOTE};
 
-        item.text = arena_format(&arena, "%s%d more error%s not shown", more < DIAG_MAX_HIDDEN ? "" : "at least ", more,
+        item.text = arena_format(&arena, "%s%d more error%s not shown",
+                                 more < DIAG_MAX_HIDDEN ? "" : "at least ", more,
                                  more == 1 ? " was" : "s were");
         if (json)
             add_json_group(&out, &item, 1);

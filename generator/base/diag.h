@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "arena.h"
+#include "base/arena.h"
 
 /* A text that places point into: a spec file, or the body of a row of the layer table. */
 struct source {
@@ -49,9 +49,9 @@ struct cx {
     } variant;
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
-    int spec_room;    /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
+    int spec_room; /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
     struct parsed *parsed[64]; /* texts of the tables; eval.c's */
-    double evaluated; /* what computing constants has cost so far; see op_interpret */
+    double evaluated;          /* what computing constants has cost so far; see op_interpret */
     struct {
         const struct source *source;
         const char *text; /* of the source: its memory may be used again for another */
@@ -66,7 +66,8 @@ struct cx {
 /* An error or warning; notes and hints that follow belong to it. The same text at the same place is said once
  * (and its notes and hints are dropped with it). */
 void diag_error(struct cx *cx, struct loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void diag_warning(struct cx *cx, struct loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diag_warning(struct cx *cx, struct loc loc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void diag_note(struct cx *cx, struct loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(struct cx *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -18,7 +18,7 @@
  * A factor that overflows makes the whole dim the constant INT64_MAX or INT64_MIN, and every dim made of such a one is
  * one too (except 0 * it). Whoever looks at dim_upper or dim_lower sees it. So it is with a dim that would print more
  * than MAX_WEIGHT atoms: a few statements can square a sum again and again. */
-#include "dim.h"
+#include "base/dim.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arena.h"
-#include "text.h"
+#include "base/arena.h"
+#include "base/text.h"
 
 /* One of the model's sizes. Its value at run time lies between 0 and `max`. */
 struct size {
@@ -30,7 +30,8 @@ const struct dim *dim_size(struct arena *arena, const struct size *size);
 const struct dim *dim_add(struct arena *arena, const struct dim *a, const struct dim *b);
 const struct dim *dim_sub(struct arena *arena, const struct dim *a, const struct dim *b);
 const struct dim *dim_mul(struct arena *arena, const struct dim *a, const struct dim *b);
-const struct dim *dim_floordiv(struct arena *arena, const struct dim *a, const struct dim *b); /* b not const 0 */
+const struct dim *dim_floordiv(struct arena *arena, const struct dim *a,
+                               const struct dim *b); /* b not const 0 */
 const struct dim *dim_mod(struct arena *arena, const struct dim *a, const struct dim *b);
 const struct dim *dim_max(struct arena *arena, const struct dim *a, const struct dim *b);
 const struct dim *dim_min(struct arena *arena, const struct dim *a, const struct dim *b);
@@ -61,7 +62,8 @@ void dim_print(struct text *text, const struct dim *dim);
 /* As a C expression over `int` identifiers named like the sizes (through `name`, which may add an underscore), with
  * floor division written as calls of modc_floordiv(a, b) and modc_mod(a, b) where an operand may be negative and as
  * plain / and % where neither can. Parenthesised only where `tight` asks for an operand of * / %. */
-void dim_print_c(struct text *text, const struct dim *dim, bool tight, const char *(*name)(const struct size *));
+void dim_print_c(struct text *text, const struct dim *dim, bool tight,
+                 const char *(*name)(const struct size *));
 
 const char *dim_text(struct arena *arena, const struct dim *dim); /* dim_print into the arena */
 

@@ -1,11 +1,11 @@
 /* names.c - the set of names behind "defined twice". Apart, since keys of YAML, names of a class and paths
  * in C all ask the same question; only membership is asked, so that no order of a hash table can reach the
  * output. */
-#include "names.h"
+#include "base/names.h"
 
 #include <string.h>
 
-#include "text.h"
+#include "base/text.h"
 
 static struct name_entry *find_slot(struct name_entry *slots, int capacity, const char *key)
 {

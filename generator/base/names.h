@@ -2,8 +2,8 @@
 #ifndef MODC_NAMES_H
 #define MODC_NAMES_H
 
-#include "arena.h"
-#include "diag.h"
+#include "base/arena.h"
+#include "base/diag.h"
 
 struct name_entry {
     const char *key;  /* what must be unique: the name itself, or its form in C */

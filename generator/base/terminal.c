@@ -5,7 +5,7 @@
  * quick shows nothing and what is slow need not look at a clock. Hence the state below: a handler has no argument. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "terminal.h"
+#include "base/terminal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +38,8 @@ static const char erase[] = "\r\033[K";
 static struct {
     bool on;
     volatile sig_atomic_t due, shown;
-    char line[80]; /* begins with `erase`; changed while SIGALRM is blocked; no longer than a narrow terminal */
+    char line
+        [80]; /* begins with `erase`; changed while SIGALRM is blocked; no longer than a narrow terminal */
 } progress;
 
 static void show(const char *text)

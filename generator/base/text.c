@@ -3,7 +3,7 @@
  * never shows. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "text.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -81,8 +81,9 @@ void text_printf(struct text *text, const char *format, ...)
 void text_style(struct text *text, enum style style)
 {
     static const char *const codes[] = {
-        [STYLE_PLAIN] = "0",      [STYLE_BOLD] = "1",    [STYLE_QUIET] = "2",  [STYLE_ERROR] = "1;31", [STYLE_WARNING] = "1;35",
-        [STYLE_NOTE] = "1;36",    [STYLE_CARET] = "1;32", [STYLE_ADDED] = "32", [STYLE_REMOVED] = "31", [STYLE_CHANGED] = "33",
+        [STYLE_PLAIN] = "0",      [STYLE_BOLD] = "1",     [STYLE_QUIET] = "2",    [STYLE_ERROR] = "1;31",
+        [STYLE_WARNING] = "1;35", [STYLE_NOTE] = "1;36",  [STYLE_CARET] = "1;32", [STYLE_ADDED] = "32",
+        [STYLE_REMOVED] = "31",   [STYLE_CHANGED] = "33",
     };
 
     if (text->color)
@@ -481,7 +482,8 @@ static bool prepare(struct output *out, const char *path, const struct output_fi
     if (exists && holds(path, file->bytes, file->length))
         return true;
     ARENA_PUSH(arena, out->files, out->count, pending);
-    return write_temporary(out, &out->files[out->count - 1], file->bytes, file->length, exists ? info.st_mode & 0777 : 0);
+    return write_temporary(out, &out->files[out->count - 1], file->bytes, file->length,
+                           exists ? info.st_mode & 0777 : 0);
 }
 
 static bool write_all(struct output *out, const char *folder, const struct output_file *files, int count,

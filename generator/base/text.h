@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arena.h"
-#include "diag.h"
+#include "base/arena.h"
+#include "base/diag.h"
 
 struct text {
     struct arena *arena;
@@ -17,8 +17,16 @@ struct text {
 
 /* How a terminal shows what follows. */
 enum style {
-    STYLE_PLAIN, STYLE_BOLD, STYLE_QUIET, STYLE_ERROR, STYLE_WARNING, STYLE_NOTE, STYLE_CARET, STYLE_ADDED,
-    STYLE_REMOVED, STYLE_CHANGED
+    STYLE_PLAIN,
+    STYLE_BOLD,
+    STYLE_QUIET,
+    STYLE_ERROR,
+    STYLE_WARNING,
+    STYLE_NOTE,
+    STYLE_CARET,
+    STYLE_ADDED,
+    STYLE_REMOVED,
+    STYLE_CHANGED
 };
 
 struct text text_new(struct arena *arena);
@@ -27,7 +35,7 @@ void text_add_bytes(struct text *text, const void *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_style(struct text *text, enum style style); /* nothing where the text is not for a terminal */
 void text_styled(struct text *text, enum style style, const char *string); /* and plain again behind it */
-void text_json_string(struct text *text, const char *string); /* with quotes and escapes */
+void text_json_string(struct text *text, const char *string);              /* with quotes and escapes */
 
 /* The shortest decimal that reads back as the same double, in C's locale whatever LC_ALL says, as Python's
  * repr prints it: 0.1, 1e-05, 1.0, inf, nan. */
@@ -43,7 +51,8 @@ int text_utf8_length(const char *s);
 
 /* FNV-1a, for schema hashes. */
 uint64_t text_hash(const void *bytes, size_t count);
-uint64_t text_hash_large(const void *bytes, size_t count); /* another one, for megabytes; of words as they lie in memory */
+uint64_t text_hash_large(const void *bytes,
+                         size_t count); /* another one, for megabytes; of words as they lie in memory */
 
 /* Reads a whole file or, for "-", stdin. NULL and an error text in *error (arena) when that fails:
  * directories, unreadable files and files over `limit` bytes among the causes. */

@@ -1,8 +1,8 @@
 /* activation.c - activations that are more than a line of elementwise.c. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static struct ev fn_gelu(struct eval *eval, struct ev *args, int count, struct loc loc)
 {

@@ -1,8 +1,8 @@
 /* arguments.c - what functions take: checks of their arguments. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 const char *outer(const struct eval *eval, const char *what)
 {

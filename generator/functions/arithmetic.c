@@ -1,8 +1,8 @@
 /* arithmetic.c - the operators by their names, and what is made of them. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static bool need_operands(struct eval *eval, const char *what, const struct ev *args, int count)
 {

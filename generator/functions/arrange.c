@@ -1,8 +1,8 @@
 /* arrange.c - the elements of a tensor repeated, turned, masked by their place. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* ---- repeating ---------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* attention.c - scaled_dot_product_attention. */
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static struct ev fn_check_attention(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -102,7 +102,8 @@ const struct function_row attention_functions[] = {
      .body = "return _band(scores, arange(scores.shape[-2], dtype=torch.int32)[:, None],"
              " arange(scores.shape[-1], dtype=torch.int32), 0, 'below', -inf)"},
     {"_attention_softmax(scores, masked)", H,
-     .body = "return scores if _is_empty(scores, -1) else _safe_softmax(scores) if masked else softmax(scores, -1)"},
+     .body =
+         "return scores if _is_empty(scores, -1) else _safe_softmax(scores) if masked else softmax(scores, -1)"},
     {"_safe_softmax(scores)", H, .build = fn_safe_softmax},
     {.signature = NULL},
 };

@@ -1,8 +1,8 @@
 /* choose.c - choosing among elements. */
 #include <math.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static struct ev fn_where(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -119,7 +119,8 @@ static struct ev fn_clamp(struct eval *eval, struct ev *args, int count, struct 
                    outer(eval, "clamp"));
         return BAD;
     }
-    dtype = build_dtype(eval, operands, given); /* of both bounds: -1 is no uint8, and need not be where the other is 0.5 */
+    dtype = build_dtype(eval, operands,
+                        given); /* of both bounds: -1 is no uint8, and need not be where the other is 0.5 */
     if (!bound_in(eval, &args[1], dtype) || !bound_in(eval, &args[2], dtype))
         return BAD;
     out = ev_tensor(loc, build_cast(eval, loc, args[0].tensor, dtype));

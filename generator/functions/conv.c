@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 enum { MOST_PHASES = 16, LONGEST = 1 << 30 };
 
@@ -663,7 +663,8 @@ static struct ev conv_transpose(struct eval *eval, const char *what, int rank, c
 
 static struct conv_call backward_call(const struct op *op, struct loc loc)
 {
-    struct conv_call call = {.what = op->label, .loc = loc, .windows = {.rank = 2, .groups = op->window.groups}};
+    struct conv_call call = {
+        .what = op->label, .loc = loc, .windows = {.rank = 2, .groups = op->window.groups}};
 
     for (int i = 0; i < 2; i++) {
         call.windows.kernel[i] = op->window.kernel[i];
@@ -688,11 +689,14 @@ struct value *conv_input_gradient(struct eval *eval, struct loc loc, const struc
     for (int i = 0; i < 2; i++) {
         const struct windows *windows = &call.windows;
         const struct dim *least = dim_add(
-            arena, dim_mul(arena, dim_sub(arena, g->dims[2 + i], dim_const(arena, 1)), dim_const(arena, windows->stride[i])),
+            arena,
+            dim_mul(arena, dim_sub(arena, g->dims[2 + i], dim_const(arena, 1)),
+                    dim_const(arena, windows->stride[i])),
             dim_const(arena, reach(windows, i) - windows->before[i] - windows->after[i]));
         int64_t rest;
 
-        output_padding[i] = dim_is_const(dim_sub(arena, lengths[i], least), &rest) ? (int)rest : windows->stride[i] - 1;
+        output_padding[i] = dim_is_const(dim_sub(arena, lengths[i], least), &rest) ? (int)rest
+                                                                                   : windows->stride[i] - 1;
     }
     return transpose(eval, &call, output_padding, lengths);
 }
@@ -713,7 +717,8 @@ struct value *conv_weight_gradient(struct eval *eval, struct loc loc, const stru
         x = pad_axis(eval, loc, PAD_CONSTANT, x, 2 + i, dim_const(arena, call.windows.before[i]),
                      dim_const(arena, call.windows.after[i]), pad_fill(eval, loc, &none, x->dtype));
     for (int i = 0; i < 2 && x; i++)
-        x = build_window(eval, loc, "windows", x, 2 + i, call.windows.kernel[i], call.windows.stride[i], call.windows.dilation[i]);
+        x = build_window(eval, loc, "windows", x, 2 + i, call.windows.kernel[i], call.windows.stride[i],
+                         call.windows.dilation[i]);
     if (!x)
         return NULL;
     each = weight->dims[1];

@@ -1,6 +1,6 @@
 /* convert.c - element types. */
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static struct ev cast_to(struct eval *eval, struct ev *args, struct loc loc, enum dtype dtype)
 {

@@ -1,8 +1,8 @@
 /* create.c - tensors made of numbers. */
 #include <math.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 enum { ARANGE_MAX = 1 << 24 };
 
@@ -29,7 +29,8 @@ struct value *arange_of(struct eval *eval, struct loc loc, const struct dim *len
     numbers->data = ARENA_ARRAY(arena, most + 1, union scalar);
     for (int64_t i = 0; i < most; i++)
         numbers->data[i].i = i;
-    return build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0), dim_const(arena, 1), length);
+    return build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0),
+                       dim_const(arena, 1), length);
 }
 
 /* start + i * step for 0 <= i < length. */
@@ -111,7 +112,8 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
     span = ceil((bounds[1] - bounds[0]) / bounds[2]);
     if (!check_span(eval, loc, span))
         return BAD;
-    if (!dtype_is_float(dtype)) { /* PyTorch counts with the numbers as they are given, and goes from and by these */
+    if (!dtype_is_float(
+            dtype)) { /* PyTorch counts with the numbers as they are given, and goes from and by these */
         bounds[0] = trunc(bounds[0]);
         bounds[2] = trunc(bounds[2]);
     }

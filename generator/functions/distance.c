@@ -1,6 +1,6 @@
 /* distance.c - how long tensors are, and how far from each other. */
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 extern const struct function_row distance_functions[];
 

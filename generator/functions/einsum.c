@@ -6,8 +6,8 @@
  * the other. So each pair is one batched matrix product, or where nothing is summed a product of elements. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 enum {
     LETTERS = 52,

@@ -1,8 +1,8 @@
 /* fold.c - windows of an image as columns, and images as the sum of such columns. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* Where window l has its element k along an axis of the sum: l * stride + k * dilation, (l, k). */
 static struct value *places(struct eval *eval, struct loc loc, const struct dim *windows,

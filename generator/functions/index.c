@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static struct ev fn_embedding(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -230,7 +230,8 @@ static struct ev fn_check_bags(struct eval *eval, struct ev *args, int count, st
     if (!need_index(eval, "this", &args[0], true) || !need_tensor(eval, "weight", &args[1]) ||
         (args[2].kind != EV_NONE && !need_index(eval, "offsets", &args[2], true)) ||
         (args[4].kind != EV_NONE && !need_tensor(eval, "per_sample_weights", &args[4])) ||
-        !need_bool(eval, "scale_grad_by_freq", &args[5], &scale) || !need_bool(eval, "sparse", &args[6], &sparse))
+        !need_bool(eval, "scale_grad_by_freq", &args[5], &scale) ||
+        !need_bool(eval, "sparse", &args[6], &sparse))
         return BAD;
     if (x->ndim != 1 && x->ndim != 2)
         diag_error(eval->cx, loc, "input has to be 1D or 2D Tensor, but got Tensor of dimension %d", x->ndim);
@@ -239,17 +240,20 @@ static struct ev fn_check_bags(struct eval *eval, struct ev *args, int count, st
     else if (x->ndim == 1 && (args[2].kind == EV_NONE || args[2].tensor->ndim != 1))
         diag_error(eval->cx, loc, "offsets has to be a 1D Tensor, found %s", ev_text(eval, &args[2]));
     else if (!most && strcmp(mode, "sum") != 0 && strcmp(mode, "mean") != 0)
-        diag_error(eval->cx, loc, "mode has to be one of sum, mean or max, found %s", ev_text(eval, &args[3]));
+        diag_error(eval->cx, loc, "mode has to be one of sum, mean or max, found %s",
+                   ev_text(eval, &args[3]));
     else if (most && (scale || sparse))
-        diag_error(eval->cx, loc, "max mode does not support %s", scale ? "scale_grad_by_freq" : "sparse weights");
+        diag_error(eval->cx, loc, "max mode does not support %s",
+                   scale ? "scale_grad_by_freq" : "sparse weights");
     else if (weights && strcmp(mode, "sum") != 0)
-        diag_error(eval->cx, loc, "per_sample_weights is only supported for mode='sum' (got mode='%s')", mode);
+        diag_error(eval->cx, loc, "per_sample_weights is only supported for mode='sum' (got mode='%s')",
+                   mode);
     else if (weights && !dims_equal(weights, x))
         diag_error(eval->cx, loc, "per_sample_weights %s must have the same shape as the input %s",
                    shape_text(arena, weights->ndim, weights->dims), shape_text(arena, x->ndim, x->dims));
     else if (weights && weights->dtype != args[1].tensor->dtype)
-        diag_error(eval->cx, loc, "per_sample_weights is %s, the weight is %s", dtype_rows[weights->dtype].name,
-                   dtype_rows[args[1].tensor->dtype].name);
+        diag_error(eval->cx, loc, "per_sample_weights is %s, the weight is %s",
+                   dtype_rows[weights->dtype].name, dtype_rows[args[1].tensor->dtype].name);
     else
         return ev_none(loc);
     return BAD;
@@ -345,10 +349,11 @@ const struct function_row index_functions[] = {
      .body = "return (_graded(rows, _row_scale(input, weight, padding_idx, scale_grad_by_freq)[..., None])"
              " if _saves() and (scale_grad_by_freq or padding_idx is not None) else rows)"},
     {"_row_scale(input, weight, padding_idx, scale_grad_by_freq)", H,
-     .body = "flat = input.flatten().long()\n"
-             "often = (zeros(weight.shape[0], dtype=torch.int64).index_add(0, flat, torch.ones_like(flat))[input]"
-             " if scale_grad_by_freq else torch.ones_like(input)).to(weight.dtype)\n"
-             "return 1 / often if padding_idx is None else (input != padding_idx % weight.shape[0]) / often"},
+     .body =
+         "flat = input.flatten().long()\n"
+         "often = (zeros(weight.shape[0], dtype=torch.int64).index_add(0, flat, torch.ones_like(flat))[input]"
+         " if scale_grad_by_freq else torch.ones_like(input)).to(weight.dtype)\n"
+         "return 1 / often if padding_idx is None else (input != padding_idx % weight.shape[0]) / often"},
     {"_saves()", H, .build = fn_saves},
     /* `input`, which `weight` is part of as PyTorch sees it: the gradient of that is 0, and there */
     {"_with(input, weight)", H,
@@ -378,8 +383,9 @@ const struct function_row index_functions[] = {
              "y = y / used.clamp(min=1).to(y.dtype) if mode == 'mean' else y\n"
              "return y[:-1] if include_last_offset and offsets is not None else y"},
     {"_bag_of(input, offsets)", H,
-     .body = "first = zeros(input.shape[0] + 1, dtype=torch.int64).index_add(0, offsets, ones_like(offsets).long())\n"
-             "return first.cumsum(0)[:-1] - 1"},
+     .body =
+         "first = zeros(input.shape[0] + 1, dtype=torch.int64).index_add(0, offsets, ones_like(offsets).long())\n"
+         "return first.cumsum(0)[:-1] - 1"},
     {"_sum_of_bags(rows, held, bag, bags)", H,
      .body = "kept = where(held[..., None], rows, zeros_like(rows))\n"
              "return (kept.sum(1) if bag is None else"

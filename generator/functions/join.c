@@ -1,8 +1,8 @@
 /* join.c - tensors joined to one, and one taken apart. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* ---- joining ------------------------------------------------------------------------------------------------ */
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* What `reduction` says: "none", "mean", "sum", or "batchmean" where a loss has that; the legacy arguments overrule it. */
 static struct ev fn_reduction(struct eval *eval, struct ev *args, int count, struct loc loc)

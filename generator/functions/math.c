@@ -1,8 +1,8 @@
 /* math.c - elementwise functions that are made of others, and second names of lines of elementwise.c. */
 #include <float.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* The fields of torch.finfo and torch.iinfo. */
 static struct ev fn_finfo(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -103,12 +103,10 @@ const struct function_row math_functions[] = {
     {"_pick(condition, input, other)", H, .build = fn_pick},
     {"signbit(input)", T | M,
      .body = "return (input < 0) | (reciprocal(input) < 0) if input.is_floating_point() else input < 0"},
-    {"copysign(input, other)", T | M,
-     .body = "return _with_sign(input, signbit(_met(other, input * 1.0)))"},
+    {"copysign(input, other)", T | M, .body = "return _with_sign(input, signbit(_met(other, input * 1.0)))"},
     {"logaddexp2(input, other)", T | M,
      .body = "return logaddexp(input * log(2.0), other * log(2.0)) * (1 / log(2.0))"},
-    {"xlogy(input, other)", T | M,
-     .body = "return _xlogy(_met(input, other), _met(other, input))"},
+    {"xlogy(input, other)", T | M, .body = "return _xlogy(_met(input, other), _met(other, input))"},
     {"sinc(input)", T | M, .body = "return _sinc(input)"},
     {"logit(input, eps=None)", T | M,
      .body = "return _logit(input) if eps == None else _logit_within(input, eps)"},

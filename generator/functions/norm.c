@@ -1,6 +1,6 @@
 /* norm.c - normalisation. */
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* `shape` is what the input ends in. */
 static bool need_normalized(struct eval *eval, const struct value *x, const struct ev *arg, struct loc loc,
@@ -298,8 +298,8 @@ static struct ev fn_assign(struct eval *eval, struct ev *args, int count, struct
     (void)count;
 
     if (!value_is_slot(root)) {
-        diag_error(eval->cx, loc, "%s writes its %s, which must be a tensor of the model", outer(eval, "this"),
-                   args[2].text);
+        diag_error(eval->cx, loc, "%s writes its %s, which must be a tensor of the model",
+                   outer(eval, "this"), args[2].text);
         diag_hint(eval->cx, "declare it under 'buffers:'");
         return BAD;
     }
@@ -360,11 +360,10 @@ const struct function_row norm_functions[] = {
          "each = (num_groups, input.shape[1] // num_groups) + (1,) * (input.ndim - 2)\n"
          "return _scale_shift(layer_norm(x, x.shape[2:], eps=eps), weight, bias, each).reshape(input.shape)"},
     {"local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0)", F,
-     .body =
-         "_check_window(input, size)\n"
-         "square = pad((input * input).flatten(2), (0, 0, size // 2, (size - 1) // 2))\n"
-         "mean = square.unfold(1, size, 1).mean(-1).reshape(input.shape)\n"
-         "return input / (mean * alpha + k) ** beta"},
+     .body = "_check_window(input, size)\n"
+             "square = pad((input * input).flatten(2), (0, 0, size // 2, (size - 1) // 2))\n"
+             "mean = square.unfold(1, size, 1).mean(-1).reshape(input.shape)\n"
+             "return input / (mean * alpha + k) ** beta"},
     {"_check_normalized(input, normalized_shape, weight)", H, .build = fn_check_normalized},
     {"_check_ndim(input, least, most)", H, .build = fn_check_ndim},
     {"_check_channels(input, running_mean, running_var, weight, bias)", H, .build = fn_check_channels},

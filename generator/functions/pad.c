@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static const char *const mode_names[] = {"constant", "reflect", "replicate", "circular"};
 

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../graph.h"
-#include "space.h"
+#include "functions/space.h"
+#include "graph/graph.h"
 
 struct pool {
     const char *what; /* in messages */
@@ -171,11 +171,13 @@ static struct value *zeros(struct eval *eval, struct loc loc, enum dtype dtype, 
 
 /* Of three axes, the first along the others: so the first of those elements that are as large is found first, which gets the
  * gradient. */
-static struct value *max_pool_depth_last(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x)
+static struct value *max_pool_depth_last(struct eval *eval, struct loc loc, const struct pool *pool,
+                                         struct value *x)
 {
     struct arena *arena = &eval->cx->arena;
     struct value *planes = as_planes(eval, loc, x, 3), *y;
-    const struct dim *dims[4] = {NULL, dim_const(arena, 1), planes ? planes->dims[2] : NULL, planes ? planes->dims[3] : NULL};
+    const struct dim *dims[4] = {NULL, dim_const(arena, 1), planes ? planes->dims[2] : NULL,
+                                 planes ? planes->dims[3] : NULL};
 
     if (!planes)
         return NULL;
@@ -670,7 +672,8 @@ struct value *adaptive_mean(struct eval *eval, struct loc loc, const char *what,
 }
 
 /* The elements of planes (lead, space...) at `indices` (lead, o...). */
-static struct value *at_places(struct eval *eval, struct loc loc, int rank, struct value *planes, struct value *indices)
+static struct value *at_places(struct eval *eval, struct loc loc, int rank, struct value *planes,
+                               struct value *indices)
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *from[2] = {planes->dims[0], dim_const(arena, 1)}, *to[2] = {indices->dims[0], from[1]};

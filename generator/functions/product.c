@@ -1,8 +1,8 @@
 /* product.c - matrix products. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* `value` broadcasts to the shape of `out` without making it larger. */
 static bool fits_into(struct eval *eval, const struct value *value, const struct value *out, struct loc loc)
@@ -17,8 +17,8 @@ static bool fits_into(struct eval *eval, const struct value *value, const struct
     for (int i = 0; fits && i < ndim; i++)
         fits = dim_equal(dims[i], out->dims[i]);
     if (!fits)
-        diag_error(eval->cx, loc, "linear: the bias %s does not fit %s", shape_text(arena, value->ndim, value->dims),
-                   shape_text(arena, out->ndim, out->dims));
+        diag_error(eval->cx, loc, "linear: the bias %s does not fit %s",
+                   shape_text(arena, value->ndim, value->dims), shape_text(arena, out->ndim, out->dims));
     return fits;
 }
 
@@ -83,12 +83,14 @@ static struct ev fn_check_bilinear(struct eval *eval, struct ev *args, int count
         return BAD;
     }
     if (x[0]->ndim != x[1]->ndim || x[0]->ndim == 0) {
-        diag_error(eval->cx, loc, "bilinear(): input dimensions do not match: got %d and %d", x[0]->ndim, x[1]->ndim);
+        diag_error(eval->cx, loc, "bilinear(): input dimensions do not match: got %d and %d", x[0]->ndim,
+                   x[1]->ndim);
         return BAD;
     }
     for (int i = 0; i < x[0]->ndim - 1; i++) {
         if (!dim_equal(x[0]->dims[i], x[1]->dims[i])) {
-            diag_error(eval->cx, loc, "bilinear(): input batch dimensions do not match at dim %d: got %s and %s", i,
+            diag_error(eval->cx, loc,
+                       "bilinear(): input batch dimensions do not match at dim %d: got %s and %s", i,
                        dim_text(arena, x[0]->dims[i]), dim_text(arena, x[1]->dims[i]));
             return BAD;
         }
@@ -97,7 +99,8 @@ static struct ev fn_check_bilinear(struct eval *eval, struct ev *args, int count
         const struct dim *size = x[i]->dims[x[i]->ndim - 1];
 
         if (!dim_equal(size, weight->dims[1 + i])) {
-            diag_error(eval->cx, loc, "bilinear(): input%d size does not match weight size: got %s but expected %s", i + 1,
+            diag_error(eval->cx, loc,
+                       "bilinear(): input%d size does not match weight size: got %s but expected %s", i + 1,
                        dim_text(arena, size), dim_text(arena, weight->dims[1 + i]));
             return BAD;
         }
@@ -124,11 +127,12 @@ const struct function_row product_functions[] = {
     {"linear(input, weight, bias=None)", F, .build = fn_linear},
     /* x1 . weight gives (*, o, j) */
     {"bilinear(input1, input2, weight, bias=None)", F,
-     .body = "_check_bilinear(input1, input2, weight, bias)\n"
-             "o, i, j = weight.shape\n"
-             "each = (input1 @ weight.permute(1, 0, 2).reshape(i, o * j)).reshape(input1.shape[:-1] + (o, j))\n"
-             "y = (each * input2[..., None, :]).sum(-1)\n"
-             "return y if bias is None else y + bias"},
+     .body =
+         "_check_bilinear(input1, input2, weight, bias)\n"
+         "o, i, j = weight.shape\n"
+         "each = (input1 @ weight.permute(1, 0, 2).reshape(i, o * j)).reshape(input1.shape[:-1] + (o, j))\n"
+         "y = (each * input2[..., None, :]).sum(-1)\n"
+         "return y if bias is None else y + bias"},
     {"_check_bilinear(input1, input2, weight, bias)", H, .build = fn_check_bilinear},
     {"matmul(input, other)", T | M, .build = fn_matmul},
     {"bmm(input, mat2)", T | M, .body = "return _check_dims(input, 3, 3) @ _check_dims(mat2, 3, 3)"},
@@ -152,7 +156,8 @@ const struct function_row product_functions[] = {
      .body = "return _added(input, batch1.bmm(batch2).sum(0), beta, alpha)"},
     /* what is multiplied by 0 is left out, NaN and all */
     {"_added(input, product, beta, alpha)", H,
-     .body = "x = product if alpha == 1 else product * alpha\n"
-             "return ((_beside(x, input) if _saves() and x.is_floating_point() else x) if beta == 0 else (input if beta == 1 else input * beta).expand(x.shape) + x)"},
+     .body =
+         "x = product if alpha == 1 else product * alpha\n"
+         "return ((_beside(x, input) if _saves() and x.is_floating_point() else x) if beta == 0 else (input if beta == 1 else input * beta).expand(x.shape) + x)"},
     {.signature = NULL},
 };

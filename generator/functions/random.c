@@ -1,8 +1,8 @@
 /* random.c - what draws random numbers. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* How often the module that is being called has drawn so far in this graph: each time other numbers. */
 static int earlier_draws(const struct graph *graph, const struct module *module)

@@ -1,8 +1,8 @@
 /* reduce.c - reductions. */
 #include <math.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static bool takes_one_axis(enum reduce_kind kind)
 {
@@ -170,7 +170,8 @@ static struct ev fn_is_bool(struct eval *eval, struct ev *args, int count, struc
 static struct ev fn_equal(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)eval, (void)count;
-    return ev_bool(loc, args[0].kind == EV_INT && args[1].kind == EV_INT && dim_equal(args[0].dim, args[1].dim));
+    return ev_bool(loc,
+                   args[0].kind == EV_INT && args[1].kind == EV_INT && dim_equal(args[0].dim, args[1].dim));
 }
 
 /* Whether there is surely nothing along the dimensions; or, where `sizes` is true, whether there may be nothing. */
@@ -180,7 +181,8 @@ static struct ev fn_is_empty(struct eval *eval, struct ev *args, int count, stru
     (void)count;
 
     if (!need_tensor(eval, "this", &args[0]) ||
-        !need_axes(eval, "this", &args[1], args[0].tensor->ndim, axes) || !need_bool(eval, "this", &args[2], &sizes))
+        !need_axes(eval, "this", &args[1], args[0].tensor->ndim, axes) ||
+        !need_bool(eval, "this", &args[2], &sizes))
         return BAD;
     for (int i = 0; i < args[0].tensor->ndim; i++) {
         const struct dim *dim = args[0].tensor->dims[i];
@@ -216,7 +218,8 @@ static struct ev fn_named(struct eval *eval, struct ev *args, int count, struct 
 
 /* max(x), max(x, dim) -> (values, indices), max(x, y). */
 /* x at the index along the one of the axes that was reduced. */
-static struct value *taken_at(struct eval *eval, struct loc loc, struct value *x, const bool *axes, struct value *index, bool keepdim)
+static struct value *taken_at(struct eval *eval, struct loc loc, struct value *x, const bool *axes,
+                              struct value *index, bool keepdim)
 {
     const struct value *shape = index;
     int axis = 0;
@@ -251,7 +254,8 @@ static struct ev extreme(struct eval *eval, struct ev *args, struct loc loc, con
         return equal_nans(items[0]);
     items[1] = ev_tensor(
         loc, build_reduce(eval, loc, args[0].tensor, max ? REDUCE_ARGMAX : REDUCE_ARGMIN, axes, keepdim));
-    if (eval->graph && eval->graph->saves && items[1].kind == EV_TENSOR) /* its gradient goes to that place alone */
+    if (eval->graph && eval->graph->saves &&
+        items[1].kind == EV_TENSOR) /* its gradient goes to that place alone */
         items[0] = ev_tensor(loc, taken_at(eval, loc, args[0].tensor, axes, items[1].tensor, keepdim));
     out = ev_tuple(eval, loc, items, 2);
     out.fields = fields;
@@ -272,7 +276,8 @@ static struct ev fn_min(struct eval *eval, struct ev *args, int count, struct lo
 
 /* ---- along one axis ------------------------------------------------------------------------------------------ */
 
-static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const char *what, enum scan_kind kind)
+static struct ev scan(struct eval *eval, struct ev *args, struct loc loc, const char *what,
+                      enum scan_kind kind)
 {
     struct value *x;
     enum dtype dtype;
@@ -517,9 +522,10 @@ const struct function_row reduce_functions[] = {
          "return _vector_norm(x, 2, dim, keepdim, None) if ord == 'fro' else _matrix_norm(x, ord, dim, keepdim)"},
     /* the largest, or smallest, sum of a column or of a row; the largest of none is 0 */
     {"_matrix_norm(x, ord, dim, keepdim)", H,
-     .body = "sums = abs(x).sum(dim[_matrix_order(ord)], keepdim=True)\n"
-             "return (sums.amin(dim, keepdim) if ord < 0 else sums.sum(dim, keepdim) if _is_empty(sums, dim) else"
-             " sums.amax(dim, keepdim).clamp(0) if _is_empty(sums, dim, True) else sums.amax(dim, keepdim))"},
+     .body =
+         "sums = abs(x).sum(dim[_matrix_order(ord)], keepdim=True)\n"
+         "return (sums.amin(dim, keepdim) if ord < 0 else sums.sum(dim, keepdim) if _is_empty(sums, dim) else"
+         " sums.amax(dim, keepdim).clamp(0) if _is_empty(sums, dim, True) else sums.amax(dim, keepdim))"},
     {"_matrix_order(ord)", H, .build = fn_matrix_order},
     {"_vector_norm(input, p, dim, keepdim, dtype)", H,
      .body = "x = input if dtype == None else input.to(dtype)\n"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "space.h"
+#include "functions/space.h"
 
 enum resample_mode { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, AREA };
 

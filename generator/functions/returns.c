@@ -6,7 +6,7 @@
  * Espeholt et al., arXiv:1802.01561 (V-trace). */
 #include <string.h>
 
-#include "rows.h"
+#include "functions/rows.h"
 
 /* Broadcasts to the shape of x, and has its type. */
 static struct value *like(struct eval *eval, struct loc loc, struct value *value, const struct value *x)
@@ -18,7 +18,8 @@ static struct value *like(struct eval *eval, struct loc loc, struct value *value
 /* y[t] = x[t] + factor[t] * y[t + 1] along a dimension, but where that is cut off; behind its last element stands `behind`, or 0. */
 static struct ev fn_decayed_sum(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    struct value *x = args[0].tensor, *factor = args[1].kind == EV_TENSOR ? like(eval, loc, args[1].tensor, x) : NULL;
+    struct value *x = args[0].tensor,
+                 *factor = args[1].kind == EV_TENSOR ? like(eval, loc, args[1].tensor, x) : NULL;
     struct value *behind = args[4].kind == EV_TENSOR ? build_cast(eval, loc, args[4].tensor, x->dtype) : NULL;
     double number = 0;
     int axis;
@@ -49,15 +50,17 @@ static struct ev fn_check_steps(struct eval *eval, struct ev *args, int count, s
     bool mask;
     (void)count;
 
-    if (!need_tensor(eval, "reward", &args[0]) || !need_tensor(eval, name, &args[1]) || !need_bool(eval, "this", &args[3], &mask))
+    if (!need_tensor(eval, "reward", &args[0]) || !need_tensor(eval, name, &args[1]) ||
+        !need_bool(eval, "this", &args[3], &mask))
         return BAD;
     if (!dtype_is_float(reward->dtype)) {
-        diag_error(eval->cx, loc, "%s: reward must be floating, found %s", outer(eval, "this"), dtype_rows[reward->dtype].name);
+        diag_error(eval->cx, loc, "%s: reward must be floating, found %s", outer(eval, "this"),
+                   dtype_rows[reward->dtype].name);
         return BAD;
     }
     if (mask != (args[1].tensor->dtype == DTYPE_BOOL) || (!mask && !dtype_is_float(args[1].tensor->dtype))) {
-        diag_error(eval->cx, loc, "%s: %s must be %s, found %s", outer(eval, "this"), name, mask ? "bool" : "floating",
-                   dtype_rows[args[1].tensor->dtype].name);
+        diag_error(eval->cx, loc, "%s: %s must be %s, found %s", outer(eval, "this"), name,
+                   mask ? "bool" : "floating", dtype_rows[args[1].tensor->dtype].name);
         return BAD;
     }
     if (dims_equal(reward, args[1].tensor))
@@ -81,8 +84,8 @@ static struct ev fn_check_factor(struct eval *eval, struct ev *args, int count, 
         return ev_none(loc);
     memcpy(dims, reward->dims, sizeof dims);
     if (args[1].kind != EV_TENSOR || !dtype_is_float(args[1].tensor->dtype)) {
-        diag_error(eval->cx, args[1].loc, "%s: %s must be a number or a floating tensor, found %s", outer(eval, "this"),
-                   args[2].text, ev_text(eval, &args[1]));
+        diag_error(eval->cx, args[1].loc, "%s: %s must be a number or a floating tensor, found %s",
+                   outer(eval, "this"), args[2].text, ev_text(eval, &args[1]));
         return BAD;
     }
     if (dims_broadcast(eval->cx, dims, &ndim, args[1].tensor) && ndim == reward->ndim) {
@@ -93,7 +96,8 @@ static struct ev fn_check_factor(struct eval *eval, struct ev *args, int count, 
         if (same)
             return ev_none(loc);
     }
-    diag_error(eval->cx, args[1].loc, "%s: %s is %s, which does not broadcast to the rewards, %s", outer(eval, "this"), args[2].text,
+    diag_error(eval->cx, args[1].loc, "%s: %s is %s, which does not broadcast to the rewards, %s",
+               outer(eval, "this"), args[2].text,
                shape_text(&eval->cx->arena, args[1].tensor->ndim, args[1].tensor->dims),
                shape_text(&eval->cx->arena, reward->ndim, reward->dims));
     return BAD;
@@ -130,20 +134,24 @@ const struct function_row return_functions[] = {
              "_check_factor(reward, gamma, 'gamma')\n"
              "return reward + gamma * where(ended, 0, next_state_value)"},
     {"td0_advantage_estimate(gamma, state_value, next_state_value, reward, done, terminated=None)", R,
-     .body = "_check_steps(reward, state_value, 'state_value', False)\n"
-             "return td0_return_estimate(gamma, next_state_value, reward, _ends(terminated, done)) - state_value"},
+     .body =
+         "_check_steps(reward, state_value, 'state_value', False)\n"
+         "return td0_return_estimate(gamma, next_state_value, reward, _ends(terminated, done)) - state_value"},
     /* a truncated episode goes on with the value of its last observation, a terminated one does not */
-    {"td1_return_estimate(gamma, next_state_value, reward, done, terminated=None, rolling_gamma=None, *, time_dim=-2)", R,
-     .body = "_check_rolling(rolling_gamma)\n"
-             "ended = _ends(terminated, done)\n"
-             "_check_return(reward, next_state_value, done, ended, gamma)\n"
-             "return _lambda_return(gamma, gamma, where(ended, 0, next_state_value), 0, reward, done, done | ended,"
-             " _last_value(next_state_value, ended, time_dim), time_dim)"},
+    {"td1_return_estimate(gamma, next_state_value, reward, done, terminated=None, rolling_gamma=None, *, time_dim=-2)",
+     R,
+     .body =
+         "_check_rolling(rolling_gamma)\n"
+         "ended = _ends(terminated, done)\n"
+         "_check_return(reward, next_state_value, done, ended, gamma)\n"
+         "return _lambda_return(gamma, gamma, where(ended, 0, next_state_value), 0, reward, done, done | ended,"
+         " _last_value(next_state_value, ended, time_dim), time_dim)"},
     {"td1_advantage_estimate(gamma, state_value, next_state_value, reward, done, terminated=None, rolling_gamma=None, time_dim=-2)",
      R,
-     .body = "_check_steps(reward, state_value, 'state_value', False)\n"
-             "return td1_return_estimate(gamma, next_state_value, reward, done, terminated, rolling_gamma, time_dim=time_dim)"
-             " - state_value"},
+     .body =
+         "_check_steps(reward, state_value, 'state_value', False)\n"
+         "return td1_return_estimate(gamma, next_state_value, reward, done, terminated, rolling_gamma, time_dim=time_dim)"
+         " - state_value"},
     {"td_lambda_return_estimate(gamma, lmbda, next_state_value, reward, done, terminated=None, rolling_gamma=None, *, "
      "time_dim=-2)",
      R,
@@ -157,9 +165,10 @@ const struct function_row return_functions[] = {
     {"td_lambda_advantage_estimate(gamma, lmbda, state_value, next_state_value, reward, done, terminated=None, "
      "rolling_gamma=None, time_dim=-2)",
      R,
-     .body = "_check_steps(reward, state_value, 'state_value', False)\n"
-             "return td_lambda_return_estimate(gamma, lmbda, next_state_value, reward, done, terminated, rolling_gamma,"
-             " time_dim=time_dim) - state_value"},
+     .body =
+         "_check_steps(reward, state_value, 'state_value', False)\n"
+         "return td_lambda_return_estimate(gamma, lmbda, next_state_value, reward, done, terminated, rolling_gamma,"
+         " time_dim=time_dim) - state_value"},
     {"generalized_advantage_estimate(gamma, lmbda, state_value, next_state_value, reward, done, terminated=None, *, time_dim=-2)",
      R,
      .body = "ended = _ends(terminated, done)\n"
@@ -175,24 +184,25 @@ const struct function_row return_functions[] = {
     {"vtrace_advantage_estimate(gamma, log_pi, log_mu, state_value, next_state_value, reward, done, terminated=None, "
      "rho_thresh=1.0, c_thresh=1.0, time_dim=-2)",
      R,
-     .body = "ended = _ends(terminated, done)\n"
-             "_check_steps(reward, log_pi, 'log_pi', False)\n"
-             "_check_steps(reward, log_mu, 'log_mu', False)\n"
-             "_check_steps(reward, state_value, 'state_value', False)\n"
-             "_check_steps(reward, next_state_value, 'next_state_value', False)\n"
-             "_check_steps(reward, done, 'done', True)\n"
-             "_check_steps(reward, ended, 'terminated', True)\n"
-             "_check_factor(reward, gamma, 'gamma')\n"
-             "_check_factor(reward, rho_thresh, 'rho_thresh')\n"
-             "_check_factor(reward, c_thresh, 'c_thresh')\n"
-             "ratio = exp(log_pi - log_mu)\n"
-             "rho = clamp_max(ratio, rho_thresh)\n"
-             "delta = rho * (reward + gamma * where(ended, 0, next_state_value) - state_value)\n"
-             "target = _decayed_sum(delta, gamma * clamp_max(ratio, c_thresh), done, time_dim) + state_value\n"
-             "steps = reward.shape[time_dim] - 1\n"
-             "later = cat((target.narrow(time_dim, 1, steps), next_state_value.narrow(time_dim, steps, 1)), time_dim)\n"
-             "next = where(ended, 0, where(done, next_state_value, later))\n"
-             "return rho * (reward + gamma * next - state_value), target"},
+     .body =
+         "ended = _ends(terminated, done)\n"
+         "_check_steps(reward, log_pi, 'log_pi', False)\n"
+         "_check_steps(reward, log_mu, 'log_mu', False)\n"
+         "_check_steps(reward, state_value, 'state_value', False)\n"
+         "_check_steps(reward, next_state_value, 'next_state_value', False)\n"
+         "_check_steps(reward, done, 'done', True)\n"
+         "_check_steps(reward, ended, 'terminated', True)\n"
+         "_check_factor(reward, gamma, 'gamma')\n"
+         "_check_factor(reward, rho_thresh, 'rho_thresh')\n"
+         "_check_factor(reward, c_thresh, 'c_thresh')\n"
+         "ratio = exp(log_pi - log_mu)\n"
+         "rho = clamp_max(ratio, rho_thresh)\n"
+         "delta = rho * (reward + gamma * where(ended, 0, next_state_value) - state_value)\n"
+         "target = _decayed_sum(delta, gamma * clamp_max(ratio, c_thresh), done, time_dim) + state_value\n"
+         "steps = reward.shape[time_dim] - 1\n"
+         "later = cat((target.narrow(time_dim, 1, steps), next_state_value.narrow(time_dim, steps, 1)), time_dim)\n"
+         "next = where(ended, 0, where(done, next_state_value, later))\n"
+         "return rho * (reward + gamma * next - state_value), target"},
     {"reward2go(reward, done, gamma, *, time_dim=-2)", R,
      .body = "_check_steps(reward, done, 'done', True)\n"
              "_check_factor(reward, gamma, 'gamma')\n"

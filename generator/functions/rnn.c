@@ -2,8 +2,8 @@
  * direction (note [recurrent] in ops.h). */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 /* ---- cells --------------------------------------------------------------------------------------------------- */
 
@@ -31,7 +31,8 @@ static struct ev fn_check_cell(struct eval *eval, struct ev *args, int count, st
     if (args[2].kind == EV_NONE)
         return ev_none(loc);
     if (lstm && (args[2].kind != EV_TUPLE || args[2].count != 2)) {
-        diag_error(eval->cx, args[2].loc, "%s takes the states as (h, c), found %s", name, ev_text(eval, &args[2]));
+        diag_error(eval->cx, args[2].loc, "%s takes the states as (h, c), found %s", name,
+                   ev_text(eval, &args[2]));
         return BAD;
     }
     for (int i = 0; i < 1 + lstm; i++) {
@@ -41,8 +42,8 @@ static struct ev fn_check_cell(struct eval *eval, struct ev *args, int count, st
         if (!need_tensor(eval, name, &states[i]))
             return BAD;
         if (state->ndim != input->ndim) {
-            diag_error(eval->cx, loc, "%s: Expected %s to be %dD, as the input is, got %dD instead", name, what, input->ndim,
-                       state->ndim);
+            diag_error(eval->cx, loc, "%s: Expected %s to be %dD, as the input is, got %dD instead", name,
+                       what, input->ndim, state->ndim);
             return BAD;
         }
         if (state->ndim == 2 && !dim_equal(state->dims[0], input->dims[0])) {
@@ -51,13 +52,13 @@ static struct ev fn_check_cell(struct eval *eval, struct ev *args, int count, st
             return BAD;
         }
         if (!dim_equal(state->dims[state->ndim - 1], weight_hh->dims[1])) {
-            diag_error(eval->cx, loc, "%s: hidden%d has inconsistent hidden_size: got %s, expected %s", name, i,
-                       dim_text(arena, state->dims[state->ndim - 1]), dim_text(arena, weight_hh->dims[1]));
+            diag_error(eval->cx, loc, "%s: hidden%d has inconsistent hidden_size: got %s, expected %s", name,
+                       i, dim_text(arena, state->dims[state->ndim - 1]), dim_text(arena, weight_hh->dims[1]));
             return BAD;
         }
         if (state->dtype != input->dtype) {
-            diag_error(eval->cx, loc, "%s: the input is %s, %s is %s", name, dtype_rows[input->dtype].name, what,
-                       dtype_rows[state->dtype].name);
+            diag_error(eval->cx, loc, "%s: the input is %s, %s is %s", name, dtype_rows[input->dtype].name,
+                       what, dtype_rows[state->dtype].name);
             return BAD;
         }
     }
@@ -79,9 +80,11 @@ struct sequence {
     bool batched, batch_first;
 };
 
-static struct value *parameter(struct eval *eval, const struct sequence *sequence, const char *name, int64_t layer, bool reverse)
+static struct value *parameter(struct eval *eval, const struct sequence *sequence, const char *name,
+                               int64_t layer, bool reverse)
 {
-    const char *full = arena_format(&eval->cx->arena, "%s_l%lld%s", name, (long long)layer, reverse ? "_reverse" : "");
+    const char *full = arena_format(&eval->cx->arena, "%s_l%lld%s", name, (long long)layer,
+                                    reverse ? "_reverse" : "");
     struct module_tensor *tensor = module_find_tensor(sequence->module, full);
     struct ev value = tensor ? module_tensor_value(eval, tensor, sequence->loc) : ev_none(sequence->loc);
 
@@ -94,7 +97,8 @@ static bool check_input(struct eval *eval, const struct sequence *sequence)
     const char *name = sequence->name;
 
     if (input->ndim != 2 && input->ndim != 3) {
-        diag_error(eval->cx, sequence->loc, "%s: Expected input to be 2D or 3D, got %dD instead", name, input->ndim);
+        diag_error(eval->cx, sequence->loc, "%s: Expected input to be 2D or 3D, got %dD instead", name,
+                   input->ndim);
         return false;
     }
     if (input->dtype != weight->dtype) {
@@ -104,7 +108,8 @@ static bool check_input(struct eval *eval, const struct sequence *sequence)
         return false;
     }
     if (!dim_equal(input->dims[input->ndim - 1], weight->dims[1])) {
-        diag_error(eval->cx, sequence->loc, "%s: input.size(-1) must be equal to input_size. Expected %s, got %s", name,
+        diag_error(eval->cx, sequence->loc,
+                   "%s: input.size(-1) must be equal to input_size. Expected %s, got %s", name,
                    dim_text(&eval->cx->arena, weight->dims[1]),
                    dim_text(&eval->cx->arena, input->dims[input->ndim - 1]));
         return false;
@@ -119,7 +124,8 @@ static int time_axis(const struct sequence *sequence)
 
 static const struct dim *batch_of(struct eval *eval, const struct sequence *sequence)
 {
-    return sequence->batched ? sequence->input->dims[1 - time_axis(sequence)] : dim_const(&eval->cx->arena, 1);
+    return sequence->batched ? sequence->input->dims[1 - time_axis(sequence)]
+                             : dim_const(&eval->cx->arena, 1);
 }
 
 /* Takes states[i] from its argument, with a batch of 1 where the input has none. */
@@ -127,8 +133,10 @@ static bool take_state(struct eval *eval, struct sequence *sequence, int i, cons
 {
     struct arena *arena = &eval->cx->arena;
     const struct value *input = sequence->input;
-    const struct dim *width = i == 1 ? dim_const(arena, sequence->hidden) : parameter(eval, sequence, "weight_hh", 0, false)->dims[1];
-    const struct dim *expected[] = {dim_const(arena, sequence->layers * sequence->directions), batch_of(eval, sequence), width};
+    const struct dim *width = i == 1 ? dim_const(arena, sequence->hidden)
+                                     : parameter(eval, sequence, "weight_hh", 0, false)->dims[1];
+    const struct dim *expected[] = {dim_const(arena, sequence->layers * sequence->directions),
+                                    batch_of(eval, sequence), width};
     const char *what = sequence->kind == RECURRENT_LSTM ? arena_format(arena, "hidden[%d]", i) : "hidden";
     struct value *state = arg->tensor;
     bool fits = true;
@@ -136,13 +144,15 @@ static bool take_state(struct eval *eval, struct sequence *sequence, int i, cons
     if (!need_tensor(eval, sequence->name, arg))
         return false;
     if (state->ndim != input->ndim) {
-        diag_error(eval->cx, sequence->loc, "%s: For %s %d-D input, %s should also be %d-D but got %d-D tensor", sequence->name,
-                   sequence->batched ? "batched" : "unbatched", input->ndim, i == 1 ? "cx" : "hx", input->ndim, state->ndim);
+        diag_error(eval->cx, sequence->loc,
+                   "%s: For %s %d-D input, %s should also be %d-D but got %d-D tensor", sequence->name,
+                   sequence->batched ? "batched" : "unbatched", input->ndim, i == 1 ? "cx" : "hx",
+                   input->ndim, state->ndim);
         return false;
     }
     if (state->dtype != input->dtype) {
-        diag_error(eval->cx, sequence->loc, "%s: the input is %s, %s is %s", sequence->name, dtype_rows[input->dtype].name, what,
-                   dtype_rows[state->dtype].name);
+        diag_error(eval->cx, sequence->loc, "%s: the input is %s, %s is %s", sequence->name,
+                   dtype_rows[input->dtype].name, what, dtype_rows[state->dtype].name);
         return false;
     }
     if (!sequence->batched)
@@ -150,8 +160,8 @@ static bool take_state(struct eval *eval, struct sequence *sequence, int i, cons
     for (int d = 0; d < 3; d++)
         fits &= dim_equal(state->dims[d], expected[d]);
     if (!fits)
-        diag_error(eval->cx, sequence->loc, "%s: Expected %s size %s, got %s", sequence->name, what, shape_text(arena, 3, expected),
-                   shape_text(arena, 3, state->dims));
+        diag_error(eval->cx, sequence->loc, "%s: Expected %s size %s, got %s", sequence->name, what,
+                   shape_text(arena, 3, expected), shape_text(arena, 3, state->dims));
     sequence->states[i] = state;
     return fits;
 }
@@ -163,7 +173,8 @@ static bool take_states(struct eval *eval, struct sequence *sequence, const stru
     if (hx->kind == EV_NONE)
         return true;
     if (lstm && (hx->kind != EV_TUPLE || hx->count != 2)) {
-        diag_error(eval->cx, hx->loc, "%s takes the states as (h, c), found %s", sequence->name, ev_text(eval, hx));
+        diag_error(eval->cx, hx->loc, "%s takes the states as (h, c), found %s", sequence->name,
+                   ev_text(eval, hx));
         return false;
     }
     for (int i = 0; i < 1 + lstm; i++)
@@ -183,7 +194,8 @@ static bool take_lengths(struct eval *eval, struct sequence *sequence, const str
         return false;
     if (!sequence->batched || lengths->tensor->ndim != 1 || lengths->tensor->dtype != DTYPE_INT64 ||
         !dim_equal(lengths->tensor->dims[0], batch_of(eval, sequence))) {
-        diag_error(eval->cx, sequence->loc, "%s: lengths must be int64, one for each row of a batched input, found %s %s",
+        diag_error(eval->cx, sequence->loc,
+                   "%s: lengths must be int64, one for each row of a batched input, found %s %s",
                    sequence->name, dtype_rows[lengths->tensor->dtype].name, ev_text(eval, lengths));
         return false;
     }
@@ -202,21 +214,25 @@ static struct value *run(struct eval *eval, struct scope *scope, const char *tex
 
 /* What the input x, of the layer, adds to the gates of all steps. A product of rows that lie apart would copy them: the view
  * that swaps batch and time goes behind it. */
-static struct value *input_gates(struct eval *eval, const struct sequence *sequence, struct value *x, int64_t layer, bool reverse)
+static struct value *input_gates(struct eval *eval, const struct sequence *sequence, struct value *x,
+                                 int64_t layer, bool reverse)
 {
     struct scope scope = {0};
     struct value *bias = parameter(eval, sequence, "bias_ih", layer, reverse);
     const struct loc loc = sequence->loc;
 
     scope_bind(eval, &scope, "x", ev_tensor(loc, x));
-    scope_bind(eval, &scope, "weight", ev_tensor(loc, parameter(eval, sequence, "weight_ih", layer, reverse)));
+    scope_bind(eval, &scope, "weight",
+               ev_tensor(loc, parameter(eval, sequence, "weight_ih", layer, reverse)));
     scope_bind(eval, &scope, "bias", bias ? ev_tensor(loc, bias) : ev_none(loc));
-    return run(eval, &scope, layer == 0 && time_axis(sequence) == 1 ? "linear(x, weight, bias).transpose(0, 1)" : "linear(x, weight, bias)");
+    return run(eval, &scope,
+               layer == 0 && time_axis(sequence) == 1 ? "linear(x, weight, bias).transpose(0, 1)"
+                                                      : "linear(x, weight, bias)");
 }
 
 /* One layer in one direction over x (L, N, F): its outputs (L, N, P), and the last states (1, N, P) and (1, N, H) in `last`. */
-static struct value *run_direction(struct eval *eval, const struct sequence *sequence, struct value *x, int64_t layer, bool reverse,
-                                   struct value **last)
+static struct value *run_direction(struct eval *eval, const struct sequence *sequence, struct value *x,
+                                   int64_t layer, bool reverse, struct value **last)
 {
     static const char *const labels[] = {"rnn_tanh", "rnn_relu", "lstm", "gru"};
     const struct loc loc = sequence->loc;
@@ -249,17 +265,21 @@ static struct value *run_direction(struct eval *eval, const struct sequence *seq
         op->recurrent.has[i] = roles[i] != NULL;
     build_outputs(eval, loc, op, 1 + (sequence->lengths != NULL) + lstm);
     y = op->outputs[0];
-    last[0] = sequence->lengths ? insert_axis(eval, loc, op->outputs[1], 0)
-                                : build_slice(eval, loc, y, 0, reverse ? dim_const(arena, 0) : dim_sub(arena, y->dims[0], one), one, one);
+    last[0] = sequence->lengths
+                  ? insert_axis(eval, loc, op->outputs[1], 0)
+                  : build_slice(eval, loc, y, 0,
+                                reverse ? dim_const(arena, 0) : dim_sub(arena, y->dims[0], one), one, one);
     last[1] = lstm ? insert_axis(eval, loc, op->outputs[op->output_count - 1], 0) : NULL;
     return y;
 }
 
 /* All layers over x (L, N, F): (outputs, h, c or None), as PyTorch has them for a batch. */
-static struct ev run_layers(struct eval *eval, const struct sequence *sequence, struct value *x, const struct ev *dropout)
+static struct ev run_layers(struct eval *eval, const struct sequence *sequence, struct value *x,
+                            const struct ev *dropout)
 {
     int64_t count = sequence->layers * sequence->directions;
-    struct value **last[2] = {ARENA_ARRAY(&eval->cx->arena, count, struct value *), ARENA_ARRAY(&eval->cx->arena, count, struct value *)};
+    struct value **last[2] = {ARENA_ARRAY(&eval->cx->arena, count, struct value *),
+                              ARENA_ARRAY(&eval->cx->arena, count, struct value *)};
     const struct loc loc = sequence->loc;
     struct ev out[3] = {{0}, {0}, ev_none(loc)};
     bool lstm = sequence->kind == RECURRENT_LSTM;
@@ -296,29 +316,36 @@ static struct ev run_layers(struct eval *eval, const struct sequence *sequence, 
 static struct ev fn_recurrent(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     static const int by_time[MAX_DIMS] = {1, 0, 2};
-    struct sequence sequence = {.name = args[0].text, .module = eval->call->module, .loc = loc, .input = args[1].tensor};
-    bool bidirectional = false, lstm = strcmp(sequence.name, "LSTM") == 0, relu = strcmp(args[9].text, "relu") == 0;
+    struct sequence sequence = {
+        .name = args[0].text, .module = eval->call->module, .loc = loc, .input = args[1].tensor};
+    bool bidirectional = false, lstm = strcmp(sequence.name, "LSTM") == 0,
+         relu = strcmp(args[9].text, "relu") == 0;
     struct value *x;
     struct ev out;
     (void)count;
 
     if (!need_tensor(eval, sequence.name, &args[1]))
         return BAD;
-    sequence.kind = lstm ? RECURRENT_LSTM : strcmp(sequence.name, "GRU") == 0 ? RECURRENT_GRU : relu ? RECURRENT_RELU : RECURRENT_TANH;
+    sequence.kind = lstm                                ? RECURRENT_LSTM
+                    : strcmp(sequence.name, "GRU") == 0 ? RECURRENT_GRU
+                    : relu                              ? RECURRENT_RELU
+                                                        : RECURRENT_TANH;
     ev_get_int(&args[4], &sequence.hidden);
     ev_get_int(&args[5], &sequence.layers);
     ev_get_bool(&args[6], &bidirectional);
     ev_get_bool(&args[7], &sequence.batch_first);
     sequence.directions = 1 + bidirectional;
     sequence.batched = sequence.input->ndim == 3;
-    if (!check_input(eval, &sequence) || !take_states(eval, &sequence, &args[2]) || !take_lengths(eval, &sequence, &args[3]))
+    if (!check_input(eval, &sequence) || !take_states(eval, &sequence, &args[2]) ||
+        !take_lengths(eval, &sequence, &args[3]))
         return BAD;
     x = sequence.input;
     if (dim_equals(x->dims[time_axis(&sequence)], 0)) {
         diag_error(eval->cx, loc, "%s: Expected sequence length to be larger than 0 in RNN", sequence.name);
         return BAD;
     }
-    build_need(eval, dim_sub(&eval->cx->arena, x->dims[time_axis(&sequence)], dim_const(&eval->cx->arena, 1)));
+    build_need(eval,
+               dim_sub(&eval->cx->arena, x->dims[time_axis(&sequence)], dim_const(&eval->cx->arena, 1)));
     if (!sequence.batched)
         x = insert_axis(eval, loc, x, 1);
     out = run_layers(eval, &sequence, x, &args[8]);
@@ -346,7 +373,7 @@ const struct function_row rnn_functions[] = {
     /* of the first step, without a state, the bias alone; None: nothing */
     {"_hidden_gates(h, weight, bias)", H, .body = "return bias if h is None else linear(h, weight, bias)"},
     /* (outputs, h, c or None) */
-    {"_recurrent(name, input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, dropout, nonlinearity='tanh')", H,
-     .build = fn_recurrent},
+    {"_recurrent(name, input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, dropout, nonlinearity='tanh')",
+     H, .build = fn_recurrent},
     {.signature = NULL},
 };

@@ -6,8 +6,8 @@
 #ifndef MODC_FUNCTIONS_ROWS_H
 #define MODC_FUNCTIONS_ROWS_H
 
-#include "../eval.h"
-#include "../layers.h"
+#include "eval/eval.h"
+#include "layers/layers.h"
 
 #define T FUNCTION_TORCH
 #define F FUNCTION_FUNCTIONAL
@@ -69,8 +69,9 @@ struct value *pad_fill(struct eval *eval, struct loc loc, const struct ev *value
 
 /* x has windows l along `rank` axes from `axis` on, behind them their elements k, and any other axes around; these become
  * `rank` axes of `lengths`, where element k of window l is added at l * stride + k * dilation - before. */
-struct value *sum_windows(struct eval *eval, struct loc loc, struct value *x, int axis, int rank, const int *stride,
-                          const int *dilation, const int *before, const struct dim *const *lengths);
+struct value *sum_windows(struct eval *eval, struct loc loc, struct value *x, int axis, int rank,
+                          const int *stride, const int *dilation, const int *before,
+                          const struct dim *const *lengths);
 
 /* Gradients of a convolution, with respect to its input and to its weight, from that of its result. */
 struct value *conv_input_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g);

@@ -1,8 +1,8 @@
 /* shape.c - other views of the same elements. */
 #include <string.h>
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 static struct ev fn_reshape(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -87,20 +87,20 @@ static struct ev fn_movedim(struct eval *eval, struct ev *args, int count, struc
         return BAD;
     ndim = args[0].tensor->ndim;
     if (n != (args[2].kind == EV_TUPLE ? args[2].count : 1)) {
-        diag_error(eval->cx, loc,
-                   "%s: source %s should contain the same number of dims as destination %s", outer(eval, "movedim"),
-                   ev_text(eval, &args[1]), ev_text(eval, &args[2]));
+        diag_error(eval->cx, loc, "%s: source %s should contain the same number of dims as destination %s",
+                   outer(eval, "movedim"), ev_text(eval, &args[1]), ev_text(eval, &args[2]));
         return BAD;
     }
     for (int i = 0; i < n; i++) {
         int from, to;
 
-        if (!need_axis(eval, "movedim", args[1].kind == EV_TUPLE ? &args[1].items[i] : &args[1], ndim, &from) ||
+        if (!need_axis(eval, "movedim", args[1].kind == EV_TUPLE ? &args[1].items[i] : &args[1], ndim,
+                       &from) ||
             !need_axis(eval, "movedim", args[2].kind == EV_TUPLE ? &args[2].items[i] : &args[2], ndim, &to))
             return BAD;
         if (moved[from] || taken[to]) {
-            diag_error(eval->cx, loc, "%s: repeated dim in source %s or destination %s", outer(eval, "movedim"),
-                       ev_text(eval, &args[1]), ev_text(eval, &args[2]));
+            diag_error(eval->cx, loc, "%s: repeated dim in source %s or destination %s",
+                       outer(eval, "movedim"), ev_text(eval, &args[1]), ev_text(eval, &args[2]));
             return BAD;
         }
         moved[from] = taken[to] = true;
@@ -124,7 +124,8 @@ static struct ev fn_unflatten(struct eval *eval, struct ev *args, int count, str
     int axis, n;
     (void)count;
 
-    if (!need_tensor(eval, "unflatten", &args[0]) || !need_axis(eval, "unflatten", &args[1], args[0].tensor->ndim, &axis))
+    if (!need_tensor(eval, "unflatten", &args[0]) ||
+        !need_axis(eval, "unflatten", &args[1], args[0].tensor->ndim, &axis))
         return BAD;
     x = args[0].tensor;
     if (x->ndim == 0 || (args[2].kind == EV_TUPLE && args[2].count == 0)) {
@@ -371,21 +372,24 @@ static struct ev fn_unfold(struct eval *eval, struct ev *args, int count, struct
     struct value *x;
     int axis;
 
-    if (!need_tensor(eval, "unfold", &args[0]) || !need_axis(eval, "unfold", &args[1], args[0].tensor->ndim, &axis))
+    if (!need_tensor(eval, "unfold", &args[0]) ||
+        !need_axis(eval, "unfold", &args[1], args[0].tensor->ndim, &axis))
         return BAD;
     for (int i = 2; i < count; i++) {
         if (!need_int(eval, "unfold", &args[i], &numbers[i - 2]))
             return BAD;
         if (numbers[i - 2] >= (i > 2) && numbers[i - 2] <= INT32_MAX)
             continue;
-        diag_error(eval->cx, args[i].loc, "%s: %s must be %s, found %lld", outer(eval, "unfold"), i == 2 ? "size" : "step",
-                   i == 2 ? "0 or more" : "positive", (long long)numbers[i - 2]);
+        diag_error(eval->cx, args[i].loc, "%s: %s must be %s, found %lld", outer(eval, "unfold"),
+                   i == 2 ? "size" : "step", i == 2 ? "0 or more" : "positive", (long long)numbers[i - 2]);
         return BAD;
     }
     x = args[0].tensor;
     if (x->ndim == 0)
         x = build_reshape(eval, loc, x, 1, (const struct dim *[]){dim_const(&eval->cx->arena, 1)});
-    return ev_tensor(loc, x ? build_window(eval, loc, outer(eval, "unfold"), x, axis, numbers[0], numbers[1], numbers[2]) : NULL);
+    return ev_tensor(
+        loc, x ? build_window(eval, loc, outer(eval, "unfold"), x, axis, numbers[0], numbers[1], numbers[2])
+               : NULL);
 }
 
 extern const struct function_row shape_functions[];

@@ -1,5 +1,5 @@
 /* space.c - axes of space: what pools and interpolation share. */
-#include "space.h"
+#include "functions/space.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #ifndef MODC_FUNCTIONS_SPACE_H
 #define MODC_FUNCTIONS_SPACE_H
 
-#include "../graph.h"
-#include "rows.h"
+#include "functions/rows.h"
+#include "graph/graph.h"
 
 #define MAX_RANK 3 /* axes of space, the last ones */
 

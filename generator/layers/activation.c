@@ -1,5 +1,5 @@
 /* activation.c - rows of torch/nn/modules/activation.py that are more than a line of elementwise.c. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row activation_rows[];
 

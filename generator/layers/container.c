@@ -1,5 +1,5 @@
 /* container.c - rows of torch/nn/modules/container.py. What calling a list does is in graph.c. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row container_rows[];
 

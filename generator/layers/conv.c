@@ -1,5 +1,5 @@
 /* conv.c - rows of torch/nn/modules/conv.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row conv_rows[];
 

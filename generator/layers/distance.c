@@ -1,5 +1,5 @@
 /* distance.c - rows of torch/nn/modules/distance.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row distance_rows[];
 

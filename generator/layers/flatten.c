@@ -1,5 +1,5 @@
 /* flatten.c - rows of torch/nn/modules/flatten.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row flatten_rows[];
 

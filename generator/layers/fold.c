@@ -1,5 +1,5 @@
 /* fold.c - rows of torch/nn/modules/fold.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row fold_rows[];
 

@@ -1,6 +1,6 @@
 /* loss.c - rows of torch/nn/modules/loss.py. Each is its function of torch.nn.functional; `weight` and `pos_weight`, which
  * are tensors in PyTorch, are lists of numbers here and buffers of the module. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row loss_rows[];
 

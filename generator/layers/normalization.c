@@ -1,5 +1,5 @@
 /* normalization.c - rows of torch/nn/modules/batchnorm.py, instancenorm.py and normalization.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row norm_rows[];
 
@@ -144,12 +144,13 @@ const struct layer_row norm_rows[] = {
                  {"k", ARG_FLOAT, "1"}},
         .checks = {{"size > 0", "size must be positive, found {size}"}},
         /* The running sum of PyTorch never subtracts channel 0; the others are those of a window. */
-        .forward = "forward(input): _check_ndim(input, 4, 4)\n"
-                   "reach = (size - 1) // 2\n"
-                   "square = (input * input).flatten(2)\n"
-                   "others = pad(square[:, 1:], (0, 0, reach + 1, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)\n"
-                   "total = (others + square[:, :1]).reshape(input.shape)\n"
-                   "return input * (total * (alpha / size) + k) ** -beta",
+        .forward =
+            "forward(input): _check_ndim(input, 4, 4)\n"
+            "reach = (size - 1) // 2\n"
+            "square = (input * input).flatten(2)\n"
+            "others = pad(square[:, 1:], (0, 0, reach + 1, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)\n"
+            "total = (others + square[:, :1]).reshape(input.shape)\n"
+            "return input * (total * (alpha / size) + k) ** -beta",
         .extra_repr = "{size}, alpha={alpha}, beta={beta}, k={k}",
         .doc = "LocalResponseNorm as Caffe sums it",
     },

@@ -1,5 +1,5 @@
 /* padding.c - rows of torch/nn/modules/padding.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row padding_rows[];
 

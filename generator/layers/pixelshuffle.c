@@ -1,5 +1,5 @@
 /* pixelshuffle.c - rows of torch/nn/modules/pixelshuffle.py and channelshuffle.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row shuffle_rows[];
 

@@ -1,5 +1,5 @@
 /* pooling.c - rows of torch/nn/modules/pooling.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 #define WINDOWS_REPR                                                                                         \
     "kernel_size={kernel_size}, stride={kernel_size if stride == None else stride}, padding={padding}"

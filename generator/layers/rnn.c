@@ -1,12 +1,16 @@
 /* rnn.c - rows of torch/nn/modules/rnn.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 extern const struct layer_row rnn_rows[];
 
 #define BOUND "bound = 1 / sqrt(hidden_size) if hidden_size > 0 else 0"
 #define UNIFORM .init = "uniform_(-bound, bound)", .with = BOUND
 
-#define CELL_ARGS {"input_size", ARG_INT, NULL}, {"hidden_size", ARG_INT, NULL}, {"bias", ARG_BOOL, "True"}
+#define CELL_ARGS                                                                                            \
+    {"input_size", ARG_INT, NULL}, {"hidden_size", ARG_INT, NULL},                                           \
+    {                                                                                                        \
+        "bias", ARG_BOOL, "True"                                                                             \
+    }
 
 /* rows: of each weight, how many for all gates */
 #define CELL(rows)                                                                                           \
@@ -22,7 +26,7 @@ extern const struct layer_row rnn_rows[];
     }
 
 #define SEQUENCE_ARGS                                                                                        \
-    {"bias", ARG_BOOL, "True"}, {"batch_first", ARG_BOOL, "False"}, {"dropout", ARG_FLOAT, "0.0"},            \
+    {"bias", ARG_BOOL, "True"}, {"batch_first", ARG_BOOL, "False"}, {"dropout", ARG_FLOAT, "0.0"},           \
     {                                                                                                        \
         "bidirectional", ARG_BOOL, "False"                                                                   \
     }
@@ -31,8 +35,7 @@ extern const struct layer_row rnn_rows[];
 
 /* rows: of each weight, how many for all gates; state: what a step hands on */
 #define SEQUENCE(rows, state, more)                                                                          \
-    .params = {{NAME("weight_ih"),                                                                           \
-                .shape = rows ", input_size if layer == 0 else directions * " state,                         \
+    .params = {{NAME("weight_ih"), .shape = rows ", input_size if layer == 0 else directions * " state,      \
                 UNIFORM},                                                                                    \
                {NAME("weight_hh"), .shape = rows ", " state, UNIFORM},                                       \
                {NAME("bias_ih"), .shape = rows, UNIFORM, .when = "bias"},                                    \
@@ -74,10 +77,11 @@ const struct layer_row rnn_rows[] = {
         .checks = {{"nonlinearity in ('tanh', 'relu')",
                     "Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."},
                    SEQUENCE_CHECKS},
-        .forward = "forward(input, hx=None, lengths=None):\n"
-                   "    y, h, c = _recurrent('RNN', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
-                   "dropout, nonlinearity)\n"
-                   "    return y, h",
+        .forward =
+            "forward(input, hx=None, lengths=None):\n"
+            "    y, h, c = _recurrent('RNN', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
+            "dropout, nonlinearity)\n"
+            "    return y, h",
         .extra_repr = "{input_size}, {hidden_size}" SEQUENCE_REPR,
         .doc = "an Elman network over a sequence: all states, and the last",
     },
@@ -89,15 +93,17 @@ const struct layer_row rnn_rows[] = {
                  SEQUENCE_ARGS,
                  {"proj_size", ARG_INT, "0"}},
         SEQUENCE("4 * hidden_size", "(proj_size if proj_size > 0 else hidden_size)", PROJECTION),
-        .checks = {SEQUENCE_CHECKS,
-                   {"proj_size >= 0",
-                    "proj_size should be a positive integer or zero to disable projections, found {proj_size}"},
-                   {"proj_size < hidden_size",
-                    "proj_size has to be smaller than hidden_size, found {proj_size} and {hidden_size}"}},
-        .forward = "forward(input, hx=None, lengths=None):\n"
-                   "    y, h, c = _recurrent('LSTM', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
-                   "dropout)\n"
-                   "    return y, (h, c)",
+        .checks =
+            {SEQUENCE_CHECKS,
+             {"proj_size >= 0",
+              "proj_size should be a positive integer or zero to disable projections, found {proj_size}"},
+             {"proj_size < hidden_size",
+              "proj_size has to be smaller than hidden_size, found {proj_size} and {hidden_size}"}},
+        .forward =
+            "forward(input, hx=None, lengths=None):\n"
+            "    y, h, c = _recurrent('LSTM', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
+            "dropout)\n"
+            "    return y, (h, c)",
         .extra_repr = "{input_size}, {hidden_size}[proj_size != 0?, proj_size={proj_size}]" SEQUENCE_REPR,
         .doc = "a long short-term memory over a sequence: all states, and the last ones",
     },
@@ -109,10 +115,11 @@ const struct layer_row rnn_rows[] = {
                  SEQUENCE_ARGS},
         SEQUENCE("3 * hidden_size", "hidden_size", {.name = NULL}),
         .checks = {SEQUENCE_CHECKS},
-        .forward = "forward(input, hx=None, lengths=None):\n"
-                   "    y, h, c = _recurrent('GRU', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
-                   "dropout)\n"
-                   "    return y, h",
+        .forward =
+            "forward(input, hx=None, lengths=None):\n"
+            "    y, h, c = _recurrent('GRU', input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, "
+            "dropout)\n"
+            "    return y, h",
         .extra_repr = "{input_size}, {hidden_size}" SEQUENCE_REPR,
         .doc = "a gated recurrent unit over a sequence: all states, and the last",
     },

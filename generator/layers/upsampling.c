@@ -1,5 +1,5 @@
 /* upsampling.c - rows of torch/nn/modules/upsampling.py. */
-#include "layers.h"
+#include "layers/layers.h"
 
 #define UPSAMPLE_REPR                                                                                        \
     "[scale_factor != None?scale_factor={scale_factor}][scale_factor == None?size={size}], mode="

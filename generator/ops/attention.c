@@ -1,13 +1,18 @@
 /* attention.c - softmax(q . k) . v, of which no more than some rows of scores are ever there. */
-#include "rows.h"
+#include "ops/rows.h"
 
 /* Shapes are those of the two products that it is made of. */
 const char *attention_infer(struct cx *cx, struct op *op)
 {
     struct value scores = {.dtype = op->inputs[0]->dtype}, y = scores, *made[] = {&scores, &y};
     struct value *operands[] = {&scores, op->inputs[2]};
-    struct op product = {.code = GRAPH_OP_CONTRACT, .inputs = op->inputs, .input_count = 2, .tail_first = 2,
-                         .outputs = made, .output_count = 1, .label = op->label};
+    struct op product = {.code = GRAPH_OP_CONTRACT,
+                         .inputs = op->inputs,
+                         .input_count = 2,
+                         .tail_first = 2,
+                         .outputs = made,
+                         .output_count = 1,
+                         .label = op->label};
     const char *fault = contract_infer(cx, &product);
 
     if (fault)

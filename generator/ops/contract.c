@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 #define PANEL_BYTES 64
 

@@ -2,31 +2,32 @@
 #include <assert.h>
 #include <string.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 /* With `along`, the index has a place for each element: axes of x other than `axis` must be as long, or longer. */
-static const char *along_dims(struct cx *cx, const struct op *op, const struct value *x, const struct value *index,
-                              int axis)
+static const char *along_dims(struct cx *cx, const struct op *op, const struct value *x,
+                              const struct value *index, int axis)
 {
     struct arena *arena = &cx->arena;
 
     if (x->ndim != index->ndim)
-        return arena_format(arena, "%s: %s and its index %s have not the same number of dimensions", op->label,
-                            value_shape(arena, x), value_shape(arena, index));
+        return arena_format(arena, "%s: %s and its index %s have not the same number of dimensions",
+                            op->label, value_shape(arena, x), value_shape(arena, index));
     for (int i = 0; i < x->ndim; i++) {
         const struct dim *rest = dim_sub(arena, x->dims[i], index->dims[i]);
 
         if (i == axis || dim_lower(rest) >= 0)
             continue;
-        return arena_format(arena, "%s: the index %s does not fit in %s: the sizes %s at dimension %d", op->label,
-                            value_shape(arena, index), value_shape(arena, x),
+        return arena_format(arena, "%s: the index %s does not fit in %s: the sizes %s at dimension %d",
+                            op->label, value_shape(arena, index), value_shape(arena, x),
                             dims_differ(arena, index->dims[i], x->dims[i]), i);
     }
     return NULL;
 }
 
 /* The dims of x at the index, in dims[]; NULL, or what is wrong. */
-static const char *indexed_dims(struct cx *cx, const struct op *op, int axis, bool along, const struct dim **dims, int *ndim)
+static const char *indexed_dims(struct cx *cx, const struct op *op, int axis, bool along,
+                                const struct dim **dims, int *ndim)
 {
     const struct value *x = op->inputs[0], *index = op->inputs[1];
 
@@ -34,7 +35,8 @@ static const char *indexed_dims(struct cx *cx, const struct op *op, int axis, bo
     assert(axis >= 0 && (axis < x->ndim || (along && x->ndim == 0)));
     *ndim = along ? index->ndim : x->ndim - 1 + index->ndim;
     if (*ndim > MAX_DIMS)
-        return arena_format(&cx->arena, "%s: the result would have %d dimensions, more than %d", op->label, *ndim, MAX_DIMS);
+        return arena_format(&cx->arena, "%s: the result would have %d dimensions, more than %d", op->label,
+                            *ndim, MAX_DIMS);
     if (along) {
         memcpy(dims, index->dims, (size_t)index->ndim * sizeof *dims);
         return along_dims(cx, op, x, index, axis);
@@ -55,8 +57,8 @@ const char *gather_infer(struct cx *cx, struct op *op)
 }
 
 /* Walks over what is indexed: stream 0 is x at index 0, stream 1 the index. Returns the step of x along the axis. */
-static int64_t walk_indexed(struct walk *walk, const struct tensor *x, const struct tensor *index, int axis, bool along,
-                            int ndim, const int64_t *dims)
+static int64_t walk_indexed(struct walk *walk, const struct tensor *x, const struct tensor *index, int axis,
+                            bool along, int ndim, const int64_t *dims)
 {
     int64_t step = 1, at = 0;
     int places = along ? 1 : index->ndim;
@@ -104,10 +106,11 @@ const char *scatter_infer(struct cx *cx, struct op *op)
 
     assert(src->dtype == x->dtype && op->dag->nodes[op->dag->result].dtype == x->dtype);
     for (int i = 0; fits && i < ndim; i++)
-        fits = op->scatter.along ? dim_lower(dim_sub(arena, src->dims[i], dims[i])) >= 0 : dim_equal(src->dims[i], dims[i]);
+        fits = op->scatter.along ? dim_lower(dim_sub(arena, src->dims[i], dims[i])) >= 0
+                                 : dim_equal(src->dims[i], dims[i]);
     if (!fault && !fits)
-        return arena_format(arena, "%s: the source %s does not fit the index %s", op->label, value_shape(arena, src),
-                            value_shape(arena, op->inputs[1]));
+        return arena_format(arena, "%s: the source %s does not fit the index %s", op->label,
+                            value_shape(arena, src), value_shape(arena, op->inputs[1]));
     return fault ? fault : set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 

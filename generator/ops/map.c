@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 /* ---- broadcasting -------------------------------------------------------------------------------------------- */
 

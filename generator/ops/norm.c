@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 const char *norm_infer(struct cx *cx, struct op *op)
 {
@@ -91,7 +91,8 @@ void softmax_interpret(const struct op *op, const struct tensor *const *inputs, 
         if (op->softmax.safe && sum == 0)
             sum = 1;
         for (int64_t i = 0; i < width; i++)
-            to[i * step].f = op->softmax.log ? from[i * step].f - most - log(sum) : exp(from[i * step].f - most) / sum;
+            to[i * step].f = op->softmax.log ? from[i * step].f - most - log(sum)
+                                             : exp(from[i * step].f - most) / sum;
     }
     round_output(output, x->dtype);
     run_tail(op, inputs, output);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 int recurrent_gates(enum recurrent_kind kind)
 {
@@ -43,7 +43,8 @@ bool recurrent_by_rows(const struct op *op, int input)
 
 const struct dim *recurrent_width(struct arena *arena, const struct op *op)
 {
-    return dim_floordiv(arena, recurrent_input(op, RECURRENT_WEIGHT)->dims[0], dim_const(arena, recurrent_gates(op->recurrent.kind)));
+    return dim_floordiv(arena, recurrent_input(op, RECURRENT_WEIGHT)->dims[0],
+                        dim_const(arena, recurrent_gates(op->recurrent.kind)));
 }
 
 static void set_dims(struct value *value, enum dtype dtype, int ndim, const struct dim *const *dims)
@@ -72,7 +73,8 @@ const char *recurrent_infer(struct cx *cx, struct op *op)
 
 const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
 {
-    const struct value *given = recurrent_input(op, RECURRENT_D_STATES), *weight = recurrent_input(op, RECURRENT_WEIGHT);
+    const struct value *given = recurrent_input(op, RECURRENT_D_STATES),
+                       *weight = recurrent_input(op, RECURRENT_WEIGHT);
     const struct dim *gates[] = {given->dims[0], given->dims[1], weight->dims[0]};
     const struct dim *cell[] = {given->dims[1], recurrent_width(&cx->arena, op)};
     int made = 0;
@@ -91,7 +93,8 @@ const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
 /* Of all steps forward, and as many backwards. */
 double recurrent_macs(const struct op *op)
 {
-    static const enum recurrent_input weights[] = {RECURRENT_WEIGHT, RECURRENT_PROJECTION, RECURRENT_INPUT_WEIGHT};
+    static const enum recurrent_input weights[] = {RECURRENT_WEIGHT, RECURRENT_PROJECTION,
+                                                   RECURRENT_INPUT_WEIGHT};
     double each = 0;
 
     for (int i = 0; i < 3; i++)
@@ -113,11 +116,14 @@ struct row {
 };
 
 /* The state of the next step, from what the input adds to its gates. */
-static void step(const struct op *op, const struct tensor *const *inputs, const struct row *row, const union scalar *x)
+static void step(const struct op *op, const struct tensor *const *inputs, const struct row *row,
+                 const union scalar *x)
 {
     enum recurrent_kind kind = op->recurrent.kind;
     const union scalar *weight = inputs[1]->data;
-    const union scalar *bias = op->recurrent.has[RECURRENT_BIAS] ? inputs[recurrent_at(op, RECURRENT_BIAS)]->data : NULL;
+    const union scalar *bias = op->recurrent.has[RECURRENT_BIAS]
+                                   ? inputs[recurrent_at(op, RECURRENT_BIAS)]->data
+                                   : NULL;
     int64_t hidden = row->hidden, count = hidden * recurrent_gates(kind);
 
     for (int64_t g = 0; g < count; g++) {
@@ -173,17 +179,24 @@ void recurrent_interpret(const struct op *op, const struct tensor *const *inputs
 {
     const bool *has = op->recurrent.has;
     bool lstm = op->recurrent.kind == RECURRENT_LSTM;
-    const struct tensor *x = inputs[0], *projection = has[RECURRENT_PROJECTION] ? inputs[recurrent_at(op, RECURRENT_PROJECTION)] : NULL;
-    int64_t steps = x->dims[0], rows = x->dims[1], gates = x->dims[2], hidden = gates / recurrent_gates(op->recurrent.kind);
+    const struct tensor *x = inputs[0], *projection = has[RECURRENT_PROJECTION]
+                                                          ? inputs[recurrent_at(op, RECURRENT_PROJECTION)]
+                                                          : NULL;
+    int64_t steps = x->dims[0], rows = x->dims[1], gates = x->dims[2],
+            hidden = gates / recurrent_gates(op->recurrent.kind);
     struct row row = {room(gates), room(hidden), room(hidden), room(hidden), hidden, inputs[1]->dims[1]};
 
     for (int64_t n = 0; n < rows; n++) {
         int64_t own = has[RECURRENT_LENGTHS] ? inputs[recurrent_at(op, RECURRENT_LENGTHS)]->data[n].i : steps;
 
         for (int64_t k = 0; k < row.width; k++)
-            row.state[k] = has[RECURRENT_STATE] ? inputs[recurrent_at(op, RECURRENT_STATE)]->data[n * row.width + k].f : 0;
+            row.state[k] = has[RECURRENT_STATE]
+                               ? inputs[recurrent_at(op, RECURRENT_STATE)]->data[n * row.width + k].f
+                               : 0;
         for (int64_t u = 0; u < hidden; u++)
-            row.cell[u] = has[RECURRENT_CELL] ? inputs[recurrent_at(op, RECURRENT_CELL)]->data[n * hidden + u].f : 0;
+            row.cell[u] = has[RECURRENT_CELL]
+                              ? inputs[recurrent_at(op, RECURRENT_CELL)]->data[n * hidden + u].f
+                              : 0;
         for (int64_t s = 0; s < steps; s++) {
             int64_t t = op->recurrent.reverse ? own - 1 - s : s;
             bool inside = s < own;

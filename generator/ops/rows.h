@@ -3,7 +3,7 @@
 #ifndef MODC_OPS_ROWS_H
 #define MODC_OPS_ROWS_H
 
-#include "../ops.h"
+#include "ops/ops.h"
 
 /* view.c */
 const char *view_infer(struct cx *cx, struct op *op);

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 /* Places of a row along an axis: row r starts at row_start(), neighbours are `step` apart. */
 static int64_t row_start(const struct tensor *tensor, int axis, int64_t row, int64_t *step)
@@ -23,7 +23,8 @@ const char *scan_infer(struct cx *cx, struct op *op)
 {
     const struct value *x = op->inputs[op->scan.given];
 
-    assert(op->scan.axis >= 0 && op->scan.axis < x->ndim && (dtype_is_float(x->dtype) || x->dtype == DTYPE_INT64));
+    assert(op->scan.axis >= 0 && op->scan.axis < x->ndim &&
+           (dtype_is_float(x->dtype) || x->dtype == DTYPE_INT64));
     return set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
@@ -53,7 +54,7 @@ void scan_interpret(const struct op *op, const struct tensor *const *inputs, str
     for (int64_t r = 0; r < rows; r++) {
         int64_t start = row_start(output, op->scan.axis, r, &step);
 
-        run.inputs[0] = op->scan.given                    ? inputs[0]->data[r]
+        run.inputs[0] = op->scan.given                  ? inputs[0]->data[r]
                         : dtype_is_float(output->dtype) ? (union scalar){.f = one}
                                                         : (union scalar){.i = one};
         for (int64_t i = 0; i < n; i++) {
@@ -117,5 +118,6 @@ const char *ctc_infer(struct cx *cx, struct op *op)
     const struct value *x = op->inputs[0];
 
     assert(x->ndim == 3 && op->input_count == 5 && dtype_is_float(x->dtype));
-    return op->ctc.gradient ? set_output(cx, op, x->dtype, 3, x->dims) : set_output(cx, op, x->dtype, 1, x->dims + 1);
+    return op->ctc.gradient ? set_output(cx, op, x->dtype, 3, x->dims)
+                            : set_output(cx, op, x->dtype, 1, x->dims + 1);
 }

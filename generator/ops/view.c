@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 static bool can_expand(const struct value *input, const struct value *output)
 {
@@ -75,7 +75,9 @@ void view_interpret(const struct op *op, const struct tensor *const *inputs, str
     walk_start(&walk, output->ndim, output->dims);
     walk.streams = 1;
     for (int i = 0; i < output->ndim; i++) {
-        int from = op->view.kind == VIEW_PERMUTE ? op->view.perm[i] : op->view.kind == VIEW_WINDOW ? i : i - more;
+        int from = op->view.kind == VIEW_PERMUTE  ? op->view.perm[i]
+                   : op->view.kind == VIEW_WINDOW ? i
+                                                  : i - more;
 
         if (from == input->ndim) { /* inside the window */
             walk.strides[0][i] = strides[op->view.axis] * known(op->view.dilation);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rows.h"
+#include "ops/rows.h"
 
 /* Axes of batch, channel and the two of space. */
 struct axes {
@@ -33,9 +33,9 @@ bool window_is_clipped(const struct op *op, int i, bool padded)
 
     if (!padded && padding > 0)
         return true;
-    return op->window.ceil_mode &&
-           (!dim_is_const(op->inputs[0]->dims[axis], &in) || !dim_is_const(op->outputs[0]->dims[axis], &out) ||
-            (out - 1) * op->window.stride[i] - padding + reach(op, i) > in + padding);
+    return op->window.ceil_mode && (!dim_is_const(op->inputs[0]->dims[axis], &in) ||
+                                    !dim_is_const(op->outputs[0]->dims[axis], &out) ||
+                                    (out - 1) * op->window.stride[i] - padding + reach(op, i) > in + padding);
 }
 
 bool pool_is_uneven(const struct op *op)
@@ -49,8 +49,8 @@ bool pool_is_uneven(const struct op *op)
 /* floor((in + 2 p - reach) / s) + 1. With ceil_mode the division rounds up, unless the last window would begin behind
  * the image and its left padding: o <= ceil((in + p) / s). Both bounds are floor((in + c) / s) for a constant c, so
  * the smaller c says it for every size. */
-const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride, int64_t padding,
-                               bool ceil_mode)
+const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride,
+                               int64_t padding, bool ceil_mode)
 {
     int64_t add = 2 * padding - reach + stride;
 
@@ -101,8 +101,9 @@ const char *conv_infer(struct cx *cx, struct op *op)
            dim_equal(x->dims[axes.c], dim_mul(&cx->arena, weight->dims[axes.c], groups)));
     for (int i = 0; i < 2; i++)
         assert(dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]));
-    assert(!op->window.bias || (op->inputs[2]->ndim == 1 && dim_equal(op->inputs[2]->dims[0], weight->dims[0]) &&
-                                op->inputs[2]->dtype == dtype));
+    assert(!op->window.bias ||
+           (op->inputs[2]->ndim == 1 && dim_equal(op->inputs[2]->dims[0], weight->dims[0]) &&
+            op->inputs[2]->dtype == dtype));
     (void)groups;
     fault = window_dims(cx, op, dims);
     if (fault)
@@ -244,8 +245,8 @@ static int64_t window_area(const struct op *op, const struct tensor *x, const st
     return area;
 }
 
-static double pool_window(const struct op *op, const struct tensor *x, const struct axes *axes, const struct sight *see,
-                          const union scalar *plane, const int64_t xs[4])
+static double pool_window(const struct op *op, const struct tensor *x, const struct axes *axes,
+                          const struct sight *see, const union scalar *plane, const int64_t xs[4])
 {
     bool max = op->window.kind == POOL_MAX;
     double result = max ? -(double)INFINITY : 0;

@@ -1,6 +1,6 @@
 /* attention.c - softmax(q . k) . v becomes one op, so that no more than a few rows of scores are ever in memory: two products
  * of values that are not packed, a softmax between them, and what scales and masks the scores. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,8 +17,9 @@ struct found {
 /* A product of two values of one or two batch axes, neither of them a weight that is packed. */
 static bool is_product(const struct graph *graph, const struct op *op)
 {
-    return op->code == GRAPH_OP_CONTRACT && !op->contract.bias && op->outputs[0]->ndim >= 2 && op->outputs[0]->ndim <= 4 &&
-           dtype_is_float(op->outputs[0]->dtype) && !value_is_static(graph, op->inputs[1]);
+    return op->code == GRAPH_OP_CONTRACT && !op->contract.bias && op->outputs[0]->ndim >= 2 &&
+           op->outputs[0]->ndim <= 4 && dtype_is_float(op->outputs[0]->dtype) &&
+           !value_is_static(graph, op->inputs[1]);
 }
 
 /* The op that makes a value with a single reader, where it can be computed in the place of `last`; else NULL. */
@@ -57,21 +58,23 @@ static bool find(const struct graph *graph, struct op *values, struct found *fou
     if (!is_product(graph, values))
         return false;
     softmax = found->softmax = maker(graph, values->inputs[0], values);
-    if (!softmax || softmax->code != GRAPH_OP_SOFTMAX || softmax->softmax.log || softmax->tail || !softmax_is_last(softmax))
+    if (!softmax || softmax->code != GRAPH_OP_SOFTMAX || softmax->softmax.log || softmax->tail ||
+        !softmax_is_last(softmax))
         return false;
     scores = softmax->inputs[0];
     op = maker(graph, scores, values);
     if (op && op->code == GRAPH_OP_MAP) {
         found->map = op;
-        while (found->at < op->input_count &&
-               (op->inputs[found->at]->op->code != GRAPH_OP_CONTRACT || !dims_equal(op->inputs[found->at], scores)))
+        while (found->at < op->input_count && (op->inputs[found->at]->op->code != GRAPH_OP_CONTRACT ||
+                                               !dims_equal(op->inputs[found->at], scores)))
             found->at++;
         op = found->at < op->input_count ? maker(graph, op->inputs[found->at], values) : NULL;
     }
     found->scores = op;
     return op && is_product(graph, op) && has_heads(op->outputs[0], values->outputs[0]) && !is_row(scores) &&
            scores->dtype == op->outputs[0]->dtype &&
-           op->input_count + values->input_count + (found->map ? found->map->input_count : 0) <= ATTENTION_MAX_OPERANDS;
+           op->input_count + values->input_count + (found->map ? found->map->input_count : 0) <=
+               ATTENTION_MAX_OPERANDS;
 }
 
 /* The place of an operand among those of the head, which is added where it is new; its node. */
@@ -143,14 +146,16 @@ static bool is_number(const struct op *op, int node, bool of_keys)
     const struct value *k = op->inputs[1], *y = op->outputs[0];
     const struct dim *length = of_keys ? k->dims[k->ndim - 1] : y->dims[y->ndim - 2];
 
-    return load->prim == PRIM_LOAD && load->input > 0 && is_range(op->inputs[2 + load->input], of_keys ? 0 : 1, length);
+    return load->prim == PRIM_LOAD && load->input > 0 &&
+           is_range(op->inputs[2 + load->input], of_keys ? 0 : 1, length);
 }
 
 /* where(key - query <= ahead, scores, -inf) over all scores, as tril and is_causal make it: said by the op, so that nothing
  * is computed of keys that nobody sees. */
 static void find_causal(struct arena *arena, struct op *op)
 {
-    const struct dag_node *nodes = op->head->nodes, *choice = &nodes[op->head->result], *kept, *gap, *ahead, *fill;
+    const struct dag_node *nodes = op->head->nodes, *choice = &nodes[op->head->result], *kept, *gap, *ahead,
+                          *fill;
 
     if (choice->prim != PRIM_SELECT)
         return;
@@ -160,8 +165,9 @@ static void find_causal(struct arena *arena, struct op *op)
         return;
     gap = &nodes[kept->args[0]];
     ahead = &nodes[kept->args[1]];
-    if (gap->prim != PRIM_SUB || ahead->prim != PRIM_CONST || !dtype_is_int(ahead->dtype) || ahead->integer < 0 ||
-        ahead->integer > INT32_MAX / 2 || !is_number(op, gap->args[0], true) || !is_number(op, gap->args[1], false))
+    if (gap->prim != PRIM_SUB || ahead->prim != PRIM_CONST || !dtype_is_int(ahead->dtype) ||
+        ahead->integer < 0 || ahead->integer > INT32_MAX / 2 || !is_number(op, gap->args[0], true) ||
+        !is_number(op, gap->args[1], false))
         return;
     op->attention.causal = true;
     op->attention.ahead = ahead->integer;
@@ -177,7 +183,9 @@ static void join(struct graph *graph, const struct found *found)
     struct value *y = values->outputs[0];
 
     op->code = GRAPH_OP_ATTENTION;
-    op->label = arena_format(arena, "attention%s", values->tail && strncmp(values->label, "matmul", 6) == 0 ? values->label + 6 : "");
+    op->label = arena_format(arena, "attention%s",
+                             values->tail && strncmp(values->label, "matmul", 6) == 0 ? values->label + 6
+                                                                                      : "");
     op->attention.safe = found->softmax->softmax.safe;
     op->attention.causal = false;
     op->attention.ahead = 0;

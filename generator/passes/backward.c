@@ -22,15 +22,15 @@
  * it, and from what of its own is kept in any case, because others read it. So at most one such call's values live at a time
  * beside those that are kept. Calls inside of one belong to it. Writes and checks are done once, in the first call, and so are
  * hooks: with them all is kept. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
-#include "adjoint.h"
-#include "emitted.h"
-#include "training.h"
+#include "module/training.h"
+#include "passes/adjoint.h"
+#include "spec/emitted.h"
 
 /* A gradient of a value or, where axis is not negative, of a part of it. */
 struct part {
@@ -44,18 +44,19 @@ struct backward {
     struct adjoint adjoint;
     struct eval eval;
     struct graph *graph;
-    bool *wanted;            /* by id of forward's values */
-    struct part **parts;     /* by id, in the order in which they came */
-    int value_count;         /* of forward, before its gradients */
-    bool *ahead;             /* by id: forward makes it, and it may be read behind */
+    bool *wanted;        /* by id of forward's values */
+    struct part **parts; /* by id, in the order in which they came */
+    int value_count;     /* of forward, before its gradients */
+    bool *ahead;         /* by id: forward makes it, and it may be read behind */
     int ahead_count;
-    struct value **again;    /* by id of these: what is drawn or made again for backward, or a copy that is kept of a slot */
-    bool *kept;              /* by id of these: of a checkpoint, but read outside of it */
+    struct value **
+        again; /* by id of these: what is drawn or made again for backward, or a copy that is kept of a slot */
+    bool *kept; /* by id of these: of a checkpoint, but read outside of it */
     struct held {
         struct module_tensor *tensor;
         struct value *gradient;
         struct module_call *call;
-    } *held; /* of parameters, until the last hook has run; with `update: fused` until all else stands */
+    } * held; /* of parameters, until the last hook has run; with `update: fused` until all else stands */
     int held_count;
 };
 
@@ -87,7 +88,8 @@ static void find_wanted(struct backward *b)
         bool wanted = flows(b, op);
 
         for (int j = 0; j < op->output_count; j++)
-            b->wanted[op->outputs[j]->id] = (op->code == GRAPH_OP_FENCE ? b->wanted[op->inputs[j]->id] : wanted) &&
+            b->wanted[op->outputs[j]->id] = (op->code == GRAPH_OP_FENCE ? b->wanted[op->inputs[j]->id]
+                                                                        : wanted) &&
                                             dtype_is_float(op->outputs[j]->dtype);
     }
 }
@@ -141,7 +143,8 @@ static void give(const struct adjoint *adjoint, struct value *value, struct valu
 
 /* Takes the part out of the list that follows `from` along the axis with the smallest gap, which goes to *gap. NULL: none that
  * does for certain. */
-static struct part *take_next(struct arena *arena, struct part **list, int axis, const struct dim *from, const struct dim **gap)
+static struct part *take_next(struct arena *arena, struct part **list, int axis, const struct dim *from,
+                              const struct dim **gap)
 {
     struct part **best = NULL, *found;
 
@@ -181,7 +184,8 @@ static struct value *join_parts(struct backward *b, const struct value *value, s
             gap = dim_sub(arena, value->dims[axis], end);
         dims[axis] = gap;
         if (!dim_equals(gap, 0))
-            ARENA_PUSH(arena, pieces, count, adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, dims));
+            ARENA_PUSH(arena, pieces, count,
+                       adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, dims));
         if (!part)
             return build_concat(&b->eval, value->loc, "concat", pieces, count, axis);
         ARENA_PUSH(arena, pieces, count, part->gradient);
@@ -228,7 +232,8 @@ static void add_yield(struct backward *b)
 
         copy->dag = dag_identity(&graph->cx->arena, value->dtype);
         copy->loc = value->loc;
-        yield->inputs[i] = graph->outputs[i] = graph_value(graph, copy, value->dtype, value->ndim, value->dims);
+        yield->inputs[i] = graph->outputs[i] = graph_value(graph, copy, value->dtype, value->ndim,
+                                                           value->dims);
         add_op(b, copy);
         if (!dtype_is_float(value->dtype) || graph->loss)
             continue;
@@ -241,7 +246,8 @@ static void add_yield(struct backward *b)
     if (graph->loss) {
         struct ev one = ev_float(yield->loc, 1);
 
-        give(&b->adjoint, loss, build_cast(&b->eval, yield->loc, build_scalar(&b->eval, yield->loc, &one), loss->dtype));
+        give(&b->adjoint, loss,
+             build_cast(&b->eval, yield->loc, build_scalar(&b->eval, yield->loc, &one), loss->dtype));
     }
 }
 
@@ -252,7 +258,8 @@ static void give_unread(struct backward *b)
         struct value *value = b->graph->unread[i];
 
         if (wants(&b->adjoint, value))
-            give(&b->adjoint, value, adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, value->dims));
+            give(&b->adjoint, value,
+                 adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, value->dims));
     }
     b->graph->unread_count = 0;
 }
@@ -292,9 +299,10 @@ static void add_parameter(struct backward *b, struct module_tensor *tensor, stru
 
     for (int i = 0; i < 3; i++)
         nodes[i] = dag_load(arena, dag, i, dtype);
-    dag->result = dag_prim(arena, dag, PRIM_SELECT, dtype,
-                           dag_prim(arena, dag, PRIM_NE, DTYPE_BOOL, nodes[2], dag_const(arena, dag, dtype, 0), 0),
-                           dag_prim(arena, dag, PRIM_ADD, dtype, nodes[1], nodes[0], 0), nodes[0]);
+    dag->result = dag_prim(
+        arena, dag, PRIM_SELECT, dtype,
+        dag_prim(arena, dag, PRIM_NE, DTYPE_BOOL, nodes[2], dag_const(arena, dag, dtype, 0), 0),
+        dag_prim(arena, dag, PRIM_ADD, dtype, nodes[1], nodes[0], 0), nodes[0]);
     op->dag = dag;
     op->loc = tensor->loc;
     graph_value(b->graph, op, dtype, tensor->ndim, tensor->shape)->name = tensor->name;
@@ -437,7 +445,8 @@ static bool is_made_again(struct backward *b, const struct value *value, const s
 
 /* What an op of the checkpoint `reader`, which stands at `*at`, reads in the place of a value of forward; `*at` moves behind what
  * is put in front of it. */
-static struct value *read_again(struct backward *b, struct value *value, const struct module_call *reader, int *at)
+static struct value *read_again(struct backward *b, struct value *value, const struct module_call *reader,
+                                int *at)
 {
     struct graph *graph = b->graph;
     const struct op *made = value->op;
@@ -486,10 +495,12 @@ static struct value *keep(struct backward *b, struct value *value, int from)
         at++;
     if (graph->ops[at]->code == GRAPH_OP_YIELD)
         return value;
-    for (int i = at - 1; graph->ops[i]->code == GRAPH_OP_MAP && graph->ops[i]->outputs[0]->id >= b->value_count; i--)
+    for (int i = at - 1;
+         graph->ops[i]->code == GRAPH_OP_MAP && graph->ops[i]->outputs[0]->id >= b->value_count; i--)
         if (graph->ops[i]->inputs[0] == value)
             return graph->ops[i]->outputs[0];
-    return edit_map(graph, &at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim, value->dims);
+    return edit_map(graph, &at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
+                    value->dims);
 }
 
 /* The same of all that the ops from `first` on read, which are made for the op at `from`. See note [hooks and gradients]. */
@@ -560,16 +571,18 @@ static bool take_all(struct backward *b, const struct op *op, struct value **gra
 static struct op *find_fence(const struct backward *b, enum fence_kind kind, const struct module_call *call)
 {
     for (int i = 0; i < b->graph->op_count; i++)
-        if (b->graph->ops[i]->code == GRAPH_OP_FENCE && b->graph->ops[i]->fence.kind == kind && b->graph->ops[i]->call == call)
+        if (b->graph->ops[i]->code == GRAPH_OP_FENCE && b->graph->ops[i]->fence.kind == kind &&
+            b->graph->ops[i]->call == call)
             return b->graph->ops[i];
     return NULL;
 }
 
 /* Where the gradients of a boundary's values come by: `slots` says which each is of, behind those that are only seen. */
-static struct op *add_fence(struct backward *b, enum fence_kind kind, const struct op *forward, struct value *const *values,
-                            int count, int seen, const int *slots)
+static struct op *add_fence(struct backward *b, enum fence_kind kind, const struct op *forward,
+                            struct value *const *values, int count, int seen, const int *slots)
 {
-    struct op *op = op_new(&b->eval, GRAPH_OP_FENCE, kind == FENCE_BACKWARD ? "backward_hook" : "backward_pre_hook", values, count);
+    struct op *op = op_new(&b->eval, GRAPH_OP_FENCE,
+                           kind == FENCE_BACKWARD ? "backward_hook" : "backward_pre_hook", values, count);
 
     op->loc = forward->loc;
     op->fence.module = forward->fence.module;
@@ -584,7 +597,8 @@ static struct op *add_fence(struct backward *b, enum fence_kind kind, const stru
 }
 
 /* In front of a call's arguments: from the gradients that came for any, and 0 for the others. `gradients`: by argument. */
-static void add_backward_hooks(struct backward *b, const struct op *forward, const struct op *results, struct value **gradients)
+static void add_backward_hooks(struct backward *b, const struct op *forward, const struct op *results,
+                               struct value **gradients)
 {
     struct arena *arena = &b->graph->cx->arena;
     struct value **values = NULL;
@@ -598,7 +612,9 @@ static void add_backward_hooks(struct backward *b, const struct op *forward, con
 
         ARENA_PUSH(arena, slots, slot_count, i);
         ARENA_PUSH(arena, values, count,
-                   gradients[i] ? gradients[i] : adjoint_zeros(&b->eval, forward->loc, value->dtype, value->ndim, value->dims));
+                   gradients[i]
+                       ? gradients[i]
+                       : adjoint_zeros(&b->eval, forward->loc, value->dtype, value->ndim, value->dims));
     }
     fence = add_fence(b, FENCE_BACKWARD, forward, values, count, count - slot_count, slots);
     for (int i = 0; i < slot_count; i++)
@@ -650,9 +666,13 @@ void pass_backward(struct graph *graph)
 
     if (!graph->saves)
         return;
-    b.eval = (struct eval){.cx = graph->cx, .graph = graph, .default_dtype = graph->program->tree->dtype,
-                           .training = graph->training, .backward = true};
-    b.adjoint = (struct adjoint){.eval = &b.eval, .data = &b, .wants = wants, .give = give, .give_part = give_part};
+    b.eval = (struct eval){.cx = graph->cx,
+                           .graph = graph,
+                           .default_dtype = graph->program->tree->dtype,
+                           .training = graph->training,
+                           .backward = true};
+    b.adjoint = (struct adjoint){
+        .eval = &b.eval, .data = &b, .wants = wants, .give = give, .give_part = give_part};
     b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
     b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
     find_wanted(&b);
@@ -664,14 +684,16 @@ void pass_backward(struct graph *graph)
         int first = graph->op_count;
 
         if (first > GRAPH_MAX_OPS) {
-            diag_error(graph->cx, op->loc, "%s has more than %d operations with those of its gradients", graph->name, GRAPH_MAX_OPS);
+            diag_error(graph->cx, op->loc, "%s has more than %d operations with those of its gradients",
+                       graph->name, GRAPH_MAX_OPS);
             return;
         }
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;
         if (op->code == GRAPH_OP_TENSOR && (graph->fenced || graph->program->tree->spec->fused))
-            ARENA_PUSH(arena, b.held, b.held_count, ((struct held){op->tensor.tensor, gradients[0], op->call}));
+            ARENA_PUSH(arena, b.held, b.held_count,
+                       ((struct held){op->tensor.tensor, gradients[0], op->call}));
         else if (op->code == GRAPH_OP_TENSOR)
             add_parameter(&b, op->tensor.tensor, gradients[0]);
         else if (op->code == GRAPH_OP_FENCE && op->fence.kind == FENCE_FORWARD)

@@ -1,7 +1,7 @@
 /* check.c - brings checks to the front of a graph, with what they depend on, so that a call that fails has written no
  * output yet. Writes may come along: the plan lets those before a check work in a copy (struct variant's shadows). A check
  * that depends on a hook, a region or random numbers stays behind it. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 

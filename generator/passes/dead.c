@@ -1,5 +1,5 @@
 /* dead.c - removes what nothing uses. Apart, because every pass may leave such ops behind. */
-#include "pass.h"
+#include "passes/pass.h"
 
 /* Inputs stay, since the caller passes them; writes, boundaries and checks have effects, and a YIELD parts two calls. */
 static bool is_needed(const struct op *op, const bool *used)

@@ -4,7 +4,7 @@
  *
  * Never where hooks see the values between (fenced), nor without a packed block; and no scale goes into weights that
  * `storage` rounds, which would be other weights then. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 
@@ -36,12 +36,14 @@ static struct dag *binary(struct graph *graph, enum prim prim, enum dtype dtype)
     struct arena *arena = &graph->cx->arena;
     struct dag *dag = dag_new(arena, 2);
 
-    dag->result = dag_prim(arena, dag, prim, dtype, dag_load(arena, dag, 0, dtype), dag_load(arena, dag, 1, dtype), -1);
+    dag->result = dag_prim(arena, dag, prim, dtype, dag_load(arena, dag, 0, dtype),
+                           dag_load(arena, dag, 1, dtype), -1);
     return dag;
 }
 
 /* x op factor, where the map is exactly that. The operand that comes from `product` is x. */
-static bool is_binary(const struct op *map, const struct value *product, enum prim *prim, struct value **factor)
+static bool is_binary(const struct op *map, const struct value *product, enum prim *prim,
+                      struct value **factor)
 {
     const struct dag *dag = map->dag;
     const struct dag_node *node = &dag->nodes[dag->result];
@@ -132,10 +134,10 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
     enum prim prim;
     bool *has_bias = op->code == GRAPH_OP_CONV ? &op->window.bias : &op->contract.bias;
 
-    if (!is_binary(map, product, &prim, &factor) || !value_is_static(graph, factor) || factor->dtype != dtype ||
-        (prim == PRIM_MUL && op_is_narrow(graph, op)) || !along_axis(factor, product, axis) ||
-        !value_is_static(graph, weight) || !dims_equal(map->outputs[0], product) ||
-        (*has_bias && !value_is_static(graph, op->inputs[2])) ||
+    if (!is_binary(map, product, &prim, &factor) || !value_is_static(graph, factor) ||
+        factor->dtype != dtype || (prim == PRIM_MUL && op_is_narrow(graph, op)) ||
+        !along_axis(factor, product, axis) || !value_is_static(graph, weight) ||
+        !dims_equal(map->outputs[0], product) || (*has_bias && !value_is_static(graph, op->inputs[2])) ||
         pass_write_between(graph, op, graph_position(graph, op), position))
         return false;
     channels = product->dims[axis];
@@ -153,14 +155,14 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
             pair[1] = flat; /* (k, n) times (n) */
         }
         pair[0] = weight;
-        op->inputs[1] = edit_map(graph, &position, "mul", binary(graph, PRIM_MUL, dtype), pair, 2, weight->ndim,
-                                 weight->dims);
+        op->inputs[1] = edit_map(graph, &position, "mul", binary(graph, PRIM_MUL, dtype), pair, 2,
+                                 weight->ndim, weight->dims);
     }
     if (bias) {
         pair[0] = bias;
         pair[1] = flat;
-        bias = edit_map(graph, &position, prim == PRIM_MUL ? "mul" : "add", binary(graph, prim, dtype), pair, 2, 1,
-                        &channels);
+        bias = edit_map(graph, &position, prim == PRIM_MUL ? "mul" : "add", binary(graph, prim, dtype), pair,
+                        2, 1, &channels);
     } else if (prim == PRIM_ADD) {
         bias = flat;
     }

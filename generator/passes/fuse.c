@@ -1,6 +1,6 @@
 /* fuse.c - joins elementwise ops: into each other, into the tails of the ops before them, into the heads of reductions and
  * of first convolutions, and into writes. What is computed is the same; values between are never stored. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 /* Adds inputs of `from` (from index `first`) to `op`, each once; the nodes that load them go to nodes[]. `base` is the
  * number of the op's inputs that its dag does not count. */
-static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int base, struct value *const *values, int count,
-                       int *nodes)
+static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int base,
+                       struct value *const *values, int count, int *nodes)
 {
     struct value **inputs = ARENA_ARRAY(arena, op->input_count + count + 1, struct value *);
 
@@ -54,8 +54,8 @@ static bool is_condition(const char *label)
 /* Of a map that goes into what reads it. */
 static const char *label_inlined(struct arena *arena, const char *map, const char *reader)
 {
-    if (strcmp(map, "copy") == 0 || strcmp(map, "size") == 0 || (is_condition(map) && !is_condition(reader)) ||
-        strncmp(reader, "fused_", 6) == 0)
+    if (strcmp(map, "copy") == 0 || strcmp(map, "size") == 0 ||
+        (is_condition(map) && !is_condition(reader)) || strncmp(reader, "fused_", 6) == 0)
         return reader;
     return strlen(map) + 1 + strlen(reader) > FUSE_MAX_LABEL ? arena_format(arena, "fused_%s", reader)
                                                              : arena_format(arena, "%s_%s", map, reader);
@@ -68,7 +68,8 @@ static const char *label_with_tail(struct arena *arena, const char *op, const ch
 
     if (strcmp(map, "copy") == 0 || (length > 6 && strcmp(op + length - 6, "_fused") == 0))
         return op;
-    return length + 1 + strlen(map) > FUSE_MAX_LABEL ? arena_format(arena, "%s_fused", op) : arena_format(arena, "%s_%s", op, map);
+    return length + 1 + strlen(map) > FUSE_MAX_LABEL ? arena_format(arena, "%s_fused", op)
+                                                     : arena_format(arena, "%s_%s", op, map);
 }
 
 /* ---- map into map, write or reduction ---------------------------------------------------------------------- */
@@ -139,8 +140,9 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     struct arena *arena = &graph->cx->arena;
     struct value *value = op->inputs[at];
     struct op *map = value->op;
-    const struct value *whole = op->code == GRAPH_OP_WRITE ? op->inputs[1] : op->code == GRAPH_OP_REDUCE ? op->inputs[0]
-                                                                                                         : op->outputs[0];
+    const struct value *whole = op->code == GRAPH_OP_WRITE    ? op->inputs[1]
+                                : op->code == GRAPH_OP_REDUCE ? op->inputs[0]
+                                                              : op->outputs[0];
     int base, first, count = 0, nodes[FUSE_MAX_INPUTS + MAX_DIMS], mapped[FUSE_MAX_INPUTS + MAX_DIMS];
     struct dag **slot = input_dag(op, &base, &first), *dag, *old;
     struct value *kept[2 * FUSE_MAX_INPUTS];
@@ -156,9 +158,11 @@ static bool join_map(struct graph *graph, struct op *op, int at)
         return false;
     if (op->code == GRAPH_OP_REDUCE && !keeps_shape(graph->cx, op, at, map))
         return false;
-    if (op->code == GRAPH_OP_SCAN && is_long(map->dag)) /* its elements are made one by one, a map's beside each other */
+    if (op->code == GRAPH_OP_SCAN &&
+        is_long(map->dag)) /* its elements are made one by one, a map's beside each other */
         return false;
-    if (map->input_count + op->input_count > FUSE_MAX_INPUTS || map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
+    if (map->input_count + op->input_count > FUSE_MAX_INPUTS ||
+        map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
         write_hazard(op, map->inputs, map->input_count) ||
         pass_write_between(graph, map, graph_position(graph, map), graph_position(graph, op)))
         return false;
@@ -187,7 +191,8 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     if (first)
         mapped[0] = dag_load(arena, dag, 0, op->outputs[0]->dtype);
     for (int i = base, n = first; i < op->input_count; i++)
-        mapped[first + i - base] = i == at ? inlined : dag_load(arena, dag, n, op->inputs[i]->dtype), n += i != at;
+        mapped[first + i - base] = i == at ? inlined : dag_load(arena, dag, n, op->inputs[i]->dtype),
+                           n += i != at;
     dag->result = dag_inline(arena, dag, old, mapped);
     dag->input_count = first + copy.input_count - base;
     op->inputs = copy.inputs;
@@ -252,17 +257,18 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     struct value *others[FUSE_MAX_INPUTS];
     struct dag *dag;
 
-    if (!has_tail(op) || !pass_may_join(graph, op, map) || !dims_equal(value, out) || value->prepared || out->prepared ||
-        op->input_count + map->input_count > FUSE_MAX_INPUTS ||
-        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES || graph_uses(graph, value) != 1 ||
-        pass_write_between(graph, op, from, graph_position(graph, map)))
+    if (!has_tail(op) || !pass_may_join(graph, op, map) || !dims_equal(value, out) || value->prepared ||
+        out->prepared || op->input_count + map->input_count > FUSE_MAX_INPUTS ||
+        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES ||
+        graph_uses(graph, value) != 1 || pass_write_between(graph, op, from, graph_position(graph, map)))
         return false;
     if (out->dtype != value->dtype && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM)
         return false; /* kernels with tiles store what they compute in */
     for (int i = 0; i < map->input_count; i++) {
         if (i == at)
             continue;
-        if (op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM && map->inputs[i]->dtype != value->dtype)
+        if (op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM &&
+            map->inputs[i]->dtype != value->dtype)
             return false;
         if (op->code == GRAPH_OP_NORM && !is_by_rows(op, map->inputs[i], out))
             return false;
@@ -327,7 +333,9 @@ static void join_head(struct graph *graph, int *at, struct op *op)
 {
     struct arena *arena = &graph->cx->arena;
     struct value *value = op->inputs[0], *inputs[FUSE_MAX_INPUTS + 4];
-    const struct op *view = value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE ? value->op : NULL;
+    const struct op *view = value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE
+                                ? value->op
+                                : NULL;
     struct value *made = view ? view->inputs[0] : value;
     struct op *map = made->op;
     int nodes[FUSE_MAX_INPUTS], main = -1, count = conv_head_first(op), extra = 0;
@@ -355,7 +363,8 @@ static void join_head(struct graph *graph, int *at, struct op *op)
         nodes[i] = dag_load(arena, dag, i == main ? 0 : ++extra, operand->dtype);
         if (view && operand->ndim > 0) {
             for (int d = 0; d < 4; d++)
-                dims[d] = d < 4 - operand->ndim ? dim_const(arena, 1) : operand->dims[d - (4 - operand->ndim)];
+                dims[d] = d < 4 - operand->ndim ? dim_const(arena, 1)
+                                                : operand->dims[d - (4 - operand->ndim)];
             operand = edit_permute(graph, at, edit_reshape(graph, at, operand, 4, dims), view->view.perm);
         }
         inputs[i == main ? 0 : count++] = operand;

@@ -1,7 +1,7 @@
 /* gates.c - the product of a recurrent layer's input becomes part of the layer, where a step has one row and so waits for the
  * weights of its state: what the input adds to the gates of later steps is made beside. See templates/c/recurrent.c. */
-#include "pass.h"
-#include "plan.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
 
 #include <string.h>
 
@@ -18,8 +18,8 @@ static struct op *find_product(const struct graph *graph, const struct op *op)
         gates = view->inputs[0];
     }
     product = gates->op;
-    if (product->code != GRAPH_OP_CONTRACT || product->tail || gates->ndim != 3 || graph_uses(graph, gates) != 1 ||
-        !pass_may_join(graph, product, op) ||
+    if (product->code != GRAPH_OP_CONTRACT || product->tail || gates->ndim != 3 ||
+        graph_uses(graph, gates) != 1 || !pass_may_join(graph, product, op) ||
         pass_write_between(graph, product, graph_position(graph, product), graph_position(graph, op)))
         return NULL;
     return product;
@@ -28,7 +28,8 @@ static struct op *find_product(const struct graph *graph, const struct op *op)
 /* A layer whose weights are all packed, in whole tiles of units, over so many steps that some are ahead of others. */
 static bool is_layer(const struct graph *graph, const struct op *op)
 {
-    static const enum recurrent_input others[] = {RECURRENT_PROJECTION, RECURRENT_LENGTHS, RECURRENT_INPUT_WEIGHT};
+    static const enum recurrent_input others[] = {RECURRENT_PROJECTION, RECURRENT_LENGTHS,
+                                                  RECURRENT_INPUT_WEIGHT};
     const struct spec *spec = graph->program->tree->spec;
     const struct value *gates = op->inputs[RECURRENT_GATES];
     int64_t steps, units;
@@ -36,9 +37,11 @@ static bool is_layer(const struct graph *graph, const struct op *op)
 
     for (int i = 0; i < 3; i++)
         alone &= !op->recurrent.has[others[i]];
-    return alone && !op->recurrent.saves && spec->threads < 2 && graph->program->tree->storage == graph->program->tree->dtype &&
-           dim_equals(gates->dims[1], 1) && dim_is_const(gates->dims[0], &steps) && steps >= 16 &&
-           dim_is_const(op->inputs[RECURRENT_WEIGHT]->dims[1], &units) && units % (128 / dtype_rows[gates->dtype].bytes) == 0;
+    return alone && !op->recurrent.saves && spec->threads < 2 &&
+           graph->program->tree->storage == graph->program->tree->dtype && dim_equals(gates->dims[1], 1) &&
+           dim_is_const(gates->dims[0], &steps) && steps >= 16 &&
+           dim_is_const(op->inputs[RECURRENT_WEIGHT]->dims[1], &units) &&
+           units % (128 / dtype_rows[gates->dtype].bytes) == 0;
 }
 
 static void join(struct graph *graph, int *at, const struct op *product)

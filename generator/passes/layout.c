@@ -2,7 +2,7 @@
  * permute views around them; maps, concatenations and other views, as those of 1-D and 3-D convolutions, move behind the view of
  * their operand, so that the views of neighbours meet and cancel; a flatten before a Linear permutes the columns of the weight instead of the activations. What is left is resolved by
  * legalise: copies at inputs, outputs, boundaries and true views. See note [memory order] in ops.h. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 
@@ -93,7 +93,8 @@ static bool feeds_conv(const struct graph *graph, const struct value *value, int
                 return true;
             if (op->code == GRAPH_OP_CALL && op->invoke.region->graph->inputs_last[j])
                 return true;
-            if ((op->code == GRAPH_OP_POOL || (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]))) &&
+            if ((op->code == GRAPH_OP_POOL ||
+                 (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]))) &&
                 feeds_conv(graph, op->outputs[0], i + 1))
                 return true;
         }
@@ -146,7 +147,8 @@ static void concat_last(struct graph *graph, int *at, struct op *op)
 
 /* Which axes [first, first + count) of `out` axis i of `value` is split into, ones coming and going; false: the reshape
  * joins some. */
-static bool find_parts(struct arena *arena, const struct value *value, const struct value *out, int *first, int *count)
+static bool find_parts(struct arena *arena, const struct value *value, const struct value *out, int *first,
+                       int *count)
 {
     int at = 0;
 
@@ -400,7 +402,8 @@ static void call_last(struct graph *graph, int *at, struct op *op)
         int perm[MAX_DIMS];
 
         to_first(own->ndim, perm);
-        graph_replace(graph, op->outputs[i], region->outputs_last[i] ? edit_permute(graph, at, own, perm) : own);
+        graph_replace(graph, op->outputs[i],
+                      region->outputs_last[i] ? edit_permute(graph, at, own, perm) : own);
     }
     graph_remove(graph, (*at)--);
 }

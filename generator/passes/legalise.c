@@ -1,6 +1,6 @@
 /* legalise.c - resolves every view to an offset and strides into the buffer it looks at, and puts a copy where a
  * reader cannot take those strides, where a reshape has none, and where a value has to lie in memory of its own. */
-#include "pass.h"
+#include "passes/pass.h"
 
 static void set_dense(struct graph *graph, struct value *value)
 {
@@ -45,7 +45,7 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
     if (copy)
         return copy;
     copy = edit_map(graph, at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
-                                  value->dims);
+                    value->dims);
 
     copy->name = value->name;
     copy->op->shared = once;
@@ -105,8 +105,8 @@ bool value_is_rows(struct arena *arena, const struct value *value)
 }
 
 /* One stride for the axes first .. end - 1 of `out`, merged. False: there is none. */
-static bool merged_stride(struct arena *arena, const struct value *out, const struct dim *const *strides, int first, int end,
-                          const struct dim **stride)
+static bool merged_stride(struct arena *arena, const struct value *out, const struct dim *const *strides,
+                          int first, int end, const struct dim **stride)
 {
     const struct dim *whole = NULL;
 
@@ -123,8 +123,8 @@ static bool merged_stride(struct arena *arena, const struct value *out, const st
     return true;
 }
 
-bool tail_strides(struct arena *arena, const struct value *operand, const struct op *op, const struct dim **row,
-                  const struct dim **column)
+bool tail_strides(struct arena *arena, const struct value *operand, const struct op *op,
+                  const struct dim **row, const struct dim **column)
 {
     const struct value *out = op->outputs[0];
     const struct dim *strides[MAX_DIMS];
@@ -158,7 +158,8 @@ static bool attention_reads(const struct value *operand)
 /* Is the input what the plan packs? */
 static bool recurrent_packs(const struct op *op, int input)
 {
-    return input == RECURRENT_WEIGHT || input == op_bias_at(op) || input == recurrent_at(op, RECURRENT_INPUT_WEIGHT) ||
+    return input == RECURRENT_WEIGHT || input == op_bias_at(op) ||
+           input == recurrent_at(op, RECURRENT_INPUT_WEIGHT) ||
            input == recurrent_at(op, RECURRENT_INPUT_BIAS);
 }
 
@@ -176,8 +177,10 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);
     /* static weights are packed by the plan from any strides */
-    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT || (op->code == GRAPH_OP_RECURRENT && recurrent_packs(op, input))) &&
-        input >= 1 && value_is_static(graph, op->inputs[input]) && graph->program->tree->spec->pack != SPEC_OFF)
+    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT ||
+         (op->code == GRAPH_OP_RECURRENT && recurrent_packs(op, input))) &&
+        input >= 1 && value_is_static(graph, op->inputs[input]) &&
+        graph->program->tree->spec->pack != SPEC_OFF)
         return true;
     if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))
         return true; /* products of activations read both sides by strides */
@@ -222,7 +225,8 @@ static bool needs_own_memory(const struct graph *graph, int at, int input)
         return false;
     if (value_is_lent(op->inputs[input]->base))
         return true;
-    return op->fence.kind >= FENCE_BACKWARD_PRE && input >= op->fence.seen && is_read_elsewhere(graph, at, input);
+    return op->fence.kind >= FENCE_BACKWARD_PRE && input >= op->fence.seen &&
+           is_read_elsewhere(graph, at, input);
 }
 
 /* Outputs are written where the caller wants them: a value of its own, dense, returned once. */
@@ -279,8 +283,10 @@ void pass_legalise(struct graph *graph)
             }
             continue;
         }
-        if (pass_takes_head(graph, op) && !pass_reads(graph, op, 0) && value_root(op->inputs[0])->op->code == GRAPH_OP_INPUT)
-            op->head = dag_identity(&graph->cx->arena, op->inputs[0]->dtype); /* its lines are turned one by one */
+        if (pass_takes_head(graph, op) && !pass_reads(graph, op, 0) &&
+            value_root(op->inputs[0])->op->code == GRAPH_OP_INPUT)
+            op->head = dag_identity(&graph->cx->arena,
+                                    op->inputs[0]->dtype); /* its lines are turned one by one */
         for (int j = 0; j < op->input_count; j++) {
             bool own = needs_own_memory(graph, i, j);
 

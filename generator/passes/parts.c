@@ -2,7 +2,7 @@
  * parts: x . cat(a, b) side by side becomes cat(x . a, x . b), one above the other x' . a + x'' . b. The concatenation is
  * never made: of a cache it would be a copy in every call. Where steps make all of its parts they write there at once
  * (note [joins] in plan_join.h), so that nothing is gained. Apart from views.c, since it adds products. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 
@@ -13,7 +13,8 @@ static bool is_kept(struct value *value)
 {
     enum op_code maker = value_root(value)->op->code;
 
-    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_WRITE || maker == GRAPH_OP_CONST;
+    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_WRITE ||
+           maker == GRAPH_OP_CONST;
 }
 
 /* The concatenation that the product alone reads, perhaps through permutations, and the axis of what it reads. */
@@ -25,7 +26,8 @@ static const struct op *joined_operand(const struct graph *graph, const struct o
 
     for (int i = 0; i < value->ndim; i++)
         back[i] = i;
-    while (graph_uses(graph, value) == 1 && value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE) {
+    while (graph_uses(graph, value) == 1 && value->op->code == GRAPH_OP_VIEW &&
+           value->op->view.kind == VIEW_PERMUTE) {
         int inner[MAX_DIMS];
 
         for (int i = 0; i < value->ndim; i++)
@@ -33,7 +35,8 @@ static const struct op *joined_operand(const struct graph *graph, const struct o
         memcpy(back, inner, (size_t)value->ndim * sizeof *back);
         value = value->op->inputs[0];
     }
-    if (value->op->code != GRAPH_OP_CONCAT || graph_uses(graph, value) != 1 || value->op->input_count > MOST_PARTS)
+    if (value->op->code != GRAPH_OP_CONCAT || graph_uses(graph, value) != 1 ||
+        value->op->input_count > MOST_PARTS)
         return NULL;
     for (int i = 0; i < value->op->input_count; i++)
         any |= is_kept(value->op->inputs[i]);
@@ -53,14 +56,16 @@ static struct dag *sum_of_two(struct arena *arena, enum dtype dtype)
 {
     struct dag *dag = dag_new(arena, 2);
 
-    dag->result = dag_prim(arena, dag, PRIM_ADD, dtype, dag_load(arena, dag, 0, dtype), dag_load(arena, dag, 1, dtype), -1);
+    dag->result = dag_prim(arena, dag, PRIM_ADD, dtype, dag_load(arena, dag, 0, dtype),
+                           dag_load(arena, dag, 1, dtype), -1);
     return dag;
 }
 
 static void read_parts(struct graph *graph, int *at, struct op *product, const struct op *concat, int axis)
 {
     struct arena *arena = &graph->cx->arena;
-    struct value *y = product->outputs[0], *x = product->inputs[0], *whole = product->inputs[1], *parts[MOST_PARTS], *made;
+    struct value *y = product->outputs[0], *x = product->inputs[0], *whole = product->inputs[1],
+                 *parts[MOST_PARTS], *made;
     const struct dim *start = dim_const(arena, 0);
     bool beside = axis == whole->ndim - 1;
 
@@ -109,10 +114,12 @@ void pass_parts(struct graph *graph)
         const struct op *concat;
         int axis;
 
-        if (op->code != GRAPH_OP_CONTRACT || op->contract.bias || op->tail || value_is_static(graph, op->inputs[1]))
+        if (op->code != GRAPH_OP_CONTRACT || op->contract.bias || op->tail ||
+            value_is_static(graph, op->inputs[1]))
             continue;
         concat = joined_operand(graph, op, &axis);
-        if (concat && concat->input_count > 1 && !pass_write_between(graph, concat, graph_position(graph, concat), i))
+        if (concat && concat->input_count > 1 &&
+            !pass_write_between(graph, concat, graph_position(graph, concat), i))
             read_parts(graph, &i, op, concat, axis);
     }
     pass_dead(graph);

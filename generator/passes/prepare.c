@@ -1,6 +1,6 @@
 /* prepare.c - marks what depends on parameters and constants alone, and brings it into a form that MODEL_pack computes
  * in one step: views of prepared maps move to the maps' inputs. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 
@@ -54,7 +54,8 @@ static bool lift_view(struct graph *graph, int at)
             copy->inputs[i] = edit_reshape(graph, &at, input, out->ndim, out->dims);
             continue;
         }
-        for (int d = 0; d < inner->ndim; d++) { /* broadcast axes may stay 1: they are permuted all the same */
+        for (int d = 0; d < inner->ndim;
+             d++) { /* broadcast axes may stay 1: they are permuted all the same */
             int from = d - (inner->ndim - input->ndim);
 
             dims[d] = from < 0 ? dim_const(&graph->cx->arena, 1) : input->dims[from];

@@ -1,15 +1,17 @@
 /* roll.c - a run of calls of one region, each on what the call before it gave, becomes one op with a count: a loop over
  * the instances of an `N x Call` list. */
-#include "pass.h"
+#include "passes/pass.h"
 
-static bool follows(const struct graph *graph, const struct op *first, const struct op *last, const struct op *next)
+static bool follows(const struct graph *graph, const struct op *first, const struct op *last,
+                    const struct op *next)
 {
     const struct module *a = last->invoke.instance, *b = next->invoke.instance;
 
-    if (next->code != GRAPH_OP_CALL || next->invoke.region != first->invoke.region || !a->array || !b->array ||
-        a->parent != b->parent || b->index != a->index + a->subtree + 1 || next->output_count != 1 ||
-        next->input_count < 1 || next->inputs[0] != last->outputs[0] || graph_uses(graph, last->outputs[0]) != 1 ||
-        !dims_equal(next->inputs[0], next->outputs[0]) || next->inputs[0]->dtype != next->outputs[0]->dtype)
+    if (next->code != GRAPH_OP_CALL || next->invoke.region != first->invoke.region || !a->array ||
+        !b->array || a->parent != b->parent || b->index != a->index + a->subtree + 1 ||
+        next->output_count != 1 || next->input_count < 1 || next->inputs[0] != last->outputs[0] ||
+        graph_uses(graph, last->outputs[0]) != 1 || !dims_equal(next->inputs[0], next->outputs[0]) ||
+        next->inputs[0]->dtype != next->outputs[0]->dtype)
         return false;
     for (int i = 1; i < next->input_count; i++)
         if (next->inputs[i] != first->inputs[i] || next->inputs[i] == first->inputs[0])

@@ -1,6 +1,6 @@
 /* views.c - shortens chains of views: permutations of permutations, reshapes of reshapes, and views that change
  * nothing; maps move in front of views and joins to what makes their operands. Apart from layout, since user code makes such chains too. */
-#include "pass.h"
+#include "passes/pass.h"
 
 #include <string.h>
 
@@ -76,7 +76,8 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
         inner->op->code == GRAPH_OP_CONST)
         return false;
     for (int i = 0; i < map->input_count && !differs_by_ones(inner, out); i++)
-        if (map->inputs[i]->ndim > 0 && !(is_reshape(map->inputs[i]) && dims_equal(map->inputs[i]->op->inputs[0], inner)))
+        if (map->inputs[i]->ndim > 0 &&
+            !(is_reshape(map->inputs[i]) && dims_equal(map->inputs[i]->op->inputs[0], inner)))
             return false;
     copy = edit_op(graph, map);
     for (int i = 0; i < copy->input_count; i++)
@@ -122,7 +123,8 @@ static bool split_map(struct graph *graph, int *at, struct op *map)
             return false;
         joined = map->inputs[i];
     }
-    if (!joined || graph->fenced || out->prepared || out->dtype != joined->dtype || !makes_tail(graph, joined))
+    if (!joined || graph->fenced || out->prepared || out->dtype != joined->dtype ||
+        !makes_tail(graph, joined))
         return false;
     concat = edit_op(graph, joined->op);
     for (int i = 0; i < concat->input_count; i++) {

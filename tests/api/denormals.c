@@ -1,7 +1,7 @@
 /* denormals.c - `denormals: flush`: zeros on any thread, the caller's mode after every way out of a call; and a caller that
  * flushes by itself. tests/vectors has the numbers of PyTorch. */
-#include "check.h"
 #include "denormals.h"
+#include "check.h"
 #include "denormals_flush.h"
 
 #include <pthread.h>
@@ -12,8 +12,8 @@ enum { BATCH = DENORMALS_MAX_BATCH, PIXELS = 9 * 10 };
 static float tiny[BATCH * 16 * PIXELS], x[BATCH * 24];
 
 struct results {
-    float conv[BATCH * 32 * PIXELS], point[BATCH * 8 * PIXELS], half[BATCH * 16 * PIXELS], sum[BATCH * 16], line[BATCH * 40],
-        head[BATCH * 5], product[BATCH * 24];
+    float conv[BATCH * 32 * PIXELS], point[BATCH * 8 * PIXELS], half[BATCH * 16 * PIXELS], sum[BATCH * 16],
+        line[BATCH * 40], head[BATCH * 5], product[BATCH * 24];
 };
 
 static struct results found, expected;
@@ -64,15 +64,15 @@ static enum modc_status see_mode(struct modc_hook_call *call)
 static enum modc_status flushed(struct denormals_flush *net, int batch)
 {
     memset(&found, 0, sizeof found);
-    return denormals_flush_forward(net, batch, tiny, x, found.conv, found.point, found.half, found.sum, found.line,
-                                   found.head, found.product);
+    return denormals_flush_forward(net, batch, tiny, x, found.conv, found.point, found.half, found.sum,
+                                   found.line, found.head, found.product);
 }
 
 static enum modc_status kept(struct denormals *net)
 {
     memset(&found, 0, sizeof found);
-    return denormals_forward(net, BATCH, tiny, x, found.conv, found.point, found.half, found.sum, found.line, found.head,
-                             found.product);
+    return denormals_forward(net, BATCH, tiny, x, found.conv, found.point, found.half, found.sum, found.line,
+                             found.head, found.product);
 }
 
 int main(void)
@@ -104,7 +104,8 @@ int main(void)
     /* as they are, and the caller's own flushing */
     CHECK_OK(kept(plain));
     CHECK(modc_float_mode() == before);
-    CHECK(found.conv[40] != 0.0f && found.half[3] == tiny[3] * 0.5f && found.sum[0] > 0.0f && found.line[0] != 0.0f);
+    CHECK(found.conv[40] != 0.0f && found.half[3] == tiny[3] * 0.5f && found.sum[0] > 0.0f &&
+          found.line[0] != 0.0f);
     CHECK(modc_flush_denormals() == before);
     flushing = modc_float_mode();
     if (flushing == before) /* a machine that cannot */

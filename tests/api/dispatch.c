@@ -67,7 +67,8 @@ static void compare(const struct modc_model *model, const struct file *expected)
         struct modc_item item;
         double largest = 0, error = 0;
 
-        CHECK(modc_reader_find(&expected->reader, model->entries[0].outputs[i].name, &item) && item.bytes <= sizeof want);
+        CHECK(modc_reader_find(&expected->reader, model->entries[0].outputs[i].name, &item) &&
+              item.bytes <= sizeof want);
         memcpy(want, item.data, item.bytes);
         for (size_t k = 0; k < item.bytes / sizeof *want; k++) {
             double distance = fabs((double)want[k] - (double)found[i][k]);
@@ -107,7 +108,8 @@ static void check(const struct modc_model *model, const char *weights, const cha
         for (int k = 0; k < i; k++)
             CHECK(isa->code != model->dispatch->isas[k].code);
         if (isa->here != NULL && !isa->here()) {
-            CHECK(ran == 0 && modc_set_isa(net, isa->name) == MODC_UNSUPPORTED && modc_get_isa(net)->name == best);
+            CHECK(ran == 0 && modc_set_isa(net, isa->name) == MODC_UNSUPPORTED &&
+                  modc_get_isa(net)->name == best);
             continue;
         }
         if (ran++ == 0)
@@ -147,7 +149,8 @@ static bool everywhere(void)
 static void check_choice(void)
 {
     const void *code = policy_model.dispatch->isas[0].code;
-    const struct modc_isa rows[] = {{"best", nowhere, code}, {"good", everywhere, code}, {"plain", NULL, code}};
+    const struct modc_isa rows[] = {
+        {"best", nowhere, code}, {"good", everywhere, code}, {"plain", NULL, code}};
     const struct modc_dispatch dispatch = {3, rows, policy_model.dispatch->chosen};
     struct modc_model model = policy_model;
     struct modc_params *params;
@@ -177,7 +180,8 @@ static void check_packed(const char *weights)
     struct modc_params *params = load(&policy_model, weights), *plain = load(&plain_model, weights);
     struct modc_context *net;
 
-    CHECK(POLICY_PACKED_BYTES == PLAIN_PACKED_BYTES && memcmp(params->packed, plain->packed, POLICY_PACKED_BYTES) == 0);
+    CHECK(POLICY_PACKED_BYTES == PLAIN_PACKED_BYTES &&
+          memcmp(params->packed, plain->packed, POLICY_PACKED_BYTES) == 0);
     CHECK_OK(modc_create(&plain_model, plain, 0, &net));
     CHECK(modc_get_isa(net) == NULL && plain_model.dispatch == NULL);
     CHECK(modc_set_isa(net, MODC_ISA) == MODC_NAME && modc_get_isa(net) == NULL);
@@ -190,10 +194,10 @@ static void check_packed(const char *weights)
 
 int main(void)
 {
-    check(&policy_model, "specs/cartpole/weights.safetensors", "specs/cartpole/observations.safetensors", "observation",
-          "specs/cartpole/expect.safetensors");
-    check(&cnn_model, "specs/digits/weights_cnn.safetensors", "tests/vectors/cnn_64/inputs.safetensors", "image",
-          "tests/vectors/cnn_64/expect.safetensors");
+    check(&policy_model, "specs/cartpole/weights.safetensors", "specs/cartpole/observations.safetensors",
+          "observation", "specs/cartpole/expect.safetensors");
+    check(&cnn_model, "specs/digits/weights_cnn.safetensors", "tests/vectors/cnn_64/inputs.safetensors",
+          "image", "tests/vectors/cnn_64/expect.safetensors");
     check_choice();
     check_packed("specs/cartpole/weights.safetensors");
     return 0;

@@ -1,6 +1,6 @@
 /* division.c - a call that would divide integers by 0 ends before anything is written, and says where the 0 is. */
-#include "check.h"
 #include "division.h"
+#include "check.h"
 
 #include <string.h>
 
@@ -20,7 +20,8 @@ static void refused(int64_t position)
 {
     memset(rest, 0x5a, sizeof rest);
     CHECK(call() == MODC_DIVISION);
-    CHECK(net.base.fault_module == DIVISION_ROOT && net.base.fault_index == position && net.base.fault_value == 0);
+    CHECK(net.base.fault_module == DIVISION_ROOT && net.base.fault_index == position &&
+          net.base.fault_value == 0);
     CHECK(rest[0] == 0x5a5a5a5a5a5a5a5a);
 }
 

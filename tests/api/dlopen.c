@@ -47,7 +47,8 @@ int main(int argc, char **argv)
     CHECK_OK(entry->call(net, sizes, inputs, outputs));
     CHECK_OK(model->entries[act].call(net, one, inputs, of_act));
     for (int i = 0; i < 2; i++)
-        CHECK(isfinite(logits[i]) && logits[i] != 0 && fabsf(row[i] - logits[i]) <= 1e-5f * fabsf(logits[i]) + 1e-6f);
+        CHECK(isfinite(logits[i]) && logits[i] != 0 &&
+              fabsf(row[i] - logits[i]) <= 1e-5f * fabsf(logits[i]) + 1e-6f);
     CHECK(model->entries[act].call(net, sizes, inputs, of_act) == MODC_SIZE);
     modc_destroy(net);
     modc_params_destroy(params);

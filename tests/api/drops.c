@@ -1,7 +1,7 @@
 /* drops.c - what dropout and rrelu draw: how often, how large, for which part of the input; the same again by the same seed
  * and call, and else other numbers. The bounds are five standard deviations wide. */
-#include "check.h"
 #include "drops.h"
+#include "check.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,9 @@
 enum { BATCH = 64, CHANNELS = 16, INNER = 8, CELLS = BATCH * CHANNELS, COUNT = CELLS * INNER };
 
 struct outputs {
-    float first[COUNT], second[COUNT], apart[COUNT], line[COUNT], lines[CHANNELS * INNER], plane[COUNT], as_lines[COUNT],
-        block[COUNT], single[CHANNELS * INNER], elements[COUNT], channels[COUNT], kept[COUNT], gone[COUNT], slope[COUNT];
+    float first[COUNT], second[COUNT], apart[COUNT], line[COUNT], lines[CHANNELS * INNER], plane[COUNT],
+        as_lines[COUNT], block[COUNT], single[CHANNELS * INNER], elements[COUNT], channels[COUNT],
+        kept[COUNT], gone[COUNT], slope[COUNT];
     double function[COUNT];
 };
 
@@ -20,9 +21,9 @@ static struct outputs now, again, later;
 
 static void call(struct drops *net, struct outputs *out)
 {
-    CHECK_OK(drops_forward(net, BATCH, x, x, x, wide, out->first, out->second, out->apart, out->line, out->lines, out->plane,
-                           out->as_lines, out->block, out->single, out->elements, out->channels, out->kept, out->gone,
-                           out->slope, out->function));
+    CHECK_OK(drops_forward(net, BATCH, x, x, x, wide, out->first, out->second, out->apart, out->line,
+                           out->lines, out->plane, out->as_lines, out->block, out->single, out->elements,
+                           out->channels, out->kept, out->gone, out->slope, out->function));
 }
 
 static bool is_near(double value, double expected)
@@ -109,7 +110,7 @@ static void check_training(const struct outputs *out)
 
 static void check_evaluation(const struct outputs *out)
 {
-    const float *same[] = {out->first, out->second, out->apart, out->line, out->plane, out->as_lines,
+    const float *same[] = {out->first, out->second,   out->apart,    out->line, out->plane, out->as_lines,
                            out->block, out->elements, out->channels, out->kept, out->gone};
 
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)

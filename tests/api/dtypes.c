@@ -11,9 +11,12 @@ enum { BATCH = 5, WIDTH = 12, ROOM = 1 << 16 };
 
 /* Of PyTorch: float64 weights, and what either type makes of them. */
 #define FOLDER "tests/vectors/dtypes_5"
-static const char weights_file[] = FOLDER "/weights.safetensors", inputs_file[] = FOLDER "/inputs.safetensors";
-static const char narrow_state[] = FOLDER "/state.safetensors", narrow_expect[] = FOLDER "/expect.safetensors";
-static const char wide_state[] = FOLDER "_double/state.safetensors", wide_expect[] = FOLDER "_double/expect.safetensors";
+static const char weights_file[] = FOLDER "/weights.safetensors",
+                  inputs_file[] = FOLDER "/inputs.safetensors";
+static const char narrow_state[] = FOLDER "/state.safetensors",
+                  narrow_expect[] = FOLDER "/expect.safetensors";
+static const char wide_state[] = FOLDER "_double/state.safetensors",
+                  wide_expect[] = FOLDER "_double/expect.safetensors";
 
 static MODC_ALIGNED char narrow_block[PAIR_PARAM_BYTES], narrow_packed[PAIR_PACKED_BYTES];
 static MODC_ALIGNED char wide_block[PAIR_FLOAT64_PARAM_BYTES], wide_packed[PAIR_FLOAT64_PACKED_BYTES];
@@ -72,8 +75,8 @@ static void same_as(const struct modc_params *params, const char *path)
     close_file(&file);
 }
 
-static void close_to(const struct file *expected, const char *name, const void *found, enum modc_dtype dtype, size_t count,
-                     double tolerance)
+static void close_to(const struct file *expected, const char *name, const void *found, enum modc_dtype dtype,
+                     size_t count, double tolerance)
 {
     struct modc_item item = find(expected, name);
     size_t bytes = modc_dtype_bytes(dtype);
@@ -116,8 +119,8 @@ static void wide_gives_pytorchs_numbers(struct pair_float64_params *params, doub
     for (size_t i = 0; i < sizeof wide_image / sizeof *wide_image; i++)
         wide_image[i] = (double)image[i];
     CHECK_OK(pair_float64_init(&net, params, workspace, sizeof workspace));
-    CHECK_OK(pair_float64_forward(&net, BATCH, wide_image, find(&inputs, "weight").data, find(&inputs, "label").data,
-                                  output, sums, hits));
+    CHECK_OK(pair_float64_forward(&net, BATCH, wide_image, find(&inputs, "weight").data,
+                                  find(&inputs, "label").data, output, sums, hits));
     close_to(&expect, "h", output, MODC_FLOAT64, BATCH * WIDTH, tolerance);
     close_to(&expect, "output_1", sums, MODC_FLOAT64, BATCH, tolerance);
     close_file(&inputs);

@@ -15,13 +15,15 @@ struct place {
     MODC_ALIGNED char workspace[LEARNER_TRAIN_BACKWARD_WORKSPACE_BYTES], gradients[LEARNER_GRADIENT_BYTES];
 };
 
-static const char *const keys[COUNT] = {"embed.weight", "trunk.0.weight", "trunk.0.bias", "head.weight", "head.bias"};
+static const char *const keys[COUNT] = {"embed.weight", "trunk.0.weight", "trunk.0.bias", "head.weight",
+                                        "head.bias"};
 static const int counts[COUNT] = {7 * 3, 4 * 3, 4, 2 * 4, 2};
 
 static struct learner_params params;
 static MODC_ALIGNED char block[LEARNER_PARAM_BYTES], packed[LEARNER_PACKED_BYTES];
 static struct place one, two;
-static float x[BATCH * 3], logits[LOGITS], features[FEATURES], dlogits[LOGITS], dfeatures[FEATURES], dx[BATCH * 3];
+static float x[BATCH * 3], logits[LOGITS], features[FEATURES], dlogits[LOGITS], dfeatures[FEATURES],
+    dx[BATCH * 3];
 static int64_t indices[BATCH] = {6, 0, 3, 6, 1};
 
 static void place_context(struct place *place)
@@ -197,7 +199,8 @@ static void test_refusals(void)
     forward(&one, BATCH);
     CHECK(learner_backward(NULL, BATCH, dlogits, NULL, NULL) == MODC_POINTER);
     CHECK(learner_backward(&one.net, BATCH, NULL, NULL, dx) == MODC_POINTER);
-    CHECK(learner_backward(&one.net, BATCH, (const float *)(const void *)((const char *)dlogits + 2), NULL, dx) == MODC_ALIGNMENT);
+    CHECK(learner_backward(&one.net, BATCH, (const float *)(const void *)((const char *)dlogits + 2), NULL,
+                           dx) == MODC_ALIGNMENT);
     CHECK(learner_backward(&one.net, BATCH - 1, dlogits, NULL, dx) == MODC_SIZE);
     CHECK(learner_act_backward(&one.net, BATCH, dlogits, dx) == MODC_CONSUMED);
     CHECK(gradient(&one, 4) == NULL);
@@ -229,8 +232,10 @@ static void test_refusals(void)
     forward(&two, BATCH); /* nobody trains: less workspace does */
     CHECK(learner_backward(&two.net, BATCH, dlogits, NULL, dx) == MODC_POINTER);
     CHECK(learner_training_init(&two.training, &two.net, NULL, sizeof two.gradients) == MODC_POINTER);
-    CHECK(learner_training_init(&two.training, &two.net, two.gradients + 4, sizeof two.gradients - 4) == MODC_ALIGNMENT);
-    CHECK(learner_training_init(&two.training, &two.net, two.gradients, LEARNER_GRADIENT_BYTES - 1) == MODC_SIZE);
+    CHECK(learner_training_init(&two.training, &two.net, two.gradients + 4, sizeof two.gradients - 4) ==
+          MODC_ALIGNMENT);
+    CHECK(learner_training_init(&two.training, &two.net, two.gradients, LEARNER_GRADIENT_BYTES - 1) ==
+          MODC_SIZE);
     CHECK_OK(learner_training_init(&two.training, &two.net, two.gradients, sizeof two.gradients));
     CHECK(learner_forward(&two.net, BATCH, x, indices, logits, features) == MODC_WORKSPACE);
     learner_zero_grad(&one.training, true);
@@ -275,7 +280,8 @@ static void test_modes(void)
         slope += features[i] * dfeatures[i];
     CHECK(fabs(slope / 1e-3 - dx[4]) < 1e-2 * (1 + fabsf(dx[4])));
 
-    forward(&one, BATCH); /* a seed that is set ends what the workspace held: the masks could not be drawn again */
+    forward(&one,
+            BATCH); /* a seed that is set ends what the workspace held: the masks could not be drawn again */
     learner_seed(&one.net, 5);
     CHECK(learner_backward(&one.net, BATCH, dlogits, NULL, dx) == MODC_CONSUMED);
     learner_eval(&one.net);

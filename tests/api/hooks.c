@@ -10,15 +10,18 @@
 
 enum { BATCH = 3, IN = BATCH * 3, WIDE = BATCH * 4, LOGITS = BATCH * 2, COUNT = 10 };
 
-static const char *const keys[COUNT] = {"inner.weight", "inner.bias",   "block.fc.weight", "block.fc.bias", "twice.weight",
-                                        "twice.bias",   "norm.weight",  "norm.bias",       "head.weight",   "head.bias"};
+static const char *const keys[COUNT] = {"inner.weight", "inner.bias", "block.fc.weight", "block.fc.bias",
+                                        "twice.weight", "twice.bias", "norm.weight",     "norm.bias",
+                                        "head.weight",  "head.bias"};
 static const int counts[COUNT] = {12, 4, 16, 4, 16, 4, 4, 4, 8, 2};
 
 static struct hooked_params params;
 static struct hooked net;
 static struct hooked_training training;
-static MODC_ALIGNED char block[HOOKED_PARAM_BYTES], packed[HOOKED_PACKED_BYTES], gradients[HOOKED_TRAINING_BYTES],
-    workspace[HOOKED_FENCED_BACKWARD_WORKSPACE_BYTES + HOOKED_LOSS_FENCED_BACKWARD_WORKSPACE_BYTES]; /* the larger of both */
+static MODC_ALIGNED char block[HOOKED_PARAM_BYTES], packed[HOOKED_PACKED_BYTES],
+    gradients[HOOKED_TRAINING_BYTES],
+    workspace[HOOKED_FENCED_BACKWARD_WORKSPACE_BYTES +
+              HOOKED_LOSS_FENCED_BACKWARD_WORKSPACE_BYTES]; /* the larger of both */
 static double x[IN], logits[LOGITS], shares[WIDE], dlogits[LOGITS], dshares[WIDE], dx[IN], target[LOGITS];
 static bool mask[WIDE];
 
@@ -110,9 +113,10 @@ static void check_slope(double *number, double slope)
 
 static double *parameter(int i)
 {
-    double *const all[COUNT] = {params.inner.weight,    params.inner.bias, params.block.fc.weight, params.block.fc.bias,
-                                params.twice.weight,    params.twice.bias, params.norm.weight,     params.norm.bias,
-                                params.head.weight,     params.head.bias};
+    double *const all[COUNT] = {params.inner.weight,  params.inner.bias,   params.block.fc.weight,
+                                params.block.fc.bias, params.twice.weight, params.twice.bias,
+                                params.norm.weight,   params.norm.bias,    params.head.weight,
+                                params.head.bias};
     return all[i];
 }
 
@@ -149,7 +153,8 @@ static void test_values(void)
         shift.hook.call = add_constant;
         shift.hook.user = &shift;
         shift.own = i % 2 != 0;
-        CHECK_OK((i & 2 ? hooked_register_forward_pre_hook : hooked_register_forward_hook)(&net, i / 4, &shift.hook, 0));
+        CHECK_OK((i & 2 ? hooked_register_forward_pre_hook : hooked_register_forward_hook)(&net, i / 4,
+                                                                                           &shift.hook, 0));
         check_gradients();
         modc_hook_remove(&shift.hook);
     }
@@ -229,9 +234,10 @@ static enum modc_status hear(struct modc_hook_call *call)
         letters(call->grad_inputs, call->grad_input_count, inputs);
     if (kind >= MODC_HOOK_BACKWARD_PRE)
         letters(call->grad_outputs, call->grad_output_count, outputs);
-    CHECK((call->inputs != NULL) == (kind <= MODC_HOOK_FORWARD) && (call->outputs != NULL) == (kind == MODC_HOOK_FORWARD));
-    snprintf(said, sizeof said, "%s %s %s %s%s%s\n", current, kinds[kind], call->path[0] != '\0' ? call->path : ".", own->tag,
-             inputs, outputs);
+    CHECK((call->inputs != NULL) == (kind <= MODC_HOOK_FORWARD) &&
+          (call->outputs != NULL) == (kind == MODC_HOOK_FORWARD));
+    snprintf(said, sizeof said, "%s %s %s %s%s%s\n", current, kinds[kind],
+             call->path[0] != '\0' ? call->path : ".", own->tag, inputs, outputs);
     CHECK(fgets(line, sizeof line, expected) != NULL);
     if (strcmp(line, said) != 0)
         fprintf(stderr, "found    %sexpected %s", said, line);
@@ -239,16 +245,19 @@ static enum modc_status hear(struct modc_hook_call *call)
     return MODC_OK;
 }
 
-typedef enum modc_status add_to_module(struct modc_context *net, int module, struct modc_hook *hook, unsigned flags);
+typedef enum modc_status add_to_module(struct modc_context *net, int module, struct modc_hook *hook,
+                                       unsigned flags);
 typedef enum modc_status add_to_set(struct modc_hook_set *set, struct modc_hook *hook, unsigned flags);
 
 /* Global ones, those of modules, and those that come before them: which run, in which order, with which gradients. */
 static void test_order(void)
 {
     static add_to_module *const own[] = {modc_register_forward_pre_hook, modc_register_forward_hook,
-                                         modc_register_full_backward_pre_hook, modc_register_full_backward_hook};
-    static add_to_set *const global[] = {modc_register_module_forward_pre_hook, modc_register_module_forward_hook,
-                                         modc_register_module_full_backward_pre_hook, modc_register_module_full_backward_hook};
+                                         modc_register_full_backward_pre_hook,
+                                         modc_register_full_backward_hook};
+    static add_to_set *const global[] = {
+        modc_register_module_forward_pre_hook, modc_register_module_forward_hook,
+        modc_register_module_full_backward_pre_hook, modc_register_module_full_backward_hook};
     static struct listener listeners[4][HOOKED_MODULES][2], all[4];
     struct modc_hook_set set = {0};
     double loss;
@@ -289,7 +298,8 @@ static void test_order(void)
 static enum modc_status twofold(struct modc_hook_call *call)
 {
     struct shift *shift = call->user;
-    struct modc_tensor *tensor = shift->hook.kind == MODC_HOOK_BACKWARD ? call->grad_inputs : call->grad_outputs;
+    struct modc_tensor *tensor = shift->hook.kind == MODC_HOOK_BACKWARD ? call->grad_inputs
+                                                                        : call->grad_outputs;
     double *to = shift->own ? shift->memory[shift->calls++ % 2] : tensor->data;
 
     for (int i = 0; i < tensor->dims[0] * tensor->dims[1]; i++)
@@ -333,7 +343,8 @@ static void test_changes(void)
 
     take_gradients(&plain);
     for (int i = 0; i < 2 * HOOKED_MODULES; i++) {
-        add_to_module *const add = i % 2 ? modc_register_full_backward_pre_hook : modc_register_full_backward_hook;
+        add_to_module *const add = i % 2 ? modc_register_full_backward_pre_hook
+                                         : modc_register_full_backward_hook;
 
         for (int own = 0; own < 2; own++) {
             shift = (struct shift){.hook = {.call = twofold, .user = &shift}, .own = own};
@@ -391,7 +402,8 @@ static void test_failures(void)
         struct modc_hook failing = {.call = ways[i % 3].call};
         const int module = i / 6;
 
-        CHECK_OK((i % 2 ? hooked_register_full_backward_pre_hook : hooked_register_full_backward_hook)(&net, module, &failing, 0));
+        CHECK_OK((i % 2 ? hooked_register_full_backward_pre_hook
+                        : hooked_register_full_backward_hook)(&net, module, &failing, 0));
         forward();
         memcpy(kept, dx, sizeof kept);
         CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == ways[i % 3].status);
@@ -417,7 +429,8 @@ static void test_registration(void)
     CHECK(hooked_register_full_backward_pre_hook(&net, 0, &looking, MODC_WITH_KWARGS) == MODC_ARGUMENT);
     CHECK(hooked_register_full_backward_hook(&net, HOOKED_MODULES, &looking, 0) == MODC_INDEX);
     forward();
-    CHECK_OK(hooked_register_full_backward_hook(&net, HOOKED_HEAD, &looking, 0)); /* for the next call: this one had no hook */
+    CHECK_OK(hooked_register_full_backward_hook(&net, HOOKED_HEAD, &looking,
+                                                0)); /* for the next call: this one had no hook */
     CHECK(hooked_register_full_backward_hook(&net, HOOKED_HEAD, &looking, 0) == MODC_ARGUMENT);
     backward();
     CHECK(calls == 0);
@@ -456,7 +469,8 @@ static void test_refusals(void)
     CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == MODC_CONSUMED && calls == 2);
 
     CHECK_OK(hooked_register_forward_hook(&net, HOOKED_NORM, &refusing, 0));
-    CHECK(hooked_forward(&net, BATCH, x, mask, logits, shares) == MODC_HOOK_ERROR && net.base.fault_module == HOOKED_NORM);
+    CHECK(hooked_forward(&net, BATCH, x, mask, logits, shares) == MODC_HOOK_ERROR &&
+          net.base.fault_module == HOOKED_NORM);
     CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == MODC_CONSUMED);
     modc_hook_remove(&refusing);
 

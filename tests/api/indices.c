@@ -9,8 +9,9 @@ enum { NOTHING = 0x5a, N = 5, M = 4 };
 static struct gather_params params;
 static struct gather net;
 static MODC_ALIGNED char block[GATHER_PARAM_BYTES], workspace[GATHER_FENCED_WORKSPACE_BYTES];
-static float x[N * 4 * M], columns[N * N * 2 * M], chosen[N * 3 * M], along[N * 4 * 2], one[4 * M], ends[N * 4 * 2],
-    part[N * 2], counted[N], seen[4 * M], rows[N * 2 * M], table[4], clamped[N * 4 * M], turned[3 * N * M];
+static float x[N * 4 * M], columns[N * N * 2 * M], chosen[N * 3 * M], along[N * 4 * 2], one[4 * M],
+    ends[N * 4 * 2], part[N * 2], counted[N], seen[4 * M], rows[N * 2 * M], table[4], clamped[N * 4 * M],
+    turned[3 * N * M];
 static int64_t i_[N * 2], k_[N * 4 * 2], z;
 static int32_t j[3];
 
@@ -22,8 +23,8 @@ static enum modc_status look(struct modc_hook_call *call)
 
 static enum modc_status call(void)
 {
-    return gather_forward(&net, N, M, x, i_, j, k_, &z, columns, chosen, along, one, ends, part, counted, seen, rows, table,
-                          clamped, turned);
+    return gather_forward(&net, N, M, x, i_, j, k_, &z, columns, chosen, along, one, ends, part, counted,
+                          seen, rows, table, clamped, turned);
 }
 
 /* A call with one wrong index, which is `value` at `position`. */
@@ -32,8 +33,10 @@ static void refused(int64_t value, int64_t position)
     memset(columns, NOTHING, sizeof columns);
     memset(table, NOTHING, sizeof table);
     CHECK(call() == MODC_INDEX);
-    CHECK(net.base.fault_module == GATHER_ROOT && net.base.fault_value == value && net.base.fault_index == position);
-    CHECK(memchr(columns, NOTHING, sizeof columns) == columns && memchr(table, NOTHING, sizeof table) == table);
+    CHECK(net.base.fault_module == GATHER_ROOT && net.base.fault_value == value &&
+          net.base.fault_index == position);
+    CHECK(memchr(columns, NOTHING, sizeof columns) == columns &&
+          memchr(table, NOTHING, sizeof table) == table);
 }
 
 int main(void)
@@ -68,8 +71,8 @@ int main(void)
         }
         refused(N, 0); /* the counter itself has grown too far; it stays */
         refused(N, 0);
-        CHECK(gather_forward(&net, 0, M, x, i_, j, k_, &z, columns, chosen, along, one, ends, part, counted, seen, rows, table,
-                             clamped, turned) != MODC_OK);
+        CHECK(gather_forward(&net, 0, M, x, i_, j, k_, &z, columns, chosen, along, one, ends, part, counted,
+                             seen, rows, table, clamped, turned) != MODC_OK);
     }
     return 0;
 }

@@ -70,8 +70,8 @@ static enum modc_status no_change(struct modc_hook_call *call)
 enum { EVAL, TRAIN, FENCED, MODES };
 
 /* Calls with inputs `in` and outputs `out` elements behind the start of a line. */
-static void call(struct modc_context *net, const struct modc_entry *entry, int mode, struct tensor *tensors, size_t in,
-                 size_t out)
+static void call(struct modc_context *net, const struct modc_entry *entry, int mode, struct tensor *tensors,
+                 size_t in, size_t out)
 {
     const int inputs = entry->input_count, outputs = entry->output_count;
     const void *from[MOST] = {0};
@@ -98,7 +98,8 @@ static void call(struct modc_context *net, const struct modc_entry *entry, int m
     modc_hook_remove(&hook);
 }
 
-static void check(const struct modc_model *model, const struct modc_executor *pool, const struct modc_entry *entry, int mode)
+static void check(const struct modc_model *model, const struct modc_executor *pool,
+                  const struct modc_entry *entry, int mode)
 {
     const int inputs = entry->input_count, outputs = entry->output_count;
     struct tensor tensors[2 * MOST] = {0};
@@ -144,7 +145,8 @@ int main(void)
     CHECK_OK(modc_pool_create(2, &pool));
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
         for (int e = 0; e < models[m]->entry_count; e++)
-            for (int mode = 0; mode < (models[m]->entries[e].fenced_workspace[0] > 0 ? MODES : FENCED); mode++)
+            for (int mode = 0; mode < (models[m]->entries[e].fenced_workspace[0] > 0 ? MODES : FENCED);
+                 mode++)
                 check(models[m], pool, &models[m]->entries[e], mode);
     modc_pool_destroy(pool);
     return 0;

@@ -1,13 +1,22 @@
 /* regions.c - where fractional pools put their windows: in the distribution that uniform samples give, in both modes; the
  * same again by the same seed and call, and else elsewhere. Elements grow with their place, so that the largest of a window
  * is its last one. The bounds are five standard deviations wide. */
-#include "check.h"
 #include "regions.h"
+#include "check.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BATCH = 64, CHANNELS = 16, PLANES = BATCH * CHANNELS, H = 8, W = 10, OUT = 5, VOLUMES = BATCH * 4, VOLUME = 3 * 4 * W };
+enum {
+    BATCH = 64,
+    CHANNELS = 16,
+    PLANES = BATCH * CHANNELS,
+    H = 8,
+    W = 10,
+    OUT = 5,
+    VOLUMES = BATCH * 4,
+    VOLUME = 3 * 4 * W
+};
 
 struct outputs {
     float first[PLANES][OUT][OUT], second[PLANES][OUT][OUT];
@@ -52,7 +61,8 @@ static void check_calls(const struct outputs *out)
         both += top == 2 && left == 3;
         equal += out->first[p][1][1] == out->second[p][1][1];
     }
-    check_share(low, PLANES, 1.0 / 3);   /* 6 / 4 = 1.5 cells a window: where the fraction of 1.5 u is 0.5 or more */
+    check_share(low, PLANES,
+                1.0 / 3); /* 6 / 4 = 1.5 cells a window: where the fraction of 1.5 u is 0.5 or more */
     check_share(right, PLANES, 2.0 / 9); /* 9 / 4 = 2.25: 0.75 or more of 2.25 u */
     check_share(both, PLANES, 2.0 / 27);
     check_share(equal, PLANES, 5.0 / 9 * (53.0 / 81)); /* one module, called twice */

@@ -1,8 +1,8 @@
 /* rollout.c - n-step returns and windows against the definition, written from the formula: random episodes, in exact memory, so
  * that a sanitizer sees what is read or written too much; calls that are refused leave everything as it was. */
-#include "check.h"
 #include "rollout.h"
 #include "agents.h"
+#include "check.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,14 +20,15 @@ static uint32_t draw(uint32_t below)
 struct copy {
     const struct modc_rollout_table *table;
     void *rollout;
-    size_t bytes;       /* of the struct of pointers */
+    size_t bytes; /* of the struct of pointers */
     unsigned char *data[32];
     int batch, time;
 };
 
 static struct copy make(const struct modc_rollout_table *table, size_t bytes, int batch, int time)
 {
-    struct copy copy = {.table = table, .rollout = calloc(1, bytes), .bytes = bytes, .batch = batch, .time = time};
+    struct copy copy = {
+        .table = table, .rollout = calloc(1, bytes), .bytes = bytes, .batch = batch, .time = time};
 
     CHECK(copy.rollout && table->count <= 32);
     for (int i = 0; i < table->count; i++) {
@@ -51,7 +52,8 @@ static void fill(struct copy *copy, uint32_t ends)
 {
     for (int i = 0; i < copy->table->count; i++) {
         const struct modc_rollout_tensor *tensor = &copy->table->tensors[i];
-        size_t each = modc_dtype_bytes(tensor->dtype), count = tensor->bytes / each * (size_t)copy->batch * (size_t)copy->time;
+        size_t each = modc_dtype_bytes(tensor->dtype),
+               count = tensor->bytes / each * (size_t)copy->batch * (size_t)copy->time;
 
         for (size_t e = 0; e < count && tensor->role < MODC_ROLLOUT_ORIGINAL; e++) {
             if (tensor->dtype == MODC_BOOL)
@@ -88,7 +90,8 @@ static bool is_near(double value, double expected, enum modc_dtype dtype)
 static const unsigned char *at(const struct copy *copy, int tensor, int row, int t, int agent, size_t e)
 {
     const struct modc_rollout_tensor *own = &copy->table->tensors[tensor];
-    size_t step = (size_t)row * (size_t)copy->time + (size_t)t, part = own->bytes / (size_t)copy->table->agents;
+    size_t step = (size_t)row * (size_t)copy->time + (size_t)t,
+           part = own->bytes / (size_t)copy->table->agents;
 
     return copy->data[tensor] + step * own->bytes + (size_t)agent * part + e * modc_dtype_bytes(own->dtype);
 }
@@ -118,7 +121,8 @@ static int reach(const struct copy *copy, int row, int t, int agent)
 {
     int k = 0;
 
-    while (k + 1 < copy->table->n_steps && t + k + 1 < copy->time && !*at(copy, copy->table->done, row, t + k, agent, 0))
+    while (k + 1 < copy->table->n_steps && t + k + 1 < copy->time &&
+           !*at(copy, copy->table->done, row, t + k, agent, 0))
         k++;
     return k;
 }
@@ -185,7 +189,8 @@ static void check_all(const struct copy *was, const struct copy *is)
 static bool is_same(const struct copy *a, const struct copy *b)
 {
     for (int i = 0; i < a->table->count; i++)
-        if (memcmp(a->data[i], b->data[i], a->table->tensors[i].bytes * (size_t)a->batch * (size_t)a->time) != 0)
+        if (memcmp(a->data[i], b->data[i], a->table->tensors[i].bytes * (size_t)a->batch * (size_t)a->time) !=
+            0)
             return false;
     return true;
 }
@@ -201,7 +206,8 @@ static struct copy same_as(const struct copy *other)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
-static void check_batch(const struct modc_rollout_table *table, size_t bytes, int batch, int time, uint32_t ends)
+static void check_batch(const struct modc_rollout_table *table, size_t bytes, int batch, int time,
+                        uint32_t ends)
 {
     struct copy was = make(table, bytes, batch, time), is;
 
@@ -214,7 +220,8 @@ static void check_batch(const struct modc_rollout_table *table, size_t bytes, in
 }
 
 /* Fed in pieces, then flushed: every step comes out once, in order, with its window. */
-static void check_pieces(const struct modc_rollout_table *table, size_t bytes, int batch, int time, uint32_t ends)
+static void check_pieces(const struct modc_rollout_table *table, size_t bytes, int batch, int time,
+                         uint32_t ends)
 {
     struct copy was = make(table, bytes, batch, time), is = make(table, bytes, batch, time);
     size_t room = table->held_bytes * (size_t)table->n_steps * (size_t)batch;
@@ -234,8 +241,10 @@ static void check_pieces(const struct modc_rollout_table *table, size_t bytes, i
             move(&was, given, &piece, 0, row, steps);
         count = -1;
         if (ready > 0)
-            CHECK((given < time ? modc_window_push(&window, piece.rollout, steps, out.rollout, ready - 1, &count)
-                                : modc_window_flush(&window, out.rollout, ready - 1, &count)) == MODC_SIZE && count == -1);
+            CHECK((given < time
+                       ? modc_window_push(&window, piece.rollout, steps, out.rollout, ready - 1, &count)
+                       : modc_window_flush(&window, out.rollout, ready - 1, &count)) == MODC_SIZE &&
+                  count == -1);
         CHECK_OK(given < time ? modc_window_push(&window, piece.rollout, steps, out.rollout, ready, &count)
                               : modc_window_flush(&window, out.rollout, ready, &count));
         CHECK(count == ready);
@@ -278,7 +287,8 @@ static void check_refusals(void)
     changed = *own;
     changed.next.reward = (float *)(void *)((char *)own->next.reward + 1);
     CHECK(rollout_n_step(&changed, 2, 1) == MODC_ALIGNMENT);
-    CHECK(rollout_n_step(NULL, 2, 5) == MODC_POINTER && rollout_n_step(own, -1, 5) == MODC_SIZE && rollout_n_step(own, 2, -1) == MODC_SIZE);
+    CHECK(rollout_n_step(NULL, 2, 5) == MODC_POINTER && rollout_n_step(own, -1, 5) == MODC_SIZE &&
+          rollout_n_step(own, 2, -1) == MODC_SIZE);
     CHECK(rollout_n_step(own, INT32_MAX, INT32_MAX) == MODC_SIZE);
     CHECK_OK(rollout_n_step(own, 0, 5));
     CHECK_OK(rollout_n_step(own, 2, 0));
@@ -309,7 +319,8 @@ static void check_bind(void)
     static MODC_ALIGNED unsigned char block[ROLLOUT_ROLLOUT_BYTES(3, 7)];
     struct rollout_rollout rollout = {0}, before = rollout;
 
-    CHECK(rollout_rollout_bind(&rollout, block, 100, 3, 7) == MODC_SIZE && memcmp(&rollout, &before, sizeof rollout) == 0);
+    CHECK(rollout_rollout_bind(&rollout, block, 100, 3, 7) == MODC_SIZE &&
+          memcmp(&rollout, &before, sizeof rollout) == 0);
     CHECK(rollout_rollout_bind(&rollout, block + 1, sizeof block - 1, 3, 7) == MODC_ALIGNMENT);
     CHECK(rollout_rollout_bind(&rollout, NULL, sizeof block, 3, 7) == MODC_POINTER);
     CHECK(rollout_rollout_bind(&rollout, block, sizeof block, 3, -7) == MODC_SIZE);

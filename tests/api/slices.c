@@ -1,8 +1,8 @@
 /* slices.c - steps that are split: the same bits on one thread, on pools, and on executors that take slices in any order; two
  * contexts over one pool; contexts and models that have no threads. */
+#include "slices.h"
 #include "check.h"
 #include "mlp.h"
-#include "slices.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static void *run_one(void *argument)
     return NULL;
 }
 
-static void run_in_threads_of_their_own(void *self, int threads, int slices, modc_slice *function, const void *call)
+static void run_in_threads_of_their_own(void *self, int threads, int slices, modc_slice *function,
+                                        const void *call)
 {
     pthread_t list[64];
     struct one_slice jobs[64];
@@ -70,7 +71,8 @@ enum { RUNS = 6 };
 
 static void compute(struct slices *net, struct results *found)
 {
-    static const int sizes[RUNS][2] = {{BATCH, TOKENS}, {1, TOKENS}, {2, 3}, {BATCH, TOKENS}, {2, 5}, {BATCH, TOKENS}};
+    static const int sizes[RUNS][2] = {{BATCH, TOKENS}, {1, TOKENS}, {2, 3},
+                                       {BATCH, TOKENS}, {2, 5},      {BATCH, TOKENS}};
 
     memset(found, 0, RUNS * sizeof *found);
     slices_seed(net, 5);
@@ -81,8 +83,8 @@ static void compute(struct slices *net, struct results *found)
         slices_train(net, run == 3 || run == 4);
         if (run == 5)
             CHECK_OK(slices_register_forward_hook(net, SLICES_WIDE, &hook, 0));
-        CHECK_OK(slices_forward(net, sizes[run][0], sizes[run][1], image, x, own->head, own->narrow, own->turned,
-                                own->channels));
+        CHECK_OK(slices_forward(net, sizes[run][0], sizes[run][1], image, x, own->head, own->narrow,
+                                own->turned, own->channels));
         if (run == 5)
             modc_hook_remove(&hook);
         slices_eval(net);
@@ -99,8 +101,8 @@ static void reset(struct modc_params *params)
     CHECK_OK(modc_pack(params, NULL, 0));
 }
 
-static void check_executor(struct modc_params *params, const struct results *expected, const struct modc_executor *executor,
-                           int threads)
+static void check_executor(struct modc_params *params, const struct results *expected,
+                           const struct modc_executor *executor, int threads)
 {
     static struct results found[RUNS];
     struct slices *net;
@@ -137,7 +139,8 @@ static void *work(void *argument)
     CHECK_OK(slices_create(job->params, &net));
     CHECK_OK(slices_set_executor(net, job->pool));
     for (int i = 0; i < CALLS; i++) {
-        CHECK_OK(slices_forward(net, BATCH, TOKENS, image, x, found->head, found->narrow, found->turned, found->channels));
+        CHECK_OK(slices_forward(net, BATCH, TOKENS, image, x, found->head, found->narrow, found->turned,
+                                found->channels));
         CHECK_OK(slices_one(net, 1, 1, x, found->one));
         CHECK(memcmp(found, job->expected, sizeof *found) == 0);
     }
@@ -146,13 +149,15 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void check_shared(struct modc_params *params, const struct results *expected, const struct modc_executor *pool)
+static void check_shared(struct modc_params *params, const struct results *expected,
+                         const struct modc_executor *pool)
 {
     struct job jobs[3];
 
     reset(params);
     for (int i = 0; i < 3; i++) {
-        jobs[i] = (struct job){.params = (struct slices_params *)(void *)params, .pool = pool, .expected = expected};
+        jobs[i] = (struct job){
+            .params = (struct slices_params *)(void *)params, .pool = pool, .expected = expected};
         CHECK(pthread_create(&jobs[i].thread, NULL, work, &jobs[i]) == 0);
     }
     for (int i = 0; i < 3; i++)
@@ -179,14 +184,17 @@ static void check_statuses(struct modc_params *params)
     CHECK_OK(slices_set_executor(net, &backwards));
     CHECK_OK(slices_set_threads(net, 1));
     before = calls;
-    CHECK_OK(slices_forward(net, BATCH, TOKENS, image, x, found.head, found.narrow, found.turned, found.channels));
+    CHECK_OK(
+        slices_forward(net, BATCH, TOKENS, image, x, found.head, found.narrow, found.turned, found.channels));
     CHECK(calls == before);
     CHECK_OK(slices_set_threads(net, 64));
     CHECK_OK(slices_set_executor(net, &alone));
-    CHECK_OK(slices_forward(net, BATCH, TOKENS, image, x, found.head, found.narrow, found.turned, found.channels));
+    CHECK_OK(
+        slices_forward(net, BATCH, TOKENS, image, x, found.head, found.narrow, found.turned, found.channels));
     CHECK(calls == before);
     CHECK_OK(slices_set_executor(net, &backwards));
-    CHECK_OK(slices_forward(net, BATCH, TOKENS, image, x, found.head, found.narrow, found.turned, found.channels));
+    CHECK_OK(
+        slices_forward(net, BATCH, TOKENS, image, x, found.head, found.narrow, found.turned, found.channels));
     CHECK(calls > before);
     slices_destroy(net);
 
@@ -203,7 +211,8 @@ static void check_statuses(struct modc_params *params)
 int main(void)
 {
     static struct results expected[RUNS];
-    struct modc_executor backwards = {&calls, 2, run_backwards}, many = {&calls, 64, run_in_threads_of_their_own};
+    struct modc_executor backwards = {&calls, 2, run_backwards},
+                         many = {&calls, 64, run_in_threads_of_their_own};
     struct modc_params *params;
     struct slices *net;
 

@@ -26,7 +26,7 @@ enum { BATCH = 5, PIXELS = BATCH * 64, CLASSES = BATCH * 10 };
 /* The fused forward in eval mode has Winograd's scratch, the others more values. */
 enum {
     MOST_WORKSPACE = CNN_WORKSPACE_BYTES > CNN_TRAIN_FENCED_WORKSPACE_BYTES ? CNN_WORKSPACE_BYTES
-                                                                             : CNN_TRAIN_FENCED_WORKSPACE_BYTES
+                                                                            : CNN_TRAIN_FENCED_WORKSPACE_BYTES
 };
 
 /* A cnn in blocks of its own, one step off every boundary at the end. */
@@ -208,7 +208,8 @@ static void pointers(void **state)
     assert_int_equal(cnn_forward(&f->net, BATCH, NULL, f->output), MODC_POINTER);
     assert_int_equal(cnn_forward(&f->net, BATCH, f->image, NULL), MODC_POINTER);
     assert_int_equal(cnn_bind(&params, NULL, CNN_PARAM_BYTES), MODC_POINTER);
-    assert_int_equal(modc_init(&f->net.base, &cnn_model, NULL, f->workspace, sizeof f->workspace), MODC_POINTER);
+    assert_int_equal(modc_init(&f->net.base, &cnn_model, NULL, f->workspace, sizeof f->workspace),
+                     MODC_POINTER);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------------- */
@@ -285,7 +286,8 @@ static void training_writes_statistics(void **state)
     OK(cnn_forward(&f->net, BATCH, f->image, f->output));
     assert_true(*f->params._1.num_batches_tracked == batches + 1);
     assert_memory_not_equal(mean, f->params._1.running_mean, sizeof mean);
-    OK(cnn_forward(&f->net, BATCH, f->image, f->output)); /* packed weights are still those of the parameters */
+    OK(cnn_forward(&f->net, BATCH, f->image,
+                   f->output)); /* packed weights are still those of the parameters */
     assert_true(*f->params._5.num_batches_tracked == batches + 2);
 
     cnn_eval(&f->net);

@@ -58,8 +58,10 @@ static void train(struct place *place, int steps)
 
 static void save(const struct place *place, struct files *files)
 {
-    CHECK_OK(student_save_bytes(&place->params, files->weights, sizeof files->weights, &files->weights_length));
-    CHECK_OK(student_training_save_bytes(&place->training, files->state, sizeof files->state, &files->state_length));
+    CHECK_OK(
+        student_save_bytes(&place->params, files->weights, sizeof files->weights, &files->weights_length));
+    CHECK_OK(student_training_save_bytes(&place->training, files->state, sizeof files->state,
+                                         &files->state_length));
 }
 
 static bool same_files(void)
@@ -106,11 +108,13 @@ static void check_kept(void)
         if ((key->flags & MODC_KEY_PARAMETER) == 0)
             continue;
         memcpy(tensor.dims, key->dims, sizeof key->dims);
-        CHECK(memcmp(one.parameters + key->block, before.parameters + key->block, modc_tensor_bytes(&tensor)) == 0);
+        CHECK(memcmp(one.parameters + key->block, before.parameters + key->block,
+                     modc_tensor_bytes(&tensor)) == 0);
     }
     CHECK(memcmp(one.packed, before.packed, sizeof one.packed) == 0);
     CHECK(memcmp(&one.training.optimizer, &before.training.optimizer, sizeof one.training.optimizer) == 0);
-    CHECK(memcmp(one.block + STUDENT_GRADIENT_BYTES, before.block + STUDENT_GRADIENT_BYTES, STUDENT_OPTIMIZER_BYTES) == 0);
+    CHECK(memcmp(one.block + STUDENT_GRADIENT_BYTES, before.block + STUDENT_GRADIENT_BYTES,
+                 STUDENT_OPTIMIZER_BYTES) == 0);
 }
 
 /* Not even buffers and random numbers have moved. */
@@ -119,7 +123,8 @@ static void check_untouched(void)
     check_kept();
     CHECK(memcmp(one.parameters, before.parameters, sizeof one.parameters) == 0);
     CHECK(memcmp(one.block, before.block, sizeof one.block) == 0);
-    CHECK(one.net.base.counter == before.net.base.counter && one.params.base.version == before.params.base.version &&
+    CHECK(one.net.base.counter == before.net.base.counter &&
+          one.params.base.version == before.params.base.version &&
           one.params.base.buffer_version == before.params.base.buffer_version);
 }
 
@@ -129,12 +134,14 @@ static void test_indices(void)
         int64_t kept = target[3];
 
         target[3] = far_targets[i];
-        CHECK(step(&one, BATCH) == MODC_INDEX && one.net.base.fault_value == far_targets[i] && one.net.base.fault_index == 3);
+        CHECK(step(&one, BATCH) == MODC_INDEX && one.net.base.fault_value == far_targets[i] &&
+              one.net.base.fault_index == 3);
         check_untouched();
         target[3] = kept;
         kept = word[5];
         word[5] = far_words[i];
-        CHECK(step(&one, BATCH) == MODC_INDEX && one.net.base.fault_value == far_words[i] && one.net.base.fault_index == 5);
+        CHECK(step(&one, BATCH) == MODC_INDEX && one.net.base.fault_value == far_words[i] &&
+              one.net.base.fault_index == 5);
         check_untouched();
         word[5] = kept;
     }
@@ -152,8 +159,8 @@ static void test_sizes(void)
     CHECK(student_train_step(NULL, BATCH, x, word, target, &loss) == MODC_POINTER);
     CHECK(student_train_step(&one.training, BATCH, x, NULL, target, &loss) == MODC_POINTER);
     CHECK(student_train_step(&one.training, BATCH, x, word, target, NULL) == MODC_POINTER);
-    CHECK(student_train_step(&one.training, BATCH, (const float *)(const void *)((const char *)x + 2), word, target, &loss) ==
-          MODC_ALIGNMENT);
+    CHECK(student_train_step(&one.training, BATCH, (const float *)(const void *)((const char *)x + 2), word,
+                             target, &loss) == MODC_ALIGNMENT);
     check_untouched();
 }
 
@@ -229,7 +236,8 @@ static void test_files(void)
     static struct pupil net;
     static struct pupil_training training;
     static MODC_ALIGNED char parameters[PUPIL_PARAM_BYTES], packed[PUPIL_PACKED_BYTES];
-    static MODC_ALIGNED char workspace[PUPIL_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES], block[PUPIL_TRAINING_BYTES];
+    static MODC_ALIGNED char workspace[PUPIL_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES],
+        block[PUPIL_TRAINING_BYTES];
     float loss;
     char *cut;
 
@@ -244,7 +252,8 @@ static void test_files(void)
     check_refused(first.weights, first.weights_length, MODC_KEYS, "optimizer"); /* no state at all */
 
     check_header("state.head.weight.exp_avg\":{\"dtype\":\"F32\",\"shape\":[5,40]",
-                 "state.head.weight.exp_avg\":{\"dtype\":\"F32\",\"shape\":[40,5]", MODC_KEYS, "state.head.weight.exp_avg");
+                 "state.head.weight.exp_avg\":{\"dtype\":\"F32\",\"shape\":[40,5]", MODC_KEYS,
+                 "state.head.weight.exp_avg");
     check_header("param_groups.1.lr", "param_groups.2.lr", MODC_KEYS, "param_groups.1.lr");
     check_header("ema.n_averaged", "ema.n_averages", MODC_KEYS, "ema.n_averaged");
     for (size_t length = 0; length < first.state_length; length++) {

@@ -1,13 +1,14 @@
 /* targets.c - a call with a target that a loss does not take ends before anything is written, and says whose it is. */
-#include "check.h"
 #include "targets.h"
+#include "check.h"
 
 #include <math.h>
 #include <string.h>
 
 static struct targets_params params;
 static struct targets net;
-static MODC_ALIGNED char block[TARGETS_PARAM_BYTES], packed[TARGETS_PACKED_BYTES], workspace[TARGETS_WORKSPACE_BYTES];
+static MODC_ALIGNED char block[TARGETS_PARAM_BYTES], packed[TARGETS_PACKED_BYTES],
+    workspace[TARGETS_WORKSPACE_BYTES];
 static float x[12], p[3] = {0.0f, 0.5f, 1.0f}, var[3] = {0.0f, 1.0f, 2.0f}, losses[3], binary, normal;
 static int64_t y[3] = {0, -1, 3}, calls;
 

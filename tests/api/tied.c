@@ -1,6 +1,6 @@
 /* tied.c - parameters that are one tensor: memory, files, names, initial values as PyTorch has them, embedded weights. */
-#include "check.h"
 #include "tied.h"
+#include "check.h"
 
 #include <string.h>
 
@@ -9,7 +9,8 @@ enum { BATCH = 3, WIDTH = 6, ROOM = 1 << 16 };
 /* Of PyTorch: after manual_seed(5) and building; all keys are there. */
 static const char state_file[] = "tests/vectors/tied_9/state.safetensors";
 
-static MODC_ALIGNED char block[TIED_PARAM_BYTES], packed[TIED_PACKED_BYTES], workspace[TIED_FENCED_WORKSPACE_BYTES];
+static MODC_ALIGNED char block[TIED_PARAM_BYTES], packed[TIED_PACKED_BYTES],
+    workspace[TIED_FENCED_WORKSPACE_BYTES];
 static MODC_ALIGNED char file[ROOM]; /* assigned tensors stay in it */
 static struct tied_params params;
 static struct modc_report report;
@@ -113,7 +114,8 @@ static void bound_and_drawn(void)
 
 static void files_may_lack_either_key(void)
 {
-    static const char *const keys[] = {"table", "last.weight", "middle.weight", "first.bias", "blocks.4.fc.bias"};
+    static const char *const keys[] = {"table", "last.weight", "middle.weight", "first.bias",
+                                       "blocks.4.fc.bias"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         size_t length = write_file(keys[i], NULL);

@@ -1,10 +1,10 @@
 /* compile.c - the fuzz target of the whole compiler: a spec through all rooms, with every dump and report. */
-#include "emit.h"
+#include "commands/options.h"
+#include "commands/summary.h"
+#include "emit/emit.h"
 #include "fuzz.h"
-#include "options.h"
-#include "pass.h"
-#include "plan.h"
-#include "summary.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
 
 /* Passes take a time that grows with the square of a graph; GRAPH_MAX_OPS would be more than a unit may take. */
 static bool is_small(const struct program *program)

@@ -1,9 +1,9 @@
 /* expr.c - the fuzz target of the parser of expressions and statements. The first byte says what is to be parsed. What
  * is printed of a tree that is not very deep (printing adds brackets) must be read back as the same tree. */
-#include "expr.h"
+#include "spec/expr.h"
 #include "base/text.h"
+#include "commands/options.h"
 #include "fuzz.h"
-#include "options.h"
 
 /* NULL: not to be read back. */
 typedef const char *parse_and_print(struct cx *cx, const struct source *source);

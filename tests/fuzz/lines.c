@@ -7,8 +7,8 @@
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size, uint8_t *out,
-                                 size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
+                                 uint8_t *out, size_t most, unsigned seed);
 
 struct part {
     size_t begin, end;
@@ -56,7 +56,8 @@ static struct part some_word(const uint8_t *data, size_t size, unsigned *state)
 }
 
 /* `data` with `old` replaced by `text`; the same where there is no room. */
-static size_t replace(uint8_t *data, size_t size, size_t most, struct part old, const void *text, size_t length)
+static size_t replace(uint8_t *data, size_t size, size_t most, struct part old, const void *text,
+                      size_t length)
 {
     size_t rest = size - old.end;
 
@@ -69,7 +70,8 @@ static size_t replace(uint8_t *data, size_t size, size_t most, struct part old, 
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
-    static const char *const numbers[] = {"0", "1", "2", "3", "4", "8", "-1", "16", "65536", "2147483647", "0.5", "1e30"};
+    static const char *const numbers[] = {"0",  "1",  "2",     "3",          "4",   "8",
+                                          "-1", "16", "65536", "2147483647", "0.5", "1e30"};
     unsigned state = seed, kind = draw(&state, 10);
     struct part at, from;
     uint8_t *copy;
@@ -102,8 +104,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 }
 
 /* Lines or a word of the other input. */
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size, uint8_t *out,
-                                 size_t most, unsigned seed)
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
+                                 uint8_t *out, size_t most, unsigned seed)
 {
     unsigned state = seed, kind = draw(&state, 3);
     struct part at, from;

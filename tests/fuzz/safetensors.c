@@ -32,7 +32,8 @@ static void start(struct model *model)
     static bool made;
 
     if (!made) {
-        check(modc_bind(&model->params.head, &tiny_model, model->block, BLOCK) == MODC_OK, "a block can be bound");
+        check(modc_bind(&model->params.head, &tiny_model, model->block, BLOCK) == MODC_OK,
+              "a block can be bound");
         check(modc_reset(&model->params.head, 0) == MODC_OK, "parameters can be drawn");
         fresh = *model;
         made = true;
@@ -68,7 +69,8 @@ static void read_items(const void *bytes, size_t length, struct modc_report *rep
     check(count == reader.count, "a reader counts its tensors");
 }
 
-static void load(struct model *model, const void *bytes, size_t length, unsigned flags, struct modc_report *report)
+static void load(struct model *model, const void *bytes, size_t length, unsigned flags,
+                 struct modc_report *report)
 {
     struct model before = *model;
     size_t written = 0, saved;
@@ -86,9 +88,11 @@ static void load(struct model *model, const void *bytes, size_t length, unsigned
     }
     check(modc_save_bytes(&model->params.head, NULL, 0, &saved) == MODC_OK, "a length is known");
     out = malloc(saved);
-    check(out && modc_save_bytes(&model->params.head, out, saved, &saved) == MODC_OK, "what was loaded is saved");
+    check(out && modc_save_bytes(&model->params.head, out, saved, &saved) == MODC_OK,
+          "what was loaded is saved");
     start(model);
-    check(modc_load_bytes(&model->params.head, out, saved, MODC_STRICT, report) == MODC_OK, "what was saved is loaded");
+    check(modc_load_bytes(&model->params.head, out, saved, MODC_STRICT, report) == MODC_OK,
+          "what was saved is loaded");
     free(out);
 }
 

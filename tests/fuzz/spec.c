@@ -1,8 +1,8 @@
 /* spec.c - the fuzz target of the first room: YAML, keys, statements, and all messages about them. */
+#include "spec/spec.h"
+#include "commands/options.h"
 #include "fuzz.h"
-#include "options.h"
-#include "spec.h"
-#include "spec_yaml.h"
+#include "spec/spec_yaml.h"
 
 /* Twice: the nodes alone too, since spec_read looks only at what its keys name. */
 static void read_nodes(struct cx *cx, const struct node *node)

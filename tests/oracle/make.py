@@ -447,7 +447,7 @@ def parts():
 
 
 def forced():
-    """Every row of generator/algorithms.c, asked for with --plan where the plan might choose another one."""
+    """Every row of generator/plan/algorithms.c, asked for with --plan where the plan might choose another one."""
     def again(name, spec, plan, options="", weights=True):
         folder = f"tests/vectors/{name}"
         held = weights if isinstance(weights, str) else f"{folder}/weights.safetensors" if weights else None

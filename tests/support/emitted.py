@@ -1,4 +1,4 @@
-"""Checks that generator/emitted.c knows every name that emitted code gives to what each model has, and generator/plan.c
+"""Checks that generator/spec/emitted.c knows every name that emitted code gives to what each model has, and generator/plan/plan.c
 every local of its functions, so that no name of a spec can meet one.
 
     python3 tests/support/emitted.py MODC      from the root of the repository
@@ -40,10 +40,10 @@ def check(folder, source):
 
 def check_locals():
     """Locals that emit.c declares, against those that c_argument in plan.c keeps values away from."""
-    plan = pathlib.Path("generator/plan.c").read_text()
+    plan = pathlib.Path("generator/plan/plan.c").read_text()
     known, endings = listed(plan, "locals"), tuple(listed(plan, "endings"))
     declared = r'"    (?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
-    found = set(re.findall(declared, pathlib.Path("generator/emit.c").read_text()))
+    found = set(re.findall(declared, pathlib.Path("generator/emit/emit.c").read_text()))
     if len(found) < 10:
         yield "emit.c declares locals in another way than is looked for here"
     for name in sorted(found - known):
@@ -52,7 +52,7 @@ def check_locals():
 
 
 def main(modc):
-    source, faults = pathlib.Path("generator/emitted.c").read_text(), [*check_locals()]
+    source, faults = pathlib.Path("generator/spec/emitted.c").read_text(), [*check_locals()]
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([modc, "generate", *case, "-o", folder], check=True, stdout=subprocess.DEVNULL)

@@ -381,14 +381,8 @@ static void bytes_for_people(void **state)
         int64_t bytes;
         const char *text;
     } cases[] = {
-        {0, "0 bytes"},
-        {1, "1 byte"},
-        {1023, "1023 bytes"},
-        {1024, "1 KB"},
-        {76013, "74.2 KB"},
-        {1048576, "1 MB"},
-        {1572865, "1.5 MB"},
-        {(int64_t)3 << 30, "3072 MB"},
+        {0, "0 bytes"},     {1, "1 byte"},     {1023, "1023 bytes"}, {1024, "1 KB"},
+        {76013, "74.2 KB"}, {1048576, "1 MB"}, {1572865, "1.5 MB"},  {(int64_t)3 << 30, "3072 MB"},
     };
     struct arena arena = {0};
 
@@ -616,7 +610,8 @@ int main(void)
         cmocka_unit_test(texts_grow),
         cmocka_unit_test(json_strings_are_valid),
         cmocka_unit_test(doubles_print_as_in_python),
-        cmocka_unit_test(bytes_for_people), cmocka_unit_test(hashes_are_fnv),
+        cmocka_unit_test(bytes_for_people),
+        cmocka_unit_test(hashes_are_fnv),
         cmocka_unit_test(utf8_is_told_from_other_bytes),
         cmocka_unit_test_setup_teardown(files_are_read_whole, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(output_touches_only_what_changed, make_folder, remove_folder),

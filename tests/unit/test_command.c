@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "catalogue.h"
-#include "help.h"
-#include "layers.h"
-#include "options.h"
-#include "process.h"
-#include "settings.h"
-#include "target.h"
+#include "commands/catalogue.h"
+#include "commands/help.h"
+#include "commands/options.h"
+#include "commands/process.h"
+#include "layers/layers.h"
+#include "plan/target.h"
+#include "spec/settings.h"
 
 struct line {
     struct cx cx;
@@ -39,7 +39,8 @@ static struct line *parse(struct line *line, const char *text)
     process_words(&line->cx, &words, text);
     while (words.words[count])
         count++;
-    line->good = options_parse(&line->cx, count, (char **)(uintptr_t)words.words, &line->options, &line->status);
+    line->good = options_parse(&line->cx, count, (char **)(uintptr_t)words.words, &line->options,
+                               &line->status);
     return line;
 }
 
@@ -56,7 +57,8 @@ static void test_options(void **state)
     struct line l;
 
     (void)state;
-    assert_true(parse(&l, "generate a.yaml -o out --set n=3 --set=m=4 --plan conv=conv_direct --bundle")->good);
+    assert_true(
+        parse(&l, "generate a.yaml -o out --set n=3 --set=m=4 --plan conv=conv_direct --bundle")->good);
     assert_int_equal(l.options.command, COMMAND_GENERATE);
     assert_string_equal(l.options.argument, "a.yaml");
     assert_string_equal(l.options.out_dir, "out");
@@ -73,7 +75,8 @@ static void test_options(void **state)
     assert_string_equal(l.options.weights, "w");
     arena_free(&l.cx.arena);
 
-    assert_true(parse(&l, "run --weights w --hooks=a=scale:2 -- --odd.yaml --time")->good == false); /* two SPECs */
+    assert_true(parse(&l, "run --weights w --hooks=a=scale:2 -- --odd.yaml --time")->good ==
+                false); /* two SPECs */
     arena_free(&l.cx.arena);
     assert_true(parse(&l, "run --weights w --hooks=a=scale:2 --time -- --odd.yaml")->good);
     assert_string_equal(l.options.argument, "--odd.yaml");
@@ -83,7 +86,8 @@ static void test_options(void **state)
     assert_null(l.options.run_options[2].value);
     arena_free(&l.cx.arena);
 
-    assert_true(parse(&l, "check a --plan contract=gemm_dot --plan contract=gemm_panel --dtype double")->good);
+    assert_true(
+        parse(&l, "check a --plan contract=gemm_dot --plan contract=gemm_panel --dtype double")->good);
     assert_int_equal(l.options.plan_count, 1); /* the last one counts */
     assert_string_equal(l.options.plans[0], "contract=gemm_panel");
     assert_string_equal(l.options.dtype, "float64");
@@ -127,11 +131,14 @@ static void test_faults(void **state)
         {"check a --explain=yes", "--explain takes no value", "", EXIT_COMMAND_LINE},
         {"check a --set", "--set needs a value: --set NAME=VALUE", "", EXIT_COMMAND_LINE},
         {"check a --set n", "--set cannot be 'n'", "NAME=VALUE", EXIT_COMMAND_LINE},
-        {"check a --plan contract=gemm_dott", "no algorithm 'gemm_dott'", "did you mean 'gemm_dot'?", EXIT_COMMAND_LINE},
+        {"check a --plan contract=gemm_dott", "no algorithm 'gemm_dott'", "did you mean 'gemm_dot'?",
+         EXIT_COMMAND_LINE},
         {"check a --plan contrct=gemm_dot", "no op 'contrct'", "did you mean 'contract'?", EXIT_COMMAND_LINE},
         {"check a --dump=grph", "--dump cannot be 'grph'", "did you mean 'graph'?", EXIT_COMMAND_LINE},
-        {"check a --diagnostics jsn", "--diagnostics cannot be 'jsn'", "did you mean 'json'?", EXIT_COMMAND_LINE},
-        {"check a --color=red", "--color cannot be 'red'", "it takes auto, always or never", EXIT_COMMAND_LINE},
+        {"check a --diagnostics jsn", "--diagnostics cannot be 'jsn'", "did you mean 'json'?",
+         EXIT_COMMAND_LINE},
+        {"check a --color=red", "--color cannot be 'red'", "it takes auto, always or never",
+         EXIT_COMMAND_LINE},
         {"check a --dtype float31", "--dtype cannot be 'float31'", "float32", EXIT_COMMAND_LINE},
         {"check a --dtype int64", "does not compute in int64", "", EXIT_COMMAND_LINE},
         {"check a --device cuda", "not supported yet", "", EXIT_COMMAND_LINE},
@@ -146,7 +153,8 @@ static void test_faults(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         parse(&l, cases[i].line);
-        if (l.good || l.status != cases[i].status || !said(&l.cx, cases[i].says) || !said(&l.cx, cases[i].hints)) {
+        if (l.good || l.status != cases[i].status || !said(&l.cx, cases[i].says) ||
+            !said(&l.cx, cases[i].hints)) {
             diag_print(&l.cx, stderr, false);
             fail_msg("'%s': good %d, status %d", cases[i].line, l.good, l.status);
         }
@@ -194,7 +202,8 @@ static void test_help(void **state)
         for (int i = 0; i < option_row_count; i++) {
             if (!(option_rows[i].commands & 1u << c))
                 continue;
-            assert_ptr_equal(option_find((enum command)c, option_rows[i].name), &option_rows[i]); /* each name once */
+            assert_ptr_equal(option_find((enum command)c, option_rows[i].name),
+                             &option_rows[i]); /* each name once */
             assert_true(!option_rows[i].text || strstr(text.data, option_rows[i].name));
         }
     }
@@ -245,11 +254,26 @@ static void test_targets(void **state)
         {"hosted=no,align=64,flash=1G", 0, 1 << 30, 64, 4, false},
         {"esp32,hosted=yes", 327680, 4194304, 8, 4, true},
     };
-    static const char *const wrong[] = {"",          ",",          "stm32",     "STM32F411",   "stm32f411,nrf52840",
-                                        "ram",       "ram=",       "ram=0",     "ram=-1",      "ram=64KB",
-                                        "ram=9000000000000000000K", "ram=99999999999999999999", "ram=1.5M",
-                                        "align=4",   "align=24",   "align=128", "hosted=true", "=3",
-                                        "hosted=no,", "ram=1K,,flash=2K"};
+    static const char *const wrong[] = {"",
+                                        ",",
+                                        "stm32",
+                                        "STM32F411",
+                                        "stm32f411,nrf52840",
+                                        "ram",
+                                        "ram=",
+                                        "ram=0",
+                                        "ram=-1",
+                                        "ram=64KB",
+                                        "ram=9000000000000000000K",
+                                        "ram=99999999999999999999",
+                                        "ram=1.5M",
+                                        "align=4",
+                                        "align=24",
+                                        "align=128",
+                                        "hosted=true",
+                                        "=3",
+                                        "hosted=no,",
+                                        "ram=1K,,flash=2K"};
     struct options options = {0};
     struct cx cx = {.options = &options};
 
@@ -281,15 +305,21 @@ static void test_targets(void **state)
 /* A key that is new needs a place in modc diff, which would say else that specs do not differ. */
 static void test_diff_has_all_keys(void **state)
 {
-    static const char *const shown[] = {
-        "modc",     /* one version */
-        "model",    "dtype", "device", "hooks", "pack", "state_dict", "storage", "threads", "winograd",
-        "denormals", /* settings */
-        "constants", "sizes", "inputs", "entries", "forward", "functions",      /* parts of these names */
-        "classes",  "modules", "extends", "set", "add", "eval",                 /* modules, statements */
-        "parameters", "buffers", "state", "freeze", "tie",                      /* state_dict, tensors */
-        "backward", "checkpoint", "update", "training", "rollout",              /* settings */
-    };
+    static const char
+        *const
+            shown
+                [] =
+                    {
+                        "modc", /* one version */
+                        "model",      "dtype",      "device",  "hooks",    "pack",
+                        "state_dict", "storage",    "threads", "winograd", "denormals", /* settings */
+                        "constants",  "sizes",      "inputs",  "entries",  "forward",
+                        "functions", /* parts of these names */
+                        "classes",    "modules",    "extends", "set",      "add",
+                        "eval",                                                   /* modules, statements */
+                        "parameters", "buffers",    "state",   "freeze",   "tie", /* state_dict, tensors */
+                        "backward",   "checkpoint", "update",  "training", "rollout", /* settings */
+                    };
 
     (void)state;
     for (int i = 0; spec_key(i); i++) {
@@ -305,10 +335,12 @@ static void test_diff_has_all_keys(void **state)
 
 static void test_settings(void **state)
 {
-    static const char text[] = "modc: 1\nmodel: m\nconstants: {wide: 4}\nsizes: {batch: 8}\ninputs:\n  x: [batch, wide]\n"
-                               "modules:\n  - Linear(wide, 2)\n";
+    static const char text[] =
+        "modc: 1\nmodel: m\nconstants: {wide: 4}\nsizes: {batch: 8}\ninputs:\n  x: [batch, wide]\n"
+        "modules:\n  - Linear(wide, 2)\n";
     struct source source = {.name = "m.yaml", .text = text, .length = sizeof text - 1};
-    struct setting settings[] = {{"wide", "2 * 8"}, {"batch", "3"}}, unknown = {"wied", "1"}, broken = {"wide", "3 +"};
+    struct setting settings[] = {{"wide", "2 * 8"}, {"batch", "3"}}, unknown = {"wied", "1"},
+                   broken = {"wide", "3 +"};
     struct options options = {.settings = settings, .setting_count = 2, .dtype = "float64", .model = "other"};
     struct cx cx = {.options = &options};
     struct spec *spec = spec_read(&cx, &source);
@@ -400,7 +432,8 @@ static void test_signal(void **state)
     if (pid == 0) {
         struct process process = {0};
 
-        process_words(&cx, &process, arena_format(&cx.arena, "sh -c 'touch %s/started; exec sleep 60'", folder));
+        process_words(&cx, &process,
+                      arena_format(&cx.arena, "sh -c 'touch %s/started; exec sleep 60'", folder));
         if (!process_run(&process, 1, 1)) {
             process_remove_folder();
             process_end();
@@ -421,9 +454,10 @@ static void test_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),   cmocka_unit_test(test_faults), cmocka_unit_test(test_help),
-        cmocka_unit_test(test_layers),    cmocka_unit_test(test_targets), cmocka_unit_test(test_diff_has_all_keys),
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_options),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_help),      cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_targets),   cmocka_unit_test(test_diff_has_all_keys),
+        cmocka_unit_test(test_settings),  cmocka_unit_test(test_words),
         cmocka_unit_test(test_processes), cmocka_unit_test(test_signal),
     };
 

@@ -15,7 +15,8 @@
 #include "programs.h"
 
 static struct arena arena;
-static const struct size sizes[] = {{"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}, {"width", 20, 2, "width"}};
+static const struct size sizes[] = {
+    {"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}, {"width", 20, 2, "width"}};
 static const struct dim *batch, *tokens, *width;
 
 static int set_up(void **state)
@@ -300,8 +301,7 @@ static void test_choices(void **state)
     assert_same(min(batch, k(INT64_MAX)), batch);
     assert_same(max(add(batch, k(-INT64_MAX)), k(0)), k(0));
     assert_same(quo(max(mul(k(2), tokens), k(1)), k(2)), tokens); /* the length of [1::2] */
-    assert_same(quo(add(max(sub(tokens, k(3)), k(0)), k(1)), k(2)),
-                max(quo(sub(tokens, k(2)), k(2)), k(0)));
+    assert_same(quo(add(max(sub(tokens, k(3)), k(0)), k(1)), k(2)), max(quo(sub(tokens, k(2)), k(2)), k(0)));
 }
 
 /* Sums and products of anything; quotients of polynomials. Where divisions, min and max stand in each other, equal

@@ -250,9 +250,9 @@ static void test_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_special_values), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_failing_call),   cmocka_unit_test(test_time),
+        cmocka_unit_test(test_options),          cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_special_values),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_failing_call),     cmocka_unit_test(test_time),
         cmocka_unit_test(test_instruction_sets),
     };
 

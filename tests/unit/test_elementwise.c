@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "elementwise.h"
+#include "ops/elementwise.h"
 
 static struct cx cx;
 
@@ -764,12 +764,14 @@ static void test_math(void **state)
         double (*reference)(double);
         double low, high;
     } cases[] = {
-        {"exp", exp, -20, 20},     {"exp2", exp2, -20, 20}, {"expm1", expm1, -5, 5},   {"log", log, 0.01, 9},
-        {"log1p", log1p, -0.9, 9}, {"log2", log2, 0.01, 9}, {"log10", log10, 0.01, 9}, {"sqrt", sqrt, 0, 9},
-        {"sin", sin, -9, 9},       {"cos", cos, -9, 9},     {"tan", tan, -1.5, 1.5},   {"sinh", sinh, -5, 5},
-        {"cosh", cosh, -5, 5},     {"tanh", tanh, -5, 5},   {"erf", erf, -3, 3},       {"abs", fabs, -3, 3},
-        {"atan", atan, -9, 9},     {"asin", asin, -1, 1},   {"acos", acos, -1, 1},     {"asinh", asinh, -5, 5},
-        {"acosh", acosh, 1, 9},    {"atanh", atanh, -1, 1}, {"erfc", erfc, -3, 30},
+        {"exp", exp, -20, 20},     {"exp2", exp2, -20, 20},   {"expm1", expm1, -5, 5},
+        {"log", log, 0.01, 9},     {"log1p", log1p, -0.9, 9}, {"log2", log2, 0.01, 9},
+        {"log10", log10, 0.01, 9}, {"sqrt", sqrt, 0, 9},      {"sin", sin, -9, 9},
+        {"cos", cos, -9, 9},       {"tan", tan, -1.5, 1.5},   {"sinh", sinh, -5, 5},
+        {"cosh", cosh, -5, 5},     {"tanh", tanh, -5, 5},     {"erf", erf, -3, 3},
+        {"abs", fabs, -3, 3},      {"atan", atan, -9, 9},     {"asin", asin, -1, 1},
+        {"acos", acos, -1, 1},     {"asinh", asinh, -5, 5},   {"acosh", acosh, 1, 9},
+        {"atanh", atanh, -1, 1},   {"erfc", erfc, -3, 30},
     };
 
     (void)state;
@@ -805,7 +807,8 @@ static void test_gradients(void **state)
         if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0)
             continue;
         assert_true(count_numbers(row) <= 2);
-        if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0) /* other gradients are their purpose */
+        if (strcmp(row->name, "_instead") == 0 ||
+            strcmp(row->name, "_graded") == 0) /* other gradients are their purpose */
             continue;
         for (int t = 0; t < row->tensors; t++) {
             struct dag *value = elementwise_dag(&cx, row, DTYPE_FLOAT64, numbers);
@@ -879,9 +882,12 @@ static void test_losses(void **state)
         const struct elementwise_row *row = elementwise_find(cases[i].name);
         union scalar in[4] = {real(cases[i].x), real(cases[i].target), real(0), real(3)};
 
-        CHECK_SAME(dag_eval(elementwise_dag(&cx, row, DTYPE_FLOAT64, cases[i].numbers), in, NULL).f, cases[i].y);
-        CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, cases[i].numbers, 0), in, NULL).f, cases[i].dx);
-        CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, cases[i].numbers, 1), in, NULL).f, cases[i].dtarget);
+        CHECK_SAME(dag_eval(elementwise_dag(&cx, row, DTYPE_FLOAT64, cases[i].numbers), in, NULL).f,
+                   cases[i].y);
+        CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, cases[i].numbers, 0), in, NULL).f,
+                   cases[i].dx);
+        CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, cases[i].numbers, 1), in, NULL).f,
+                   cases[i].dtarget);
     }
     CHECK_SAME(gradient_at("_margin_loss", (double[]){2}, 0, 3), 0);
     CHECK_SAME(gradient_at("_no_less", (double[]){2}, 0, 3), 3);

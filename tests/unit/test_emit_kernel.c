@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "emit_kernel.h"
+#include "emit/emit_kernel.h"
 #include "programs.h"
 
 #define RUNS 3 /* of every case, with other sizes and values */
@@ -28,8 +28,9 @@
 static struct cx cx;
 #define ARENA (&cx.arena)
 
-static const struct size batch = {"batch", 9, 0, "batch"}, tokens = {"tokens", 40, 1, "tokens"}, width = {"default", 700, 2, "default_"},
-                         index_size = {"i", 5, 3, "i_"}, large = {"sum", 200000, 4, "sum"};
+static const struct size batch = {"batch", 9, 0, "batch"}, tokens = {"tokens", 40, 1, "tokens"},
+                         width = {"default", 700, 2, "default_"}, index_size = {"i", 5, 3, "i_"},
+                         large = {"sum", 200000, 4, "sum"};
 static const struct size *const sizes[] = {&batch, &tokens, &width, &index_size, &large};
 #define SIZES 5
 

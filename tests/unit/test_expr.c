@@ -14,7 +14,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "expr.h"
+#include "spec/expr.h"
 
 enum what { EXPRESSION, MODULE, STATEMENT, BLOCK, SIGNATURE };
 

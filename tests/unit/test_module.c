@@ -13,27 +13,27 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "module.h"
-#include "options.h"
+#include "commands/options.h"
+#include "module/module.h"
 
 /* Three equal instances of a class, and a list of two layers. */
-#define MODEL                                                                                                         \
-    "modc: 1\nmodel: m\nconstants: {dim: 4}\ninputs: {x: [4]}\n"                                                       \
-    "classes:\n"                                                                                                       \
-    "  Block(dim, wide=2):\n"                                                                                          \
-    "    modules:\n"                                                                                                   \
-    "      norm: LayerNorm(dim)\n"                                                                                     \
-    "      mlp:\n"                                                                                                     \
-    "        - Linear(dim, wide * dim)\n"                                                                              \
-    "        - Linear(wide * dim, dim)\n"                                                                              \
-    "    forward(x):\n"                                                                                                \
-    "      - return mlp(norm(x))\n"                                                                                    \
-    "modules:\n"                                                                                                       \
-    "  blocks: 3 x Block(dim)\n"                                                                                       \
-    "  head: [Linear(dim, 2), ReLU()]\n"                                                                               \
-    "parameters:\n"                                                                                                    \
-    "  scale: {shape: [2], init: normal_()}\n"                                                                         \
-    "forward:\n"                                                                                                       \
+#define MODEL                                                                                                \
+    "modc: 1\nmodel: m\nconstants: {dim: 4}\ninputs: {x: [4]}\n"                                             \
+    "classes:\n"                                                                                             \
+    "  Block(dim, wide=2):\n"                                                                                \
+    "    modules:\n"                                                                                         \
+    "      norm: LayerNorm(dim)\n"                                                                           \
+    "      mlp:\n"                                                                                           \
+    "        - Linear(dim, wide * dim)\n"                                                                    \
+    "        - Linear(wide * dim, dim)\n"                                                                    \
+    "    forward(x):\n"                                                                                      \
+    "      - return mlp(norm(x))\n"                                                                          \
+    "modules:\n"                                                                                             \
+    "  blocks: 3 x Block(dim)\n"                                                                             \
+    "  head: [Linear(dim, 2), ReLU()]\n"                                                                     \
+    "parameters:\n"                                                                                          \
+    "  scale: {shape: [2], init: normal_()}\n"                                                               \
+    "forward:\n"                                                                                             \
     "  - return head(blocks(x)) * scale\n"
 
 struct tree {
@@ -149,9 +149,11 @@ static void values_are_drawn_in_their_places(void **state)
                                      "  tail: Linear(2, 2)\n");
 
     (void)state;
-    assert_string_equal(draws(t), "blocks.0.norm.weight blocks.0.mlp.0.weight blocks.0.mlp.1.weight "
-                                  "blocks.0.mlp.1.more.weight blocks.0.mlp.last.weight blocks.1.norm.weight blocks.1.mlp.0.weight "
-                                  "blocks.1.mlp.1.weight head.0.0.weight head.0.1.weight tail.weight scale");
+    assert_string_equal(
+        draws(t),
+        "blocks.0.norm.weight blocks.0.mlp.0.weight blocks.0.mlp.1.weight "
+        "blocks.0.mlp.1.more.weight blocks.0.mlp.last.weight blocks.1.norm.weight blocks.1.mlp.0.weight "
+        "blocks.1.mlp.1.weight head.0.0.weight head.0.1.weight tail.weight scale");
     done(t);
 }
 
@@ -193,11 +195,13 @@ static void equal_changes_share(void **state)
 
     (void)state;
     assert_string_equal(at(t, "blocks.1")->signature, "Block(4, 2)");
-    assert_string_equal(at(t, "blocks.0")->signature, "Block(4, 2) with norm: LayerNorm((4,), 0.1, True, True)");
+    assert_string_equal(at(t, "blocks.0")->signature,
+                        "Block(4, 2) with norm: LayerNorm((4,), 0.1, True, True)");
     assert_string_equal(at(t, "blocks.0")->signature, at(t, "blocks.2")->signature);
     assert_string_equal(at(t, "blocks.1")->signature, at(t, "blocks.3")->signature);
     assert_string_not_equal(at(t, "blocks.3")->signature, at(t, "blocks.4")->signature);
-    assert_string_equal(at(t, "blocks.5")->signature, "Block(4, 2) with mlp.2: Sequential(0: Tanh(), 1: Dropout(0.5, False))");
+    assert_string_equal(at(t, "blocks.5")->signature,
+                        "Block(4, 2) with mlp.2: Sequential(0: Tanh(), 1: Dropout(0.5, False))");
     assert_string_not_equal(at(t, "blocks.5")->signature, at(t, "blocks.6")->signature);
     done(t);
 }
@@ -211,8 +215,9 @@ static void a_class_inside_its_own_instance(void **state)
 
     (void)state;
     assert_string_equal(at(t, "blocks.1.mlp.1.1")->signature, "Block(4, 2) with norm: Block(4, 3)");
-    assert_string_equal(at(t, "blocks.1")->signature,
-                        "Block(4, 2) with mlp.1: Sequential(0: Linear(8, 4, True), 1: Block(4, 2) with norm: Block(4, 3))");
+    assert_string_equal(
+        at(t, "blocks.1")->signature,
+        "Block(4, 2) with mlp.1: Sequential(0: Linear(8, 4, True), 1: Block(4, 2) with norm: Block(4, 3))");
     done(t);
 }
 
@@ -232,9 +237,9 @@ static const char *parameters(struct tree *t)
     return text.data;
 }
 
-#define THREE                                                                                                         \
-    "modc: 1\nmodel: m\ninputs: {x: [2]}\n"                                                                            \
-    "modules: {a: 'Linear(2, 2)', b: [Linear(2, 2)], c: 'Linear(2, 2)'}\n"                                             \
+#define THREE                                                                                                \
+    "modc: 1\nmodel: m\ninputs: {x: [2]}\n"                                                                  \
+    "modules: {a: 'Linear(2, 2)', b: [Linear(2, 2)], c: 'Linear(2, 2)'}\n"                                   \
     "forward: return c(b(a(x)))\n"
 
 static void ties_lead_to_one_end_and_lie_at_the_first(void **state)
@@ -242,7 +247,9 @@ static void ties_lead_to_one_end_and_lie_at_the_first(void **state)
     struct tree *t = read_tree(THREE "tie: {a.weight: c.weight, b.0.weight: a.weight, c.bias: b.0.bias}\n");
 
     (void)state;
-    assert_string_equal(parameters(t), "a.weight! a.bias! b.0.weight=a.weight! b.0.bias! c.weight=a.weight! c.bias=b.0.bias!");
+    assert_string_equal(
+        parameters(t),
+        "a.weight! a.bias! b.0.weight=a.weight! b.0.bias! c.weight=a.weight! c.bias=b.0.bias!");
     for (int i = 0; i < t->tree->key_count; i++)
         assert_true(t->tree->keys[i]->tied == (strcmp(t->tree->keys[i]->path, "a.bias") != 0));
     assert_string_equal(module_tensor_origin(t->tree->keys[2])->path, "c.weight");
@@ -317,8 +324,9 @@ static void variants_differ_in_what_has_no_type(void **state)
     for (int i = 0; i < wide->key_count; i++)
         text_printf(&text, "%s%s %s", i ? ", " : "", dtype_rows[t->tree->keys[i]->dtype].name,
                     dtype_rows[wide->keys[i]->dtype].name);
-    assert_string_equal(text.data, "float32 float32, float32 float64, int64 int64, float32 float64, float32 float64, "
-                                   "float32 float64, float32 float64, int64 int64");
+    assert_string_equal(text.data,
+                        "float32 float32, float32 float64, int64 int64, float32 float64, float32 float64, "
+                        "float32 float64, float32 float64, int64 int64");
     assert_string_equal(t->tree->name, "m");
     assert_string_equal(wide->name, "m_float64");
     assert_string_equal(wide->root->class_name, "m");
@@ -328,8 +336,9 @@ static void variants_differ_in_what_has_no_type(void **state)
 /* The C library's pow(5579, 0.5) is not sqrt(5579), which PyTorch takes: float64 weights would have other bits. */
 static void bounds_are_exact(void **state)
 {
-    struct tree *t = read_tree("modc: 1\nmodel: m\ninputs: {x: [5579]}\n"
-                               "modules: {fc: \"Linear(5579, 1)\", conv: \"Conv2d(5579, 1, 1)\"}\nforward: return fc(x)\n");
+    struct tree *t = read_tree(
+        "modc: 1\nmodel: m\ninputs: {x: [5579]}\n"
+        "modules: {fc: \"Linear(5579, 1)\", conv: \"Conv2d(5579, 1, 1)\"}\nforward: return fc(x)\n");
     double bound = 1 / sqrt(5579);
 
     (void)state;
@@ -383,7 +392,8 @@ static void brackets_of_texts_stay(void **state)
     (void)state;
     scope_bind(&eval, &scope, "x", ev_int(&eval, nowhere, 3));
     assert_string_equal(layer_repr(&eval, &scope, "in [0, 1], not {x}"), "in [0, 1], not 3");
-    assert_string_equal(layer_repr(&eval, &scope, "in [0, 1)[x > 2? but {x}][x > 3? much more]?"), "in [0, 1) but 3?");
+    assert_string_equal(layer_repr(&eval, &scope, "in [0, 1)[x > 2? but {x}][x > 3? much more]?"),
+                        "in [0, 1) but 3?");
     assert_string_equal(layer_repr(&eval, &scope, "[x > 2?[x > 1?two ]of {x}"), "[x > 2?two of 3");
     arena_free(&cx.arena);
 }
@@ -391,9 +401,12 @@ static void brackets_of_texts_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_apply_one_after_the_other), cmocka_unit_test(the_order_is_that_of_the_text),
-        cmocka_unit_test(values_are_drawn_in_their_places),  cmocka_unit_test(arrays_are_lists_left_alone),
-        cmocka_unit_test(equal_changes_share),               cmocka_unit_test(a_class_inside_its_own_instance),
+        cmocka_unit_test(changes_apply_one_after_the_other),
+        cmocka_unit_test(the_order_is_that_of_the_text),
+        cmocka_unit_test(values_are_drawn_in_their_places),
+        cmocka_unit_test(arrays_are_lists_left_alone),
+        cmocka_unit_test(equal_changes_share),
+        cmocka_unit_test(a_class_inside_its_own_instance),
         cmocka_unit_test(ties_lead_to_one_end_and_lie_at_the_first),
         cmocka_unit_test(patterns_name_parameters_and_modules),
         cmocka_unit_test(patterns_take_little_time),

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "nest.h"
+#include "plan/nest.h"
 
 static struct arena arena;
 static const struct size batch_size = {"batch", 32, 0, "batch"}, tokens_size = {"tokens", 128, 1, "tokens"};

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "object.h"
-#include "options.h"
-#include "process.h"
+#include "commands/object.h"
+#include "commands/options.h"
+#include "commands/process.h"
 
 static const char text[] =
     "extern int elsewhere(int);\n"

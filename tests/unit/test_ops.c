@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "ops.h"
+#include "ops/ops.h"
 
 static struct cx cx;
 static const struct size sizes[] = {{"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}};
@@ -525,7 +525,11 @@ static void test_conv_values(void **state)
 
     (void)state;
     for (int mode = 0; mode < 16; mode++) {
-        int stride = mode & 1 ? 2 : 1, padding = mode & 2 ? 2 : mode & 8 ? -1 : 0, dilation = mode & 4 ? 2 : 1;
+        int stride = mode & 1 ? 2 : 1,
+            padding = mode & 2   ? 2
+                      : mode & 8 ? -1
+                                 : 0,
+            dilation = mode & 4 ? 2 : 1;
         int extra = mode & 8 ? 3 : 0; /* in front crops, behind pads */
         struct op *op = conv_of(x, w, stride, padding, dilation), *last;
         struct tensor *y, *z;

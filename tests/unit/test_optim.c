@@ -16,7 +16,7 @@
 
 #include "base/names.h"
 #include "modc_optim.h"
-#include "optim.h"
+#include "module/optim.h"
 #include "programs.h"
 
 #define STEPS 10
@@ -117,7 +117,8 @@ static void add_run(struct text *runs, const struct optim *optim, enum dtype dty
     int count = optim_states(&cx, optim, states), hyper_count = optim_hypers(&cx, optim, names, hypers);
 
     assert_string_equal(names[0], "lr");
-    text_printf(runs, "    {%s_step, %s, %d, {", optim_step_name(&cx, optim, dtype), dtype_rows[dtype].modc, count);
+    text_printf(runs, "    {%s_step, %s, %d, {", optim_step_name(&cx, optim, dtype), dtype_rows[dtype].modc,
+                count);
     for (int i = 0; i < count; i++)
         text_printf(runs, "%s%d", i ? ", " : "", states[i]->scalar);
     text_printf(runs, "%s}, {", count == 0 ? "0" : "");
@@ -170,8 +171,8 @@ static int get_tensor(const struct modc_reader *reader, const char *name, double
 }
 
 /* What the program wrote for one tensor, relative to its largest value. */
-static int compare(const char *how, const char *what, const char *name, FILE *file, const double *expected, int count,
-                   int type)
+static int compare(const char *how, const char *what, const char *name, FILE *file, const double *expected,
+                   int count, int type)
 {
     double largest = 0, worst = 0, value;
     int at = 0;
@@ -191,8 +192,8 @@ static int compare(const char *how, const char *what, const char *name, FILE *fi
     return 1;
 }
 
-static int compare_all(const char *how, const char *path, const struct modc_reader *reader, const char *const *cases,
-                       int case_count)
+static int compare_all(const char *how, const char *path, const struct modc_reader *reader,
+                       const char *const *cases, int case_count)
 {
     FILE *file = fopen(path, "rb");
     double expected[STEPS * MOST];
@@ -287,12 +288,14 @@ static void test_arguments(void **state)
     assert_string_equal(said("AdamW(betas=[0.9, 0.95])"), "");
     assert_string_equal(said("SGD(lr=-1)"), "SGD: Invalid learning rate: -1");
     assert_string_equal(said("SGD(momentum=-0.5)"), "SGD: Invalid momentum value: -0.5");
-    assert_string_equal(said("SGD(nesterov=True)"), "SGD: Nesterov momentum requires a momentum and zero dampening");
+    assert_string_equal(said("SGD(nesterov=True)"),
+                        "SGD: Nesterov momentum requires a momentum and zero dampening");
     assert_string_equal(said("SGD(momentum=0.9, dampening=0.1, nesterov=True)"),
                         "SGD: Nesterov momentum requires a momentum and zero dampening");
     assert_string_equal(said("Adam(betas=(0.9, 1.0))"), "Adam: Invalid beta parameter at index 1: 1.0");
     assert_string_equal(said("Adam(betas=(-0.1, 0.9))"), "Adam: Invalid beta parameter at index 0: -0.1");
-    assert_string_equal(said("Adam(betas=(0, 0.999))"), "Adam: betas must be either both floats or both Tensors");
+    assert_string_equal(said("Adam(betas=(0, 0.999))"),
+                        "Adam: betas must be either both floats or both Tensors");
     assert_string_equal(said("NAdam(betas=(0, 0.999))"), "");
     assert_string_equal(said("AdamW(eps=-1e-8)"), "AdamW: Invalid epsilon value: -1e-08");
     assert_string_equal(said("AdamW(weight_decay=-1)"), "AdamW: Invalid weight_decay value: -1");
@@ -304,14 +307,18 @@ static void test_arguments(void **state)
     assert_string_equal(said("Adadelta(rho=1.1)"), "Adadelta: Invalid rho value: 1.1");
     assert_string_equal(said("NAdam(momentum_decay=-1)"), "NAdam: Invalid momentum_decay value: -1");
     assert_string_equal(said("AdamX()"), "modc does not know the optimizer 'AdamX'; did you mean 'Adam'?");
-    assert_string_equal(said("Lion()"), "modc does not know the optimizer 'Lion'; it knows SGD, Adam, AdamW, RMSprop, Adagrad, "
-                                        "Adadelta, Adamax, NAdam, RAdam");
+    assert_string_equal(
+        said("Lion()"),
+        "modc does not know the optimizer 'Lion'; it knows SGD, Adam, AdamW, RMSprop, Adagrad, "
+        "Adadelta, Adamax, NAdam, RAdam");
     assert_string_equal(said("AdamW"), "an optimizer is needed here, as AdamW(lr=3e-4)");
-    assert_string_equal(said("AdamW(learning_rate=1)"),
-                        "AdamW has no argument 'learning_rate'; it is AdamW(lr=0.001, betas=(0.9, 0.999), eps=1e-08, "
-                        "weight_decay=0.01, amsgrad=False, *, maximize=False, foreach=None, capturable=False, "
-                        "differentiable=False, fused=None)");
-    assert_string_equal(said("AdamW(weight_deca=1)"), "AdamW has no argument 'weight_deca'; did you mean 'weight_decay'?");
+    assert_string_equal(
+        said("AdamW(learning_rate=1)"),
+        "AdamW has no argument 'learning_rate'; it is AdamW(lr=0.001, betas=(0.9, 0.999), eps=1e-08, "
+        "weight_decay=0.01, amsgrad=False, *, maximize=False, foreach=None, capturable=False, "
+        "differentiable=False, fused=None)");
+    assert_string_equal(said("AdamW(weight_deca=1)"),
+                        "AdamW has no argument 'weight_deca'; did you mean 'weight_decay'?");
     assert_string_equal(said("AdamW(lr='fast')"), "AdamW: argument 'lr' must be a number, found 'fast'");
     assert_string_equal(said("AdamW(amsgrad=1)"), "AdamW: argument 'amsgrad' must be True or False, found 1");
     assert_string_equal(said("AdamW(betas=0.9)"), "AdamW: argument 'betas' must be two numbers, found 0.9");

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "modc_optim.h"
+#include "module/schedule.h"
 #include "programs.h"
-#include "schedule.h"
 
 #define STEPS 50
 #define FOLDER "tests/optim/"
@@ -45,7 +45,8 @@ static struct schedule *read_case(const char *text, struct optim **optim)
     struct scope nothing = {0};
     const char *first = arena_copy(ARENA, text, strcspn(text, " "));
 
-    *optim = optim_read(&eval, &nothing, parse(strchr(first, '(') ? first : arena_format(ARENA, "%s()", first)));
+    *optim = optim_read(&eval, &nothing,
+                        parse(strchr(first, '(') ? first : arena_format(ARENA, "%s()", first)));
     assert_non_null(*optim);
     return schedule_read(&eval, &nothing, parse(text + strlen(first) + 1), *optim, 2);
 }
@@ -100,8 +101,9 @@ static void write_program(const char *path, const char *const *cases, int count)
         emit_schedule(&cx, &tables, schedule, arena_format(ARENA, "case_%d", i), 2);
         text_printf(&calls, "    run(case_%d, %d, metrics, %.17g);\n", i, momentum, value);
     }
-    fprintf(file, "%s%s\nint main(void)\n{\n    static double metrics[50];\n\n"
-                  "    if (fread(metrics, sizeof metrics, 1, stdin) != 1)\n        return 1;\n%s    return 0;\n}\n",
+    fprintf(file,
+            "%s%s\nint main(void)\n{\n    static double metrics[50];\n\n"
+            "    if (fread(metrics, sizeof metrics, 1, stdin) != 1)\n        return 1;\n%s    return 0;\n}\n",
             program_head, tables.data, calls.data);
     fclose(file);
 }
@@ -132,7 +134,8 @@ static void test_values(void **state)
     fwrite(item.data, item.bytes, 1, out);
     fclose(out);
     snprintf(command, sizeof command,
-             "%s -std=c99 -O1 " WARNINGS " -Iruntime -o %s/run %s/run.c runtime/modc_schedule.c -lm && %s/run <%s/in >%s/out",
+             "%s -std=c99 -O1 " WARNINGS
+             " -Iruntime -o %s/run %s/run.c runtime/modc_schedule.c -lm && %s/run <%s/in >%s/out",
              own_compiler(), folder, folder, folder, folder, folder);
     assert_int_equal(system(command), 0);
     out = fopen(arena_format(ARENA, "%s/out", folder), "rb");
@@ -148,8 +151,8 @@ static void test_values(void **state)
             assert_int_equal(fread(&value, sizeof value, 1, out), 1);
             if (fabs(value - expected) <= 1e-10 * fabs(expected) + 1e-16 || shown)
                 continue;
-            print_error("%s: step %d: %s of group %d is %.17g, not %.17g\n", cases[i], j / 4, j % 2 ? "momentum" : "lr",
-                        j / 2 % 2, value, expected);
+            print_error("%s: step %d: %s of group %d is %.17g, not %.17g\n", cases[i], j / 4,
+                        j % 2 ? "momentum" : "lr", j / 2 % 2, value, expected);
             shown = true;
             bad++;
         }
@@ -179,24 +182,30 @@ static void test_arguments(void **state)
 {
     (void)state;
     assert_string_equal(said("SGD StepLR(0)"), "StepLR: step_size must be positive, found 0");
-    assert_string_equal(said("SGD StepLR(2.5)"), "StepLR: argument 'step_size' must be an integer, found 2.5");
-    assert_string_equal(said("SGD StepLR(3, gama=0.1)"), "StepLR has no argument 'gama'; did you mean 'gamma'?");
-    assert_string_equal(said("SGD MultiStepLR(3)"), "MultiStepLR: argument 'milestones' must be a list of integers, found 3");
+    assert_string_equal(said("SGD StepLR(2.5)"),
+                        "StepLR: argument 'step_size' must be an integer, found 2.5");
+    assert_string_equal(said("SGD StepLR(3, gama=0.1)"),
+                        "StepLR has no argument 'gama'; did you mean 'gamma'?");
+    assert_string_equal(said("SGD MultiStepLR(3)"),
+                        "MultiStepLR: argument 'milestones' must be a list of integers, found 3");
     assert_string_equal(said("SGD ConstantLR(2)"),
                         "ConstantLR: Constant multiplicative factor expected to be between 0 and 1.");
-    assert_string_equal(said("SGD LinearLR(0)"),
-                        "LinearLR: Starting multiplicative factor expected to be greater than 0 and less or equal to 1.");
+    assert_string_equal(
+        said("SGD LinearLR(0)"),
+        "LinearLR: Starting multiplicative factor expected to be greater than 0 and less or equal to 1.");
     assert_string_equal(said("SGD LinearLR(end_factor=2)"),
                         "LinearLR: Ending multiplicative factor expected to be between 0 and 1.");
     assert_string_equal(said("SGD CosineAnnealingWarmRestarts(0)"),
                         "CosineAnnealingWarmRestarts: Expected positive integer T_0, but got 0");
     assert_string_equal(said("SGD CosineAnnealingWarmRestarts(3, 0)"),
                         "CosineAnnealingWarmRestarts: Expected integer T_mult >= 1, but got 0");
-    assert_string_equal(said("Adagrad OneCycleLR(0.1, 50)"),
-                        "OneCycleLR: optimizer must support momentum or beta1 with `cycle_momentum` option enabled");
+    assert_string_equal(
+        said("Adagrad OneCycleLR(0.1, 50)"),
+        "OneCycleLR: optimizer must support momentum or beta1 with `cycle_momentum` option enabled");
     assert_string_equal(said("SGD OneCycleLR(0.1)"),
                         "OneCycleLR: You must define either total_steps OR (epochs AND steps_per_epoch)");
-    assert_string_equal(said("SGD OneCycleLR(0.1, 0)"), "OneCycleLR: Expected positive integer total_steps, but got 0");
+    assert_string_equal(said("SGD OneCycleLR(0.1, 0)"),
+                        "OneCycleLR: Expected positive integer total_steps, but got 0");
     assert_string_equal(said("SGD OneCycleLR(0.1, 50, pct_start=1.5)"),
                         "OneCycleLR: Expected float between 0 and 1 pct_start, but got 1.5");
     assert_string_equal(said("SGD OneCycleLR(0.1, 10, pct_start=0.1)"),
@@ -204,18 +213,24 @@ static void test_arguments(void **state)
     assert_string_equal(said("SGD OneCycleLR(0.1, 10, anneal_strategy='sin')"),
                         "OneCycleLR: anneal_strategy must be one of 'cos' or 'linear', instead got sin");
     assert_string_equal(said("SGD OneCycleLR([0.1], 10)"), "OneCycleLR: expected 2 values for max_lr, got 1");
-    assert_string_equal(said("SGD CyclicLR(0.1, 0.2, mode='square')"), "CyclicLR: mode is invalid and scale_fn is None");
-    assert_string_equal(said("SGD ReduceLROnPlateau(factor=1)"), "ReduceLROnPlateau: Factor should be < 1.0.");
+    assert_string_equal(said("SGD CyclicLR(0.1, 0.2, mode='square')"),
+                        "CyclicLR: mode is invalid and scale_fn is None");
+    assert_string_equal(said("SGD ReduceLROnPlateau(factor=1)"),
+                        "ReduceLROnPlateau: Factor should be < 1.0.");
     assert_string_equal(said("SGD ReduceLROnPlateau(mode='up')"), "ReduceLROnPlateau: mode up is unknown!");
     assert_string_equal(said("SGD SequentialLR([], [])"), "SequentialLR: expected a list of schedulers");
-    assert_string_equal(said("SGD SequentialLR([StepLR(2)], [3])"),
-                        "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                        "milestone points, but got number of schedulers 1 and the number of milestones to be equal to 1");
-    assert_string_equal(said("SGD SequentialLR([StepLR(2), OneCycleLR(0.1, 9)], [3])"), "SequentialLR cannot hold OneCycleLR");
-    assert_string_equal(said("SGD ChainedScheduler([ReduceLROnPlateau()])"),
-                        "ChainedScheduler does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to "
-                        "be specified when calling `step`, but got one at index 0 in the given schedulers sequence.");
-    assert_string_equal(said("SGD StepRL(2)"), "modc does not know the scheduler 'StepRL'; did you mean 'StepLR'?");
+    assert_string_equal(
+        said("SGD SequentialLR([StepLR(2)], [3])"),
+        "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+        "milestone points, but got number of schedulers 1 and the number of milestones to be equal to 1");
+    assert_string_equal(said("SGD SequentialLR([StepLR(2), OneCycleLR(0.1, 9)], [3])"),
+                        "SequentialLR cannot hold OneCycleLR");
+    assert_string_equal(
+        said("SGD ChainedScheduler([ReduceLROnPlateau()])"),
+        "ChainedScheduler does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to "
+        "be specified when calling `step`, but got one at index 0 in the given schedulers sequence.");
+    assert_string_equal(said("SGD StepRL(2)"),
+                        "modc does not know the scheduler 'StepRL'; did you mean 'StepLR'?");
     assert_string_equal(said("SGD 3"), "a scheduler is needed here, as StepLR(step_size=10)");
 }
 

@@ -176,26 +176,16 @@ struct unary {
 #name, scalar_##name, vector_##name, function, low, high, bound                                      \
     }
 static const struct unary unaries[] = {
-    ROW(exp, exp, -90.0f, 90.0f, 1.5),
-    ROW(exp_negative, reference_exp_negative, -90.0f, 90.0f, 1.5),
-    ROW(expm1, expm1, -20.0f, 20.0f, 3.0),
-    ROW(expm1, expm1, -1.0f, 1.0f, 3.0),
-    ROW(log, log, 0.0f, 10.0f, 2.0),
-    ROW(log1p, log1p, -1.0f, 2.0f, 3.0),
-    ROW(tanh, tanh, -10.0f, 10.0f, 7.2),
-    ROW(tanh, tanh, -0.01f, 0.01f, 7.2),
-    ROW(erf, erf, -4.5f, 4.5f, 7.2),
-    ROW(erf, erf, -0.01f, 0.01f, 7.2),
-    ROW(sin, sin, -10.0f, 10.0f, 3.0),
-    ROW(sin, sin, -8192.0f, 8192.0f, 3.0),
-    ROW(sin, sin, -1e9f, 1e9f, 3.0),
-    ROW(cos, cos, -10.0f, 10.0f, 3.0),
-    ROW(cos, cos, -8192.0f, 8192.0f, 3.0),
-    ROW(cos, cos, -1e9f, 1e9f, 3.0),
-    ROW(sqrt, sqrt, 0.0f, 100.0f, 0.51),
-    ROW(rsqrt, reference_rsqrt, 0.0f, 100.0f, 1.6),
-    ROW(abs, fabs, -10.0f, 10.0f, 0.0),
-    ROW(floor, floor, -1e4f, 1e4f, 0.0),
+    ROW(exp, exp, -90.0f, 90.0f, 1.5),     ROW(exp_negative, reference_exp_negative, -90.0f, 90.0f, 1.5),
+    ROW(expm1, expm1, -20.0f, 20.0f, 3.0), ROW(expm1, expm1, -1.0f, 1.0f, 3.0),
+    ROW(log, log, 0.0f, 10.0f, 2.0),       ROW(log1p, log1p, -1.0f, 2.0f, 3.0),
+    ROW(tanh, tanh, -10.0f, 10.0f, 7.2),   ROW(tanh, tanh, -0.01f, 0.01f, 7.2),
+    ROW(erf, erf, -4.5f, 4.5f, 7.2),       ROW(erf, erf, -0.01f, 0.01f, 7.2),
+    ROW(sin, sin, -10.0f, 10.0f, 3.0),     ROW(sin, sin, -8192.0f, 8192.0f, 3.0),
+    ROW(sin, sin, -1e9f, 1e9f, 3.0),       ROW(cos, cos, -10.0f, 10.0f, 3.0),
+    ROW(cos, cos, -8192.0f, 8192.0f, 3.0), ROW(cos, cos, -1e9f, 1e9f, 3.0),
+    ROW(sqrt, sqrt, 0.0f, 100.0f, 0.51),   ROW(rsqrt, reference_rsqrt, 0.0f, 100.0f, 1.6),
+    ROW(abs, fabs, -10.0f, 10.0f, 0.0),    ROW(floor, floor, -1e4f, 1e4f, 0.0),
     ROW(floor, floor, -1e7f, 1e7f, 0.0),
 };
 
@@ -762,7 +752,8 @@ static void check_winograd(const int side)
         float lanes[MODC_LANES];
 
         for (int t = 0; t < 9; t++)
-            expected += (double)taps[t] * ((((o / outputs + t / 3) * side + o % outputs + t % 3) * 5 + 1) % 13 - 6);
+            expected += (double)taps[t] *
+                        ((((o / outputs + t / 3) * side + o % outputs + t % 3) * 5 + 1) % 13 - 6);
         modc_f32_store(lanes, m[o / outputs * side + o % outputs]);
         for (int l = 0; l < MODC_LANES; l++)
             assert_true(fabs((double)lanes[l] - expected) < 1e-4);

@@ -14,7 +14,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "spec.h"
+#include "spec/spec.h"
 
 #define HEAD "modc: 1\nmodel: m\ninputs: {x: [4]}\n"
 #define TAIL "forward: return x\n"
@@ -483,7 +483,8 @@ static void faults_of_yaml(void **state)
         {HEAD "forward:\n  - [a, b]\n  - return x\n", 5, 5, "YAML takes this statement for a list",
          "\"[a, b]\""},
         {HEAD "forward:\n  - {a: b}\n  - return x\n", 5, 5, "there is no operator '{'", "dictionaries"},
-        {HEAD "forward:\n  - - a\n  - return x\n", 5, 5, "expected a statement, found a list", "begins a statement"},
+        {HEAD "forward:\n  - - a\n  - return x\n", 5, 5, "expected a statement, found a list",
+         "begins a statement"},
         {HEAD "forward:\n  - *y\n  - return x\n", 5, 5, "YAML takes '*' at the start for an alias", "\"*y\""},
         {HEAD "forward:\n  - *y, z = f(x)\n  - return x\n", 5, 5, "YAML takes '*' at the start for an alias",
          "\"*y, z = f(x)\""},
@@ -538,10 +539,10 @@ static void faults_of_keys(void **state)
         {"modc: 2\nmodel: m\ninputs: {x: [4]}\n" TAIL, 1, 7, "format version 2", NULL},
         {HEAD, 1, 1, "the spec has neither 'modules' nor 'forward'", "write a list of modules"},
         {HEAD "modules: {a: Tanh()}\n", 4, 1, "the spec has no 'forward'", "a list needs none"},
-        {"modc: 1\nmodel: m\ninputs: {x: [4], y: [4]}\nmodules: [Tanh()]\n", 3, 1, "the spec has 2 inputs", NULL},
-        {HEAD TAIL "modles: [Tanh()]\n", 5, 1, "a spec has no key 'modles'", "'modules'"},
-        {HEAD TAIL "taps: [fc]\n", 5, 1, "'taps' is not supported yet by this version of modc",
+        {"modc: 1\nmodel: m\ninputs: {x: [4], y: [4]}\nmodules: [Tanh()]\n", 3, 1, "the spec has 2 inputs",
          NULL},
+        {HEAD TAIL "modles: [Tanh()]\n", 5, 1, "a spec has no key 'modles'", "'modules'"},
+        {HEAD TAIL "taps: [fc]\n", 5, 1, "'taps' is not supported yet by this version of modc", NULL},
         {HEAD TAIL "extends: no_such.yaml\n", 5, 10, "cannot read 'no_such.yaml': No such file", NULL},
         {HEAD TAIL "winograd: none\n", 5, 11, "'winograd' is off or on, found 'none'", "write off"},
         {HEAD TAIL "denormals: off\n", 5, 12, "'denormals' is keep or flush, found 'off'", NULL},
@@ -593,8 +594,8 @@ static void faults_of_modules(void **state)
         {HEAD TAIL "modules: [nn.Tanh]\n", 5, 11, "found a name", "write nn.Tanh()"},
         {HEAD TAIL "modules: [3]\n", 5, 11, "expected a call such as Linear(4, 2)", NULL},
         {HEAD TAIL "modules: [2 x Tanh]\n", 5, 15, "found a name", "write Tanh()"},
-        {HEAD TAIL "modules: Tanh()\n", 5, 10, "expected a list, or a mapping of names to modules, found one module",
-         "[Tanh()]"},
+        {HEAD TAIL "modules: Tanh()\n", 5, 10,
+         "expected a list, or a mapping of names to modules, found one module", "[Tanh()]"},
         {HEAD TAIL "modules:\n  f:\n", 6, 3, "'f' has no value: expected a module", NULL},
         {HEAD TAIL "modules: {a.b: Tanh()}\n", 5, 11, "has a '.' in its name", NULL},
         {HEAD TAIL "modules: {fc: Tanh(), FC: Tanh()}\n", 5, 23, "'fc' and 'FC' give one name in C, FC",
@@ -753,21 +754,23 @@ static void any_bytes_are_survived(void **state)
  * applies. */
 static void specs_are_laid_over_each_other(void **state)
 {
-    static const char base[] = "modc: 1\nmodel: base\ndtype: float64\nhooks: none\nthreads: 2\n"
-                               "constants: {a: 1, b: 2, c: 3}\nsizes: {n: 8}\ninputs: {x: [n, a], y: [n]}\n"
-                               "functions:\n  f(x): return x\n  g(x): return x + b\n"
-                               "classes:\n  Block(dim): {modules: ['Linear(dim, dim)']}\n  Other(): {modules: [Tanh()]}\n"
-                               "modules: {fc: 'Linear(1, 1)', old: Tanh()}\n"
-                               "parameters: {p: {shape: [1]}}\nstate: {s: {shape: [1]}}\n"
-                               "set: {fc: Tanh(), old: ReLU()}\nadd: {more: Tanh()}\n"
-                               "freeze: [p]\nforward(x): return fc(x)\nentries:\n  act(x): return x\n  look(y): return y\n";
+    static const char base[] =
+        "modc: 1\nmodel: base\ndtype: float64\nhooks: none\nthreads: 2\n"
+        "constants: {a: 1, b: 2, c: 3}\nsizes: {n: 8}\ninputs: {x: [n, a], y: [n]}\n"
+        "functions:\n  f(x): return x\n  g(x): return x + b\n"
+        "classes:\n  Block(dim): {modules: ['Linear(dim, dim)']}\n  Other(): {modules: [Tanh()]}\n"
+        "modules: {fc: 'Linear(1, 1)', old: Tanh()}\n"
+        "parameters: {p: {shape: [1]}}\nstate: {s: {shape: [1]}}\n"
+        "set: {fc: Tanh(), old: ReLU()}\nadd: {more: Tanh()}\n"
+        "freeze: [p]\nforward(x): return fc(x)\nentries:\n  act(x): return x\n  look(y): return y\n";
     static const char middle[] = "extends: ../base.yaml\nconstants: {b: 20, d: 4}\n"
                                  "add: {more.deep: ReLU()}\nset: {fc: GELU()}\n";
-    static const char own[] = "hooks: on\nextends: sub/middle.yaml\nmodc: 1\nmodel: own\nconstants: {d: 40, a: 10}\n"
-                              "inputs:\n  y: [n, d]\nclasses:\n  'Block(dim, more=1)': {modules: [Tanh()]}\n"
-                              "functions:\n  f(x, y):\n    - return x + y\n  h(x): return x\n"
-                              "modules: {other: Tanh()}\nparameters: {q: {shape: [2]}}\n"
-                              "forward(x, y): return other(x)\nset: {fc: SiLU()}\nentries: {act(y): return y}\n";
+    static const char own[] =
+        "hooks: on\nextends: sub/middle.yaml\nmodc: 1\nmodel: own\nconstants: {d: 40, a: 10}\n"
+        "inputs:\n  y: [n, d]\nclasses:\n  'Block(dim, more=1)': {modules: [Tanh()]}\n"
+        "functions:\n  f(x, y):\n    - return x + y\n  h(x): return x\n"
+        "modules: {other: Tanh()}\nparameters: {q: {shape: [2]}}\n"
+        "forward(x, y): return other(x)\nset: {fc: SiLU()}\nentries: {act(y): return y}\n";
     static const char expected[] =
         "model: own\ndtypes:\n  - float64\ndevices:\n  - cpu\n"
         "constants:\n  a: 10\n  b: 20\n  c: 3\n  d: 40\nsizes:\n  n: 8\n"
@@ -788,7 +791,8 @@ static void specs_are_laid_over_each_other(void **state)
         "  look:\n    args:\n      - y\n    statements:\n      - return y\n"
         "freeze:\n  - p\nhooks: on\nthreads: 2\n";
     char folder[] = "/tmp/modc-spec-XXXXXX", name[64], path[64];
-    const struct output_file files[] = {{"base.yaml", base, strlen(base), NULL}, {"sub/middle.yaml", middle, strlen(middle), NULL}};
+    const struct output_file files[] = {{"base.yaml", base, strlen(base), NULL},
+                                        {"sub/middle.yaml", middle, strlen(middle), NULL}};
     struct cx cx = {0};
     struct source source = {.name = name, .text = own, .length = strlen(own)};
     const char *error = NULL;

@@ -96,7 +96,8 @@ static void test_slices(void **state)
         assert_int_equal(pool->threads, sizes[i]);
         for (int slices = 0; slices <= MOST; slices += slices < 10 ? 1 : 9)
             for (int threads = 1; threads <= 40; threads += 13)
-                assert_true(runs_once(pool, threads, slices, false) && runs_once(pool, threads, slices, true));
+                assert_true(runs_once(pool, threads, slices, false) &&
+                            runs_once(pool, threads, slices, true));
         modc_pool_destroy(pool);
     }
 }
@@ -203,7 +204,9 @@ static void test_no_threads(void **state)
         struct rlimit limit = {64u << 20, 64u << 20};
         struct modc_executor *pool = NULL;
 
-        _exit(setrlimit(RLIMIT_AS, &limit) != 0 ? 2 : modc_pool_create(32, &pool) == MODC_MEMORY && !pool ? 0 : 1);
+        _exit(setrlimit(RLIMIT_AS, &limit) != 0                     ? 2
+              : modc_pool_create(32, &pool) == MODC_MEMORY && !pool ? 0
+                                                                    : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -295,9 +298,11 @@ static void test_split(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments), cmocka_unit_test(test_slices), cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_callers),   cmocka_unit_test(test_fork),   cmocka_unit_test(test_no_threads),
-        cmocka_unit_test(test_split),     cmocka_unit_test(test_float_mode), cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_sleep),     cmocka_unit_test(test_callers),
+        cmocka_unit_test(test_fork),      cmocka_unit_test(test_no_threads),
+        cmocka_unit_test(test_split),     cmocka_unit_test(test_float_mode),
+        cmocka_unit_test(test_flags),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

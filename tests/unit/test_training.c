@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "emit.h"
-#include "options.h"
-#include "pass.h"
+#include "commands/options.h"
+#include "emit/emit.h"
+#include "module/training.h"
+#include "passes/pass.h"
 #include "programs.h"
-#include "training.h"
 
 static void write_text(struct cx *cx, const char *folder, const char *name, const char *text)
 {
@@ -75,7 +75,8 @@ static void emit_and_run(const char *program, const char *section, const char *f
     make_folder(folder);
     write_model(&cx, folder, section);
     snprintf(command, sizeof command,
-             "%s -std=c99 -D_POSIX_C_SOURCE=200809L " WARNINGS " %s -Iruntime -I%s -o %s/run tests/optim/%s.c %s/net.c "
+             "%s -std=c99 -D_POSIX_C_SOURCE=200809L " WARNINGS
+             " %s -Iruntime -I%s -o %s/run tests/optim/%s.c %s/net.c "
              "$(ls runtime/modc_*.c | grep -v modc_main.c) -lm -lpthread && %s/run",
              own_compiler(), flags, folder, folder, program, folder, folder);
     assert_int_equal(system(command), 0);

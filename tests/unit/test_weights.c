@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bundle.h"
-#include "emit.h"
-#include "options.h"
-#include "pass.h"
-#include "process.h"
-#include "settings.h"
-#include "target.h"
-#include "weights.h"
+#include "commands/bundle.h"
+#include "commands/options.h"
+#include "commands/process.h"
+#include "commands/weights.h"
+#include "emit/emit.h"
+#include "passes/pass.h"
+#include "plan/target.h"
+#include "spec/settings.h"
 
 struct model {
     struct cx cx;
@@ -63,19 +63,20 @@ static void forget(struct model *model)
 /* Compiles the emitted model; its program writes the packed block and then every key to stdout. */
 static const struct source *run_pack(struct model *model, const char *weights)
 {
-    static const char text[] = "#include \"modc.h\"\n#include <stdio.h>\n#include <stdlib.h>\n"
-                               "extern const struct modc_model MODC_MODEL;\n"
-                               "int main(int argc, char **argv)\n{\n"
-                               "    struct modc_params *p = NULL;\n    struct modc_tensor t;\n"
-                               "    if (argc < 2 || modc_params_create(&MODC_MODEL, &p) != MODC_OK ||\n"
-                               "        modc_load(p, argv[1], MODC_STRICT, NULL) != MODC_OK || modc_pack(p, NULL, 0) != MODC_OK)\n"
-                               "        return 1;\n"
-                               "    if (MODC_MODEL.packed_block)\n"
-                               "        fwrite(p->packed, 1, MODC_MODEL.packed_block, stdout);\n"
-                               "    for (int i = 0; i < MODC_MODEL.key_count; i++) {\n"
-                               "        modc_get_tensor(p, i, &t);\n"
-                               "        fwrite(t.data, 1, modc_tensor_bytes(&t), stdout);\n    }\n"
-                               "    modc_params_destroy(p);\n    return 0;\n}\n";
+    static const char text[] =
+        "#include \"modc.h\"\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "extern const struct modc_model MODC_MODEL;\n"
+        "int main(int argc, char **argv)\n{\n"
+        "    struct modc_params *p = NULL;\n    struct modc_tensor t;\n"
+        "    if (argc < 2 || modc_params_create(&MODC_MODEL, &p) != MODC_OK ||\n"
+        "        modc_load(p, argv[1], MODC_STRICT, NULL) != MODC_OK || modc_pack(p, NULL, 0) != MODC_OK)\n"
+        "        return 1;\n"
+        "    if (MODC_MODEL.packed_block)\n"
+        "        fwrite(p->packed, 1, MODC_MODEL.packed_block, stdout);\n"
+        "    for (int i = 0; i < MODC_MODEL.key_count; i++) {\n"
+        "        modc_get_tensor(p, i, &t);\n"
+        "        fwrite(t.data, 1, modc_tensor_bytes(&t), stdout);\n    }\n"
+        "    modc_params_destroy(p);\n    return 0;\n}\n";
     struct cx *cx = &model->cx;
     const char *error = NULL, *folder = process_make_folder(cx, &error), *cc = getenv("CC");
     struct process compiler = {0}, program = {0};
@@ -148,7 +149,8 @@ static void compare_entry(const struct packed *entry, const char *found, const c
 static void compare_group(const struct pack_group *group, const char *found, const char *expected)
 {
     for (int i = 0; i < group->entry_count; i++)
-        compare_entry(group->entries[i], found + group->entries[i]->offset, expected + group->entries[i]->offset);
+        compare_entry(group->entries[i], found + group->entries[i]->offset,
+                      expected + group->entries[i]->offset);
     for (int i = 0; i < group->child_count; i++) {
         const struct pack_child *child = &group->children[i];
 
@@ -168,8 +170,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void compare_packed_only(const struct module_tensor *tensor, const struct packed *entry, const char *found,
-                                const char *expected)
+static void compare_packed_only(const struct module_tensor *tensor, const struct packed *entry,
+                                const char *found, const char *expected)
 {
     int64_t count = module_tensor_count(tensor), zeros = entry->count - count;
     int size = dtype_rows[tensor->dtype].bytes;
@@ -190,7 +192,8 @@ static void compare_packed_only(const struct module_tensor *tensor, const struct
 }
 
 /* Returns how many keys lie only packed. */
-static int check(const char *spec, const char *weights, struct setting *settings, int setting_count, const char *target)
+static int check(const char *spec, const char *weights, struct setting *settings, int setting_count,
+                 const char *target)
 {
     struct model *model = make(spec, weights, settings, setting_count, target);
     int align = model->plan->align;
@@ -231,15 +234,23 @@ static void test_packed_block(void **state)
     struct setting dim = {"dim", "16"};
 
     (void)state;
-    assert_int_equal(check("specs/digits/mlp.yaml", "specs/digits/weights_mlp.safetensors", NULL, 0, NULL), 3);
+    assert_int_equal(check("specs/digits/mlp.yaml", "specs/digits/weights_mlp.safetensors", NULL, 0, NULL),
+                     3);
     assert_true(check("specs/digits/cnn.yaml", "specs/digits/weights_cnn.safetensors", NULL, 0, NULL) >= 2);
-    assert_true(check("tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors", NULL, 0, NULL) >= 2);
-    assert_true(check("specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors", NULL, 0, NULL) >= 1);
-    assert_true(check("tests/layers/folded.yaml", "tests/vectors/layers_folded/weights.safetensors", NULL, 0, NULL) >= 0);
-    assert_true(check("tests/specs/winograd.yaml", "tests/vectors/winograd_2/weights.safetensors", NULL, 0, NULL) >= 0);
-    assert_true(check("tests/specs/stream.yaml", "tests/vectors/stream_12/weights.safetensors", NULL, 0, NULL) >= 1);
-    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1, NULL) >= 12);
-    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1, "hosted=no") >= 12);
+    assert_true(
+        check("tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors", NULL, 0, NULL) >= 2);
+    assert_true(check("specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors", NULL, 0, NULL) >=
+                1);
+    assert_true(check("tests/layers/folded.yaml", "tests/vectors/layers_folded/weights.safetensors", NULL, 0,
+                      NULL) >= 0);
+    assert_true(check("tests/specs/winograd.yaml", "tests/vectors/winograd_2/weights.safetensors", NULL, 0,
+                      NULL) >= 0);
+    assert_true(
+        check("tests/specs/stream.yaml", "tests/vectors/stream_12/weights.safetensors", NULL, 0, NULL) >= 1);
+    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1,
+                      NULL) >= 12);
+    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1,
+                      "hosted=no") >= 12);
 }
 
 static bool said(const struct model *model, const char *text)

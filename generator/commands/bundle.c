@@ -1,0 +1,251 @@
+/* bundle.c - the runtime as files, and what a folder needs to be compiled alone; see bundle.h. */
+#include "commands/bundle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/options.h"
+#include "emit/dispatch.h"
+#include "emit/embedded.h"
+#include "plan/target.h"
+
+static const char runtime_folder[] = "runtime/";
+
+/* ---- the runtime ------------------------------------------------------------------------------------------ */
+
+/* What only the driver of `modc run` needs. */
+static bool is_driver(const char *name)
+{
+    return strcmp(name, "modc_main.c") == 0 || strcmp(name, "modc_time.h") == 0;
+}
+
+bool bundle_is_hosted(const char *name)
+{
+    return strcmp(name, "modc_host.c") == 0 || strcmp(name, "modc_threads.c") == 0 ||
+           strcmp(name, "modc_isa.c") == 0;
+}
+
+/* The name of a file of the runtime without its folder; NULL: it is none of those that are asked for. */
+static const char *runtime_name(const struct embedded_file *file, bool hosted, bool driver)
+{
+    const char *name = file->name + strlen(runtime_folder);
+
+    if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 || (!driver && is_driver(name)) ||
+        (!hosted && bundle_is_hosted(name)))
+        return NULL;
+    return name;
+}
+
+static struct output_file *add_runtime(struct cx *cx, const struct output_file *files, int *count,
+                                       bool hosted, bool driver)
+{
+    enum { OTHERS = 4 }; /* of bundle_folder */
+    struct output_file *all = ARENA_ARRAY(&cx->arena, *count + embedded_file_count + OTHERS,
+                                          struct output_file);
+    int given = *count;
+
+    if (given > 0)
+        memcpy(all, files, (size_t)given * sizeof *all);
+    for (int i = 0; i < embedded_file_count; i++) {
+        const char *name = runtime_name(&embedded_files[i], hosted, driver);
+        bool there = !name;
+
+        for (int j = 0; j < given && !there; j++)
+            there = strcmp(all[j].path, name) == 0;
+        if (!there)
+            all[(*count)++] = (struct output_file){name, embedded_files[i].bytes, embedded_files[i].length};
+    }
+    return all;
+}
+
+struct output_file *bundle_runtime(struct cx *cx, const struct output_file *files, int *count, bool driver)
+{
+    return add_runtime(cx, files, count, true, driver);
+}
+
+/* ---- CMake ------------------------------------------------------------------------------------------------ */
+
+static const char folder_cmake[] = "${CMAKE_CURRENT_LIST_DIR}";
+static const char cmake_lists[] = "CMakeLists.txt";
+static const char cmake_lists_head[] = "# CMakeLists.txt - written by modc";
+
+static void print_runtime(struct cx *cx, struct text *text)
+{
+    text_add(text, "if(NOT TARGET modc::runtime)\n    add_library(modc_runtime STATIC");
+    for (int i = 0; i < embedded_file_count; i++) {
+        const char *name = runtime_name(&embedded_files[i], target_of(cx)->hosted, false);
+
+        if (name && text_ends_with(name, ".c"))
+            text_printf(text, "\n        %s/%s", folder_cmake, name);
+    }
+    text_printf(
+        text,
+        ")\n%s    add_library(modc::runtime ALIAS modc_runtime)\n"
+        "    target_include_directories(modc_runtime PUBLIC %s)\n"
+        "    target_link_libraries(modc_runtime PUBLIC $<$<NOT:$<PLATFORM_ID:Windows>>:m>%s)\nendif()\n",
+        target_of(cx)->hosted ? "    find_package(Threads REQUIRED)\n" : "", folder_cmake,
+        target_of(cx)->hosted ? " Threads::Threads" : "");
+}
+
+/* The flags of the sources of each instruction set, where they are for the processor that is compiled for. */
+static void print_dispatch(struct cx *cx, struct text *text, const struct plan *plan)
+{
+    text_add(text, "if(CMAKE_SYSTEM_PROCESSOR MATCHES \"^(x86_64|amd64|AMD64)$\" AND NOT MSVC)\n");
+    for (const struct plan *variant = plan; variant; variant = variant->next) {
+        text_printf(text, "    set_source_files_properties(%s/%s.c PROPERTIES COMPILE_OPTIONS %s)\n",
+                    folder_cmake, variant->model, dispatch_flags(cx, isa_base));
+        for (int i = 0; i < ISA_ROWS; i++)
+            text_printf(text, "    set_source_files_properties(%s/%s PROPERTIES COMPILE_OPTIONS %s)\n",
+                        folder_cmake, dispatch_path(cx, variant->model, &isa_rows[i]),
+                        dispatch_flags(cx, isa_rows[i].name));
+    }
+    text_add(text, "endif()\n");
+}
+
+const char *bundle_cmake(struct cx *cx, const struct plan *plan)
+{
+    struct text text = text_new(&cx->arena);
+    bool bundle = cx->options->bundle;
+    const char *model = plan->model;
+
+    if (bundle)
+        text_printf(
+            &text,
+            "# %s.cmake - written by modc: the library %s and its runtime. include() it, or add_subdirectory() "
+            "its folder.\n",
+            model, model);
+    else
+        text_printf(
+            &text,
+            "# %s.cmake - written by modc: the library %s. include() it behind find_package(modc), or with "
+            "MODC_RUNTIME set to\n# the folder of modc.h: whoever links the library then compiles the runtime.\n",
+            model, model);
+    if (bundle)
+        print_runtime(cx, &text);
+    if (plan->weights)
+        text_add(&text, "enable_language(ASM)\n");
+    if (cx->options->dispatch)
+        print_dispatch(cx, &text, plan);
+    text_printf(&text, "add_library(%s STATIC", model);
+    for (const struct plan *variant = plan; variant; variant = variant->next) {
+        text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
+        for (int i = 0; i < ISA_ROWS && cx->options->dispatch; i++)
+            text_printf(&text, "\n            %s/%s", folder_cmake,
+                        dispatch_path(cx, variant->model, &isa_rows[i]));
+        if (variant->weights)
+            text_printf(&text, " %s/%s_weights.S", folder_cmake, variant->model);
+    }
+    text_printf(&text, ")\ntarget_include_directories(%s PUBLIC %s)\n", model, folder_cmake);
+    if (bundle)
+        text_printf(&text, "target_link_libraries(%s PUBLIC modc::runtime)\n", model);
+    else
+        text_printf(&text,
+                    "if(TARGET modc::runtime)\n    target_link_libraries(%s PUBLIC modc::runtime)\nelse()\n"
+                    "    target_include_directories(%s PUBLIC ${MODC_RUNTIME})\nendif()\n",
+                    model, model);
+    return text.data;
+}
+
+/* ---- a folder that compiles alone ------------------------------------------------------------------------- */
+
+static void print_commands(struct cx *cx, struct text *text, bool weights, const struct output_file *files,
+                           int count)
+{
+    const struct target *target = target_of(cx);
+
+    if (!cx->options->dispatch) {
+        text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
+                    target->flags[0] ? " " : "", target->flags, weights ? "*.c *.S" : "*.c");
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        if (files[i].flags)
+            text_printf(text, "    cc -O3 %s -c %s\n", files[i].flags, files[i].path);
+    text_printf(text, "    cc -O3 -c modc_*.c%s\n\n", weights ? " *.S" : "");
+}
+
+static const char *page(struct cx *cx, const char *model, bool weights, const struct output_file *files,
+                        int count)
+{
+    const struct target *target = target_of(cx);
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text,
+                "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n",
+                model);
+    print_commands(cx, &text, weights, files, count);
+    text_printf(
+        &text,
+        "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n"
+        "A program includes %s.h, whose first comment shows the calls, and links all the objects, with\n"
+        "-lm %s.\n",
+        model, target->hosted ? "behind them" : "where a function of it is missing");
+    if (cx->options->dispatch)
+        text_add(&text, "Each context takes the best instruction set that its machine has.\n");
+    else if (target->hosted)
+        text_add(
+            &text,
+            "Optimise for the machine that runs it, -march=native or the like: the code has vectors for several.\n");
+    text_printf(&text, "\nWith CMake, add_subdirectory() of this folder makes the library %s.\n\n", model);
+    if (weights)
+        text_printf(
+            &text,
+            "%s_weights.S takes in %s_weights.bin, which the assembler finds where it runs, or through -I.\n\n",
+            model, model);
+    text_printf(
+        &text,
+        "%s.h, %s.c and what else is named so are yours, under any terms. The files modc* are those of modc,\n"
+        "under the Apache License 2.0: see modc_LICENSE.txt and modc_NOTICE.txt.\n",
+        model, model);
+    return text.data;
+}
+
+/* The models of the folder, however many were bundled into it. */
+static const char *lists(struct cx *cx)
+{
+    return arena_format(
+        &cx->arena,
+        "%s (generate --bundle): the models of this folder, for add_subdirectory().\n"
+        "cmake_minimum_required(VERSION 3.13)\nproject(modc_models LANGUAGES C)\n"
+        "file(GLOB models %s/*.cmake)\nforeach(model ${models})\n    include(${model})\nendforeach()\n",
+        cmake_lists_head, folder_cmake);
+}
+
+static struct output_file text_file(const char *name, const char *text)
+{
+    return (struct output_file){name, text, strlen(text)};
+}
+
+struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
+                                  const char *model)
+{
+    struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, false);
+    static const char *const own[] = {"LICENSE", "NOTICE"};
+    const char *readme;
+    bool weights = false;
+
+    for (int i = 0; i < *count; i++)
+        weights |= text_ends_with(all[i].path, ".S");
+    readme = page(cx, model, weights, all, *count);
+    for (int i = 0; i < embedded_file_count; i++)
+        for (int k = 0; k < 2; k++)
+            if (strcmp(embedded_files[i].name, own[k]) == 0)
+                all[(*count)++] = (struct output_file){arena_format(&cx->arena, "modc_%s.txt", own[k]),
+                                                       embedded_files[i].bytes, embedded_files[i].length};
+    all[(*count)++] = text_file(cmake_lists, lists(cx));
+    all[(*count)++] = text_file(arena_format(&cx->arena, "%s_README.txt", model), readme);
+    return all;
+}
+
+bool bundle_would_replace(struct cx *cx, const char *folder)
+{
+    char head[sizeof cmake_lists_head] = {0};
+    FILE *old = fopen(arena_format(&cx->arena, "%s/%s", folder, cmake_lists), "rb");
+    bool other;
+
+    if (!old)
+        return false;
+    other = fread(head, 1, sizeof head - 1, old) != sizeof head - 1 || strcmp(head, cmake_lists_head) != 0;
+    fclose(old);
+    return other;
+}

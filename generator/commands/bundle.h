@@ -1,0 +1,26 @@
+/* bundle.h - what lies around the emitted code: CMake files, and the runtime out of the table that is built into modc. */
+#ifndef MODC_BUNDLE_H
+#define MODC_BUNDLE_H
+
+#include "plan/plan.h"
+
+/* A file of the runtime that needs an operating system, or serves those who have one. */
+bool bundle_is_hosted(const char *name);
+
+/* `files` with the files of the runtime behind them, without folders in their names; the driver (with its main) only
+ * if asked for. Names that are there already are left out. */
+struct output_file *bundle_runtime(struct cx *cx, const struct output_file *files, int *count, bool driver);
+
+/* What NAME.cmake says: the library, with all dtypes of the model, and in a bundle the runtime, where no other target is
+ * modc::runtime. */
+const char *bundle_cmake(struct cx *cx, const struct plan *plan);
+
+/* generate --bundle: with those files of the runtime that the target can compile, the licence that they are under, a
+ * CMakeLists.txt and a page that says how to compile the folder. */
+struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
+                                  const char *model);
+
+/* Whether the folder has a CMakeLists.txt that is not modc's, which a bundle would take the place of. */
+bool bundle_would_replace(struct cx *cx, const char *folder);
+
+#endif

@@ -1,0 +1,71 @@
+/* compiler.c - the user's C compiler; see compiler.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "commands/compiler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/options.h"
+
+static const struct loc nowhere = {0};
+
+struct process compiler_words(struct cx *cx, const char *cc, const char *flags)
+{
+    const char *own_cc = getenv("CC"), *own_flags = getenv("CFLAGS");
+    struct process compiler = {0};
+
+    process_words(cx, &compiler, own_cc ? own_cc : "");
+    if (!compiler.words)
+        process_word(cx, &compiler, cc);
+    process_words(cx, &compiler, own_flags ? own_flags : flags);
+    return compiler;
+}
+
+struct process compiler_copy(struct cx *cx, const struct process *compiler)
+{
+    struct process process = {0};
+
+    for (int i = 0; compiler->words[i]; i++)
+        process_word(cx, &process, compiler->words[i]);
+    return process;
+}
+
+void compiler_flags(struct cx *cx, struct process *process, const struct output_file *file)
+{
+#ifdef __x86_64__
+    if (file->flags)
+        process_words(cx, process, file->flags);
+#else
+    (void)cx, (void)process, (void)file;
+#endif
+}
+
+int compiler_run(struct process *list, int count)
+{
+    if (!process_run(list, count, process_cores()))
+        return COMPILER_TOLD_TO_END;
+    for (int i = 0; i < count; i++)
+        if (!process_succeeded(&list[i]))
+            return i;
+    return COMPILER_FINE;
+}
+
+int compiler_fault(struct cx *cx, const struct process *process, const char *hint)
+{
+    const char *name = process->words[0];
+
+    if (process->error != 0) {
+        diag_error(cx, nowhere, "the compiler '%s' cannot be started: %s", name, strerror(process->error));
+        diag_hint(cx, "$CC and $CFLAGS say which one is used");
+        return EXIT_COMPILER;
+    }
+    if (process->signal != 0)
+        diag_error(cx, nowhere, "the compiler '%s' died: %s", name, strsignal(process->signal));
+    else
+        diag_error(cx, nowhere, "the compiler '%s' failed with status %d", name, process->status);
+    if (hint)
+        diag_hint(cx, "%s", hint);
+    process_quote(cx, process);
+    return EXIT_COMPILER;
+}

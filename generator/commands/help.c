@@ -1,0 +1,354 @@
+/* help.c - the table of commands and options, and the texts made from it. */
+#include "commands/help.h"
+
+#include <string.h>
+
+#include "base/dtype.h"
+#include "plan/plan.h"
+#include "plan/target.h"
+
+const struct command_row command_rows[COMMAND_COUNT] = {
+    [COMMAND_GENERATE] =
+        {"generate", "SPEC", "write the model's sources",
+         "Writes NAME.h, NAME.c and NAME.cmake for the model NAME of the spec. Files that would not\n"
+         "change are left alone; after a fault nothing is written."},
+    [COMMAND_RUN] = {"run", "SPEC", "generate, compile and run once, on tensors from files",
+                     "Compiles with $CC $CFLAGS (default: cc -O3 -march=native). All files are safetensors.\n"
+                     "Without --weights, parameters are initialised from --seed as PyTorch does it."},
+    [COMMAND_CHECK] = {"check", "SPEC", "everything but writing", NULL},
+    [COMMAND_SUMMARY] =
+        {"summary", "SPEC", "table: module, output shape, parameters, MACs, RAM, flash",
+         "All numbers hold at the maxima of the sizes. --measure compiles with $CC $CFLAGS (default:\n"
+         "cc -O3 -march=native, or the compiler and flags of the target with -Os)."},
+    [COMMAND_DIFF] =
+        {"diff", "OLD NEW", "what changes: modules, keys, shapes, memory, MACs",
+         "Compares two specs as far as their plans and says whether files of OLD still load into\n"
+         "NEW. The last line fits a commit message. Either may be '-', as in\n"
+         "  git show HEAD:policy.yaml | modc diff - policy.yaml\n"
+         "The exit status is 0 whether or not they differ."},
+    [COMMAND_LAYERS] =
+        {"layers", "[NAME]", "the layers and functions that a spec can name, or all about one",
+         "With -o, writes a page in Markdown for each layer, NAME.md, and one that lists them."},
+    [COMMAND_SCHEMA] =
+        {"schema", NULL, "a JSON Schema of specs, for editors",
+         "specs/modc.schema.json is what it prints. An editor with a YAML language server takes it by\n"
+         "the first line of a spec:\n"
+         "  # yaml-language-server: $schema=modc.schema.json"},
+    [COMMAND_COMPLETION] = {"completion", "bash|zsh|fish",
+                            "a script that lets a shell complete command lines",
+                            "Where modc was installed, shells find it. Else, in bash:\n"
+                            "  source <(modc completion bash)"},
+    [COMMAND_HELP] = {"help", "[COMMAND]", "this text, or the options of a command", NULL},
+    [COMMAND_VERSION] = {"--version", NULL, "the version of modc", NULL},
+};
+
+const char help_purpose[] = "Compiles a YAML spec of a torch.nn module tree to standalone C";
+
+const char *const exit_rows[] = {
+    [EXIT_DONE] = "done",
+    [EXIT_SPEC] = "the spec is wrong",
+    [EXIT_COMMAND_LINE] = "the command line is wrong",
+    [EXIT_FILE] = "a file cannot be read or written, or does not fit the spec",
+    [EXIT_DIFFER] = "numbers differ",
+    [EXIT_COMPILER] = "the compiler is missing or failed, or the program died",
+    [EXIT_FAULT] = "a fault of modc itself, or no memory left",
+    [EXIT_DEVICE] = "no such device",
+};
+const int exit_row_count = (int)(sizeof exit_rows / sizeof *exit_rows);
+
+const struct environment_row environment_rows[] = {
+    {"CC, CFLAGS", "the compiler of 'run' and 'summary --measure', and its flags"},
+    {"TMPDIR", "where temporary folders are made; else /tmp"},
+    {"NO_COLOR", "no colours, unless --color=always says otherwise"},
+    {NULL, NULL},
+};
+
+enum {
+    GENERATE = 1 << COMMAND_GENERATE,
+    RUN = 1 << COMMAND_RUN,
+    CHECK = 1 << COMMAND_CHECK,
+    SUMMARY = 1 << COMMAND_SUMMARY,
+    DIFF = 1 << COMMAND_DIFF,
+    LAYERS = 1 << COMMAND_LAYERS,
+    SCHEMA = 1 << COMMAND_SCHEMA,
+    COMPLETION = 1 << COMMAND_COMPLETION,
+    HELP = 1 << COMMAND_HELP,
+    ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
+    ALL = ON_SPEC | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
+};
+
+#define FIELD(name) offsetof(struct options, name)
+
+/* In the order in which help shows them. */
+const struct option_row option_rows[] = {
+    {"-o", "DIR", GENERATE | LAYERS, OPTION_TEXT, FIELD(out_dir),
+     "folder for the files; it is made if needed"},
+    {"--weights", "FILE", GENERATE | CHECK | SUMMARY, OPTION_TEXT, FIELD(weights),
+     "safetensors file to embed, in each dtype of the spec"},
+    {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers),
+     "let comments say where in the spec a module stands"},
+    {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
+    {"--depfile", "FILE", GENERATE, OPTION_TEXT, FIELD(depfile),
+     "write, for make, which files the emitted ones depend on"},
+    {"--deptarget", "FILE", GENERATE, OPTION_TEXT, FIELD(deptarget),
+     "in --depfile, let this file depend on them instead"},
+
+    {"--weights", "FILE", RUN, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
+    {"--inputs", "FILE", RUN, OPTION_RUN_READ, 0, "one tensor for each input; else random ones"},
+    {"--outputs", "FILE", RUN, OPTION_RUN_WRITE, 0, "write one tensor for each output"},
+    {"--state", "FILE", RUN, OPTION_RUN_WRITE, 0, "write the state_dict after the call"},
+    {"--expect", "FILE", RUN, OPTION_RUN_READ, 0, "compare the outputs with the tensors of the file"},
+    {"--rtol", "X", RUN, OPTION_RUN_REAL, 0, "tolerance relative to the largest expected value"},
+    {"--atol", "X", RUN, OPTION_RUN_REAL, 0, "absolute tolerance"},
+    {"--entry", "NAME", RUN, OPTION_RUN_TEXT, 0, "which entry to call; else forward"},
+    {"--train", NULL, RUN, OPTION_RUN_FLAG, 0, "training mode"},
+    {"--steps", "N", RUN, OPTION_RUN_WHOLE, 0,
+     "N steps of `training:` on the same batch; the output is the last loss"},
+    {"--seed", "N", RUN, OPTION_RUN_WHOLE, 0, "of initial weights, dropout and random inputs; else 0"},
+    {"--time", NULL, RUN, OPTION_RUN_FLAG, 0, "print how long a call takes"},
+    {"--threads", "N", RUN, OPTION_RUN_WHOLE, 0, "run on so many threads; else on those of the spec"},
+    {"--repeat", "N", RUN, OPTION_RUN_WHOLE, 0, "call N times; with --time measure N times"},
+    {"--sequence", NULL, RUN, OPTION_RUN_FLAG, 0, "inputs have one dimension more in front: as many calls"},
+    {"--hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0,
+     "multiply a module's output by X; 'fence': no change"},
+    {"--pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0, "multiply a module's input by X"},
+    {"--backward-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0,
+     "multiply the gradient of a module's input by X"},
+    {"--backward-pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0,
+     "multiply the gradient of a module's output by X"},
+    {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
+     "keep sources and program there; what did not change is not compiled again"},
+
+    {"--repr", NULL, SUMMARY, OPTION_FLAG, FIELD(repr),
+     "print the modules alone, as print(model) does in PyTorch"},
+    {"--measure", NULL, SUMMARY, OPTION_FLAG, FIELD(measure),
+     "compile it: bytes of code, depth of the stack"},
+    {"--format", "text|json|markdown", DIFF, OPTION_CHOICE, FIELD(format),
+     "json is described in docs/diff.md"},
+    {"--format", "text|json", LAYERS, OPTION_CHOICE, FIELD(format),
+     "json: all layers, functions and ops, with arguments"},
+    {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},
+
+    {"--backward", NULL, GENERATE | CHECK | SUMMARY | DIFF, OPTION_FLAG, FIELD(backward),
+     "with gradients, as backward: true in the spec"},
+    {"--backward", NULL, RUN, OPTION_BACKWARD, FIELD(backward),
+     "gradients too: inputs grad.OUTPUT, outputs grad.INPUT and grad.KEY"},
+    {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0,
+     "give a constant another value, or a size another maximum"},
+    {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype),
+     "compute in this type alone, whatever the spec says"},
+    {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
+    {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
+    {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
+     "for this chip, if it fits; 'modc help targets' lists them"},
+    {"--isa", "LIST", ON_SPEC, OPTION_ISA, FIELD(isa),
+     "leave out vectors but those of avx512,avx2,sse2,neon"},
+    {"--dispatch", NULL, GENERATE | CHECK, OPTION_DISPATCH, 0,
+     "compile for x86-64, x86-64-v3 and x86-64-v4: a context takes the best of them"},
+    {"--dispatch", "best|x86-64|x86-64-v3|x86-64-v4", RUN, OPTION_DISPATCH, 0,
+     "compile for all three, and run on this one"},
+    {"--plan", "OP=ALGORITHM", ON_SPEC, OPTION_PLAN, 0,
+     "force an algorithm wherever it fits: contract=gemm_dot; split=3: slices for threads"},
+    {"--explain", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(explain),
+     "print what was chosen for each module, and why"},
+    {"--dump", "ROOM", GENERATE | CHECK, OPTION_DUMP, FIELD(dump),
+     "print spec, module, graph (after every pass) or plan; with .json as JSON"},
+    {"--validate", NULL, GENERATE | CHECK, OPTION_FLAG, FIELD(validate),
+     "let Clang read what was emitted before it is written"},
+    {"--man", NULL, HELP, OPTION_FLAG, FIELD(manual),
+     "all of it as a manual page: modc help --man | man -l -"},
+    {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
+    {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
+
+    {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
+};
+const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
+
+const struct command_row *command_find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(command_rows[i].name, name) == 0)
+            return &command_rows[i];
+    return NULL;
+}
+
+const struct option_row *option_find(enum command command, const char *name)
+{
+    for (int i = 0; i < option_row_count; i++)
+        if ((option_rows[i].commands & 1u << command) && strcmp(option_rows[i].name, name) == 0)
+            return &option_rows[i];
+    return NULL;
+}
+
+const char *const *command_names(struct cx *cx, int *count)
+{
+    const char **names = ARENA_ARRAY(&cx->arena, COMMAND_COUNT, const char *);
+
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        names[i] = command_rows[i].name;
+    *count = COMMAND_COUNT;
+    return names;
+}
+
+const char *const *option_names(struct cx *cx, enum command command, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; i < option_row_count; i++)
+        if (option_rows[i].commands & 1u << command)
+            ARENA_PUSH(&cx->arena, names, *count, option_rows[i].name);
+    return names;
+}
+
+/* ---- values of options ------------------------------------------------------------------------------------ */
+
+const char *const *help_choices(struct cx *cx, const char *value, int *count)
+{
+    const char **words = NULL;
+
+    *count = 0;
+    for (const char *end; *value; value = *end ? end + 1 : end) {
+        end = value + strcspn(value, "|");
+        ARENA_PUSH(&cx->arena, words, *count, arena_copy(&cx->arena, value, (size_t)(end - value)));
+    }
+    return words;
+}
+
+static const char *const *dtype_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (dtype_is_float((enum dtype)i) && dtype_is_supported((enum dtype)i))
+            ARENA_PUSH(&cx->arena, names, *count, dtype_rows[i].name);
+    return names;
+}
+
+/* "contract=gemm_dot" */
+static const char *const *plan_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    for (int i = 0; i < algorithm_count; i++)
+        ARENA_PUSH(&cx->arena, names, *count,
+                   arena_format(&cx->arena, "%s=%s", op_rows[algorithms[i].op].name, algorithms[i].name));
+    ARENA_PUSH(&cx->arena, names, *count, "split=2");
+    return names;
+}
+
+const char *const *option_values(struct cx *cx, const struct option_row *row, int *count)
+{
+    *count = 0;
+    switch (row->kind) {
+    case OPTION_CHOICE:
+    case OPTION_DISPATCH:
+    case OPTION_EARLY:
+        return help_choices(cx, row->value, count);
+    case OPTION_DUMP:
+        return help_choices(cx, "spec|module|graph|plan|spec.json|module.json|graph.json|plan.json", count);
+    case OPTION_DEVICE:
+        return help_choices(cx, "cpu", count);
+    case OPTION_DTYPE:
+        return dtype_names(cx, count);
+    case OPTION_PLAN:
+        return plan_names(cx, count);
+    case OPTION_TARGET:
+        return target_names(cx, count);
+    default:
+        return NULL;
+    }
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------ */
+
+enum { COLUMN = 30, COLUMNS = 100 }; /* where the texts of options start, and where lines end */
+
+/* Words from column `at` on, which the line has reached; further lines start there too. */
+static void print_wrapped(struct text *text, int at, const char *words)
+{
+    int column = at;
+
+    while (*words) {
+        int length = (int)strcspn(words, " ");
+
+        if (column > at && column + 1 + length > COLUMNS) {
+            text_printf(text, "\n%*s", at, "");
+            column = at;
+        }
+        text_printf(text, "%s%.*s", column > at ? " " : "", length, words);
+        column += length + (column > at);
+        words += length + (words[length] == ' ');
+    }
+    text_add(text, "\n");
+}
+
+static void print_row(struct text *text, const char *name, const char *value, const char *what)
+{
+    int width = (int)strlen(name) + (value ? 1 + (int)strlen(value) : 0);
+
+    text_add(text, "  ");
+    text_styled(text, STYLE_BOLD, name);
+    text_printf(text, "%s%s", value ? " " : "", value ? value : "");
+    if (width > COLUMN - 4)
+        text_printf(text, "\n%*s", COLUMN, "");
+    else
+        text_printf(text, "%*s", COLUMN - 2 - width, "");
+    print_wrapped(text, COLUMN, what);
+}
+
+static void print_overview(struct text *text)
+{
+    struct text statuses = text_new(text->arena);
+
+    text_printf(text, "usage: modc COMMAND ...\n\n%s.\n\n", help_purpose);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        print_row(text, command_rows[i].name, command_rows[i].argument, command_rows[i].text);
+    text_add(
+        text,
+        "\n'modc help COMMAND' shows the options of a command, 'modc help targets' the names of chips. SPEC may\n"
+        "be '-': standard input.\n\nEnvironment:\n\n");
+    for (int i = 0; environment_rows[i].name; i++)
+        print_row(text, environment_rows[i].name, NULL, environment_rows[i].text);
+    text_add(&statuses, "Exit status: ");
+    for (int i = 0; i < exit_row_count; i++)
+        text_printf(&statuses, "%d %s%s", i, exit_rows[i], i < exit_row_count - 1 ? "; " : ".");
+    text_add(text, "\n");
+    print_wrapped(text, 0, statuses.data);
+}
+
+const char *help_usage(struct arena *arena, enum command command)
+{
+    const struct command_row *row = &command_rows[command];
+
+    return arena_format(arena, "%s%s%s%s%s", row->name, row->argument ? " " : "",
+                        row->argument ? row->argument : "", command == COMMAND_GENERATE ? " -o DIR" : "",
+                        command == COMMAND_VERSION ? "" : " [OPTION]...");
+}
+
+void help_print(struct text *text, const struct command_row *row)
+{
+    bool first = true;
+
+    if (!row) {
+        print_overview(text);
+        return;
+    }
+
+    enum command command = (enum command)(row - command_rows);
+
+    text_printf(text, "usage: modc %s\n\nmodc %s: %s.\n", help_usage(text->arena, command), row->name,
+                row->text);
+    if (row->more)
+        text_printf(text, "\n%s\n", row->more);
+    for (int i = 0; i < option_row_count; i++) {
+        const struct option_row *option = &option_rows[i];
+
+        if (!(option->commands & 1u << command) || !option->text)
+            continue;
+        if (first)
+            text_add(text, "\n");
+        first = false;
+        print_row(text, option->name, option->value, option->text);
+    }
+}

@@ -1,0 +1,397 @@
+/* main.c - the command line. Calls each room once, in order: whoever opens this file first sees the whole compiler. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/terminal.h"
+#include "commands/bundle.h"
+#include "commands/catalogue.h"
+#include "commands/completion.h"
+#include "commands/depfile.h"
+#include "commands/diff.h"
+#include "commands/help.h"
+#include "commands/manual.h"
+#include "commands/measure.h"
+#include "commands/run.h"
+#include "commands/schema.h"
+#include "commands/summary.h"
+#include "commands/validate.h"
+#include "commands/weights.h"
+#include "emit/emit.h"
+#include "module/rollout.h"
+#include "module/training.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
+#include "plan/target.h"
+#include "spec/settings.h"
+
+#ifndef MODC_VERSION
+#define MODC_VERSION "0"
+#endif
+
+static const struct loc nowhere = {0};
+
+/* ---- dumps ------------------------------------------------------------------------------------------------ */
+
+/* Of one room, as --dump asks; what the other rooms give is passed over. */
+struct dump {
+    struct text *out;
+    const char *room; /* NULL: none is asked for */
+    size_t length;    /* of room, without .json */
+    bool json;
+    int graphs; /* printed so far */
+};
+
+static struct dump dump_new(const struct options *options, struct text *out)
+{
+    struct dump dump = {.out = out, .room = options->dump};
+
+    if (dump.room) {
+        dump.length = strcspn(dump.room, ".");
+        dump.json = dump.room[dump.length] == '.';
+    }
+    return dump;
+}
+
+static bool dump_wants(const struct dump *dump, const struct cx *cx, const char *room)
+{
+    return dump->room && strlen(room) == dump->length && strncmp(dump->room, room, dump->length) == 0 &&
+           diag_errors(cx) == 0;
+}
+
+/* The program after a pass: text under a heading, or one element of a JSON list. */
+static void dump_graph(void *data, const char *pass, struct program *program)
+{
+    struct dump *dump = data;
+
+    if (!dump_wants(dump, program->cx, "graph"))
+        return;
+    if (dump->json) {
+        text_printf(dump->out, "%s{\"after\": \"%s\", \"program\": ", dump->graphs++ ? ",\n" : "[", pass);
+        program_dump(dump->out, program, true);
+        text_add(dump->out, "}");
+    } else {
+        text_printf(dump->out, "%s---- after %s ----\n", dump->graphs++ ? "\n" : "", pass);
+        program_dump(dump->out, program, false);
+    }
+}
+
+/* ---- the compiler ----------------------------------------------------------------------------------------- */
+
+static int write_files(struct cx *cx, const struct plan *plan, struct output_file *files, int count)
+{
+    const struct options *options = cx->options;
+    const struct output_file *depfile = NULL;
+    const char *error = NULL;
+
+    if (options->validate) {
+        int status = validate_files(cx, files, count);
+
+        if (status != EXIT_DONE)
+            return status;
+    }
+    if (options->bundle && options->out_dir && bundle_would_replace(cx, options->out_dir)) {
+        diag_error(cx, nowhere, "'%s' has a CMakeLists.txt that is not modc's", options->out_dir);
+        diag_hint(cx, "--bundle makes a folder that compiles alone: let -o name one of its own");
+        return EXIT_FILE;
+    }
+    if (options->bundle)
+        files = bundle_folder(cx, files, &count, plan->model);
+    if (options->depfile) {
+        depfile = depfile_make(cx, plan->program->tree->spec, files, count);
+        if (!depfile)
+            return EXIT_COMMAND_LINE;
+    }
+    if (options->out_dir && !output_write_beside(cx, options->out_dir, files, count, depfile, &error)) {
+        diag_error(cx, nowhere, "%s", error);
+        return EXIT_FILE;
+    }
+    return EXIT_DONE;
+}
+
+/* Of one of the dtypes of a spec; may be NULL after faults. */
+static struct program *make_program(struct cx *cx, struct spec *spec, int variant, struct dump *dump)
+{
+    progress_step("building the modules and graphs of %s ...", spec->model);
+    struct module_tree *tree = module_build(cx, spec, variant);
+    bool resolved = graph_resolve(cx, tree);
+    if (dump_wants(dump, cx, "module"))
+        module_dump(dump->out, tree, dump->json);
+    tree->training = resolved ? training_read(cx, tree) : NULL;
+    tree->rollout = resolved ? rollout_read(cx, tree) : NULL;
+
+    return resolved ? graph_lower(cx, tree) : NULL;
+}
+
+static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)
+{
+    progress_step("planning %s ...", program->tree->spec->model);
+    dump_graph(dump, "lower", program);
+    pass_run(cx, program, dump_graph, dump);
+    if (dump->graphs > 0 && dump->json)
+        text_add(dump->out, "]\n");
+    if (diag_errors(cx) > 0) /* what has no gradient */
+        return NULL;
+
+    struct plan *plan = plan_make(cx, program);
+    if (plan && dump_wants(dump, cx, "plan"))
+        plan_dump(dump->out, plan, dump->json);
+    return plan;
+}
+
+/* A spec up to its plans, one for each dtype; the first is what --dump shows. NULL after faults, with the exit status in
+ * *status. */
+static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dump, int *status)
+{
+    struct dump none = {0};
+    const char *error = NULL;
+    const struct source *source = source_read(cx, path, SPEC_MAX_BYTES, &error);
+
+    *status = EXIT_FILE;
+    if (!source) {
+        diag_error(cx, nowhere, "%s", error);
+        return NULL;
+    }
+
+    progress_step("reading %s ...", path);
+    struct spec *spec = spec_read(cx, source);
+    *status = EXIT_COMMAND_LINE;
+    if (!settings_apply(cx, spec))
+        return NULL;
+    if (dump_wants(dump, cx, "spec"))
+        spec_dump(dump->out, spec, dump->json);
+
+    struct program **programs = ARENA_ARRAY(&cx->arena, spec->dtype_count, struct program *);
+    for (int i = 0; i < spec->dtype_count; i++)
+        programs[i] = make_program(cx, spec, i, i == 0 ? dump : &none);
+    cx->variant.text = NULL;
+    *status = spec->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
+    if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
+        return NULL;
+
+    struct plan *plans = NULL, **end = &plans;
+    for (int i = 0; i < spec->dtype_count; i++, end = &(*end)->next) {
+        *end = make_plan(cx, programs[i], i == 0 ? dump : &none);
+        if (!*end)
+            return NULL;
+    }
+    return plans;
+}
+
+/* What stands beside each variant of a model of several dtypes. */
+static void print_variant(struct text *out, const struct plan *first, const struct plan *plan)
+{
+    if (first->next)
+        text_printf(out, "%s---- %s ----\n", plan == first ? "" : "\n", plan->model);
+}
+
+static int summarise(struct cx *cx, const struct plan *plan, struct memory *memory, struct text *out)
+{
+    int count, status = EXIT_DONE;
+
+    if (cx->options->repr) {
+        if (plan->program->tree->variant == 0)
+            summary_print_repr(out, plan->program->tree);
+        return EXIT_DONE;
+    }
+    summary_print(out, summary_make(cx, plan));
+    if (cx->options->measure) {
+        const struct output_file *files = emit_files(cx, plan, &count);
+
+        status = measure_model(cx, out, plan, files, count, memory);
+    }
+    if (status != EXIT_DONE)
+        return status;
+    summary_print_target(cx, out, memory);
+    return memory_fits(cx, plan, memory) ? EXIT_DONE : EXIT_SPEC;
+}
+
+/* All that takes a SPEC. Text for stdout goes to `out`; returns the exit status. */
+static int compile(struct cx *cx, struct text *out)
+{
+    const struct options *options = cx->options;
+    struct dump dump = dump_new(options, out);
+    struct output_file *files;
+    int count = 0, status;
+
+    struct plan *plans = make_plans(cx, options->argument, &dump, &status);
+    if (!plans)
+        return status;
+    status = EXIT_DONE;
+    for (struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
+        if (options->explain) {
+            print_variant(out, plans, plan);
+            plan_explain(out, plan);
+        }
+        if (options->weights) {
+            progress_step("packing the weights of %s ...", options->weights);
+            plan->weights = weights_embed(cx, plan, options->weights, &status);
+        }
+    }
+    if (status != EXIT_DONE)
+        return status;
+
+    for (const struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
+        struct memory memory = memory_of(cx, plan, plan->weights || options_run(options, "--weights"));
+
+        if (options->command == COMMAND_SUMMARY)
+            status = summarise(cx, plan, &memory, out);
+        else if (!memory_fits(cx, plan, &memory))
+            status = EXIT_SPEC;
+    }
+    if (status != EXIT_DONE || options->command == COMMAND_SUMMARY)
+        return status;
+    progress_step("writing %s.c ...", plans->model);
+    files = emit_files(cx, plans, &count);
+    if (options->command == COMMAND_RUN)
+        return run_model(cx, plans, files, count);
+    return write_files(cx, plans, files, count);
+}
+
+/* Two compilations, each with a cx of its own: faults of one do not stop the other. */
+static int compare(struct cx *cx, struct text *out)
+{
+    const struct options *options = cx->options;
+    const char *const paths[2] = {options->argument, options->second};
+    struct cx sides[2] = {{.options = options}, {.options = options}};
+    struct dump none = {0};
+    struct plan *plans[2];
+    int status[2];
+
+    for (int i = 0; i < 2; i++)
+        plans[i] = make_plans(&sides[i], paths[i], &none, &status[i]);
+    if (plans[0] && plans[1]) {
+        const struct diff *diff = diff_make(cx, summary_make(&sides[0], plans[0]),
+                                            summary_make(&sides[1], plans[1]), paths);
+
+        diff_print(out, diff, options->format);
+        status[0] = options->exit_code && diff->differs ? EXIT_DIFFER : EXIT_DONE;
+    }
+    progress_end();
+    for (int i = 0; i < 2; i++) {
+        diag_print(&sides[i], stderr, options->diagnostics);
+        arena_free(&sides[i].arena);
+    }
+    return plans[0] ? status[plans[1] ? 0 : 1] : status[0];
+}
+
+/* ---- the other commands ----------------------------------------------------------------------------------- */
+
+static int print_help(struct cx *cx, struct text *out)
+{
+    const char *name = cx->options->argument;
+    const struct command_row *row = name ? command_find(name) : NULL;
+    const char *const *names;
+    int count;
+
+    if (cx->options->manual) {
+        manual_print(out, MODC_VERSION);
+        return EXIT_DONE;
+    }
+    if (row || !name) {
+        help_print(out, row);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "targets") == 0) {
+        target_print_all(out);
+        return EXIT_DONE;
+    }
+    diag_error(cx, nowhere, "there is no command '%s'", name);
+    names = command_names(cx, &count);
+    diag_hint_nearest(cx, name, names, count);
+    return EXIT_COMMAND_LINE;
+}
+
+static int print_layers(struct cx *cx, struct text *out)
+{
+    const struct options *options = cx->options;
+    const char *error = NULL;
+    int count;
+
+    if (options->out_dir) {
+        const struct output_file *pages = catalogue_pages(cx, &count);
+
+        if (output_write(cx, options->out_dir, pages, count, &error))
+            return EXIT_DONE;
+        diag_error(cx, nowhere, "%s", error);
+        return EXIT_FILE;
+    }
+    if (options->format && strcmp(options->format, "json") == 0)
+        catalogue_print_json(cx, out);
+    else if (!options->argument)
+        catalogue_print(cx, out);
+    else if (!catalogue_print_one(cx, out, options->argument))
+        return EXIT_COMMAND_LINE;
+    return EXIT_DONE;
+}
+
+static int run_command(struct cx *cx, struct text *out)
+{
+    switch (cx->options->command) {
+    case COMMAND_HELP:
+        return print_help(cx, out);
+    case COMMAND_VERSION:
+        text_add(out, "modc " MODC_VERSION "\n");
+        return EXIT_DONE;
+    case COMMAND_LAYERS:
+        return print_layers(cx, out);
+    case COMMAND_SCHEMA:
+        schema_print(cx, out);
+        return EXIT_DONE;
+    case COMMAND_COMPLETION:
+        completion_print(cx, out, cx->options->argument);
+        return EXIT_DONE;
+    case COMMAND_DIFF:
+        return compare(cx, out);
+    default:
+        return compile(cx, out);
+    }
+}
+
+/* A reader that has seen enough (`modc layers | head`) needs no message. */
+static int print_out(struct cx *cx, const struct text *out, int status)
+{
+    bool good = out->length == 0 || fwrite(out->data, 1, out->length, stdout) == out->length;
+
+    good = (out->length == 0 || fflush(stdout) == 0) && good;
+    if (good)
+        return status;
+    if (errno != EPIPE)
+        diag_error(cx, nowhere, "cannot write to standard output: %s", strerror(errno));
+    return status == EXIT_DONE ? EXIT_FILE : status;
+}
+
+/* Descriptors 0 to 2 are in use, so that no file that is opened later takes the place of a closed one. */
+static void hold_descriptors(void)
+{
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i == 0 ? O_WRONLY : O_RDONLY) != i)
+            _exit(EXIT_FILE);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {0};
+    struct cx cx = {.options = &options};
+    struct text out = {.arena = &cx.arena};
+    int status = EXIT_DONE;
+
+    hold_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a write fails instead */
+    signal(SIGXFSZ, SIG_IGN);
+    if (options_parse(&cx, argc, argv, &options, &status)) {
+        out.color = terminal_wants_color(stdout, options.color);
+        progress_start();
+        status = run_command(&cx, &out);
+        progress_end();
+    }
+    status = print_out(&cx, &out, status);
+    diag_print(&cx, stderr, options.diagnostics);
+    arena_free(&cx.arena);
+    return status;
+}

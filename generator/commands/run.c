@@ -1,0 +1,380 @@
+/* run.c - `modc run`: writes the model and the runtime into a folder, compiles them and executes the driver.
+ *
+ * note [kept programs]
+ * With --keep, a file NAME.stamp beside the program says what it was made of: a hash of all sources and the words of
+ * the compiler. While it is true nothing is compiled. Runs at the same time lock the stamp: to compile alone, and to
+ * share while the program executes, so that nobody replaces it then. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "commands/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/terminal.h"
+#include "commands/bundle.h"
+#include "commands/compiler.h"
+#include "commands/options.h"
+
+static const struct loc nowhere = {0};
+
+struct run {
+    struct cx *cx;
+    const struct options *options;
+    const struct plan *plan;
+    const char *folder; /* of sources and program */
+    bool temporary;     /* to be removed */
+    const char *program, *stamp;
+    struct output_file *files; /* with the runtime */
+    int count;
+    struct process compiler; /* $CC $CFLAGS */
+    bool interrupted;
+};
+
+/* ---- before anything is compiled -------------------------------------------------------------------------- */
+
+static bool check_read(struct cx *cx, const struct run_option *option)
+{
+    int file = open(option->value, O_RDONLY | O_NOCTTY);
+    struct stat info;
+    int reason = 0;
+
+    if (file < 0 || fstat(file, &info) != 0)
+        reason = errno;
+    else if (S_ISDIR(info.st_mode))
+        reason = EISDIR;
+    if (file >= 0)
+        close(file);
+    if (reason != 0)
+        diag_error(cx, nowhere, "%s: cannot read '%s': %s", option->name, option->value, strerror(reason));
+    return reason == 0;
+}
+
+static bool check_write(struct cx *cx, const struct run_option *option)
+{
+    const char *slash = strrchr(option->value, '/');
+    const char *folder = slash ? arena_copy(&cx->arena, option->value, (size_t)(slash - option->value) + 1)
+                               : ".";
+    struct stat info;
+    int reason = 0;
+
+    if (stat(option->value, &info) == 0 && S_ISDIR(info.st_mode))
+        reason = EISDIR;
+    else if (access(folder, W_OK | X_OK) != 0)
+        reason = errno;
+    if (reason != 0)
+        diag_error(cx, nowhere, "%s: cannot write '%s': %s", option->name, option->value, strerror(reason));
+    return reason == 0;
+}
+
+static int check_files(struct run *run)
+{
+    int status = EXIT_DONE;
+
+    for (int i = 0; i < run->options->run_option_count; i++) {
+        const struct run_option *option = &run->options->run_options[i];
+
+        if ((option->reads && !check_read(run->cx, option)) ||
+            (option->writes && !check_write(run->cx, option)))
+            status = EXIT_FILE;
+    }
+    return status;
+}
+
+static int check_entry(struct run *run, const char *name)
+{
+    const struct program *program = run->plan->program;
+    const char **names = ARENA_ARRAY(&run->cx->arena, program->entry_count + 1, const char *);
+    struct text all = text_new(&run->cx->arena);
+
+    for (int i = 0; i < program->entry_count; i++) {
+        names[i] = program->entries[i].name;
+        if (strcmp(names[i], name) == 0)
+            return EXIT_DONE;
+        text_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    diag_error(run->cx, nowhere, "%s has no entry '%s'", run->plan->model, name);
+    diag_hint_nearest(run->cx, name, names, program->entry_count);
+    diag_hint(run->cx, "it has: %s", all.data);
+    return EXIT_COMMAND_LINE;
+}
+
+static int check_options(struct run *run)
+{
+    int status = EXIT_DONE;
+
+    for (int i = 0; i < run->options->run_option_count && status == EXIT_DONE; i++)
+        if (strcmp(run->options->run_options[i].name, "--entry") == 0)
+            status = check_entry(run, run->options->run_options[i].value);
+    return status != EXIT_DONE ? status : check_files(run);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------------------- */
+
+/* What the program is made of. */
+static const char *make_stamp(const struct run *run)
+{
+    struct text text = text_new(&run->cx->arena);
+
+    text_add(&text, "made by modc run from\n");
+    for (int i = 0; i < run->count; i++)
+        text_printf(&text, "%016llx %s\n",
+                    (unsigned long long)text_hash(run->files[i].bytes, run->files[i].length),
+                    run->files[i].path);
+    for (int i = 0; run->compiler.words[i]; i++)
+        text_printf(&text, "%s%s", i ? " " : "", run->compiler.words[i]);
+    text_add(&text, "\n");
+    return text.data;
+}
+
+static int find_folder(struct run *run)
+{
+    const char *error = NULL;
+
+    if (run->options->keep) {
+        run->folder = run->options->keep;
+        /* for the lock; the sources come when they are needed */
+        if (!output_write(run->cx, run->folder, NULL, 0, &error)) {
+            diag_error(run->cx, nowhere, "--keep: %s", error);
+            return EXIT_FILE;
+        }
+    } else {
+        run->folder = process_make_folder(run->cx, &error);
+        if (!run->folder) {
+            diag_error(run->cx, nowhere, "%s", error);
+            return EXIT_FILE;
+        }
+        run->temporary = true;
+    }
+    run->program = arena_format(&run->cx->arena, "%s%s/%s", strchr(run->folder, '/') ? "" : "./", run->folder,
+                                run->plan->model);
+    run->stamp = arena_format(&run->cx->arena, "%s/%s.stamp", run->folder, run->plan->model);
+    return EXIT_DONE;
+}
+
+static int write_sources(struct run *run)
+{
+    const char *error = NULL;
+
+    if (output_write(run->cx, run->folder, run->files, run->count, &error))
+        return EXIT_DONE;
+    diag_error(run->cx, nowhere, "%s", error);
+    return EXIT_FILE;
+}
+
+/* ---- compiling -------------------------------------------------------------------------------------------- */
+
+static int run_compilers(struct run *run, struct process *list, int count)
+{
+    int failed = compiler_run(list, count);
+
+    run->interrupted |= failed == COMPILER_TOLD_TO_END;
+    return failed == COMPILER_FINE ? EXIT_DONE
+           : failed >= 0           ? compiler_fault(run->cx, &list[failed], NULL)
+                                   : EXIT_COMPILER;
+}
+
+/* Files that only the compilation needs. */
+struct leftovers {
+    const char **objects;
+    struct process *list; /* the processes and, behind them, the linker */
+    const char *built;
+    int count;
+};
+
+static void remove_leftovers(void *data)
+{
+    const struct leftovers *left = data;
+
+    for (int i = 0; i < left->count; i++)
+        unlink(left->objects[i]);
+    for (int i = 0; i <= left->count; i++)
+        unlink(left->list[i].said);
+    unlink(left->built); /* there after a fault alone */
+}
+
+/* Every source on its own, on all cores, since the model takes as long as the whole runtime. */
+static int compile(struct run *run)
+{
+    struct arena *arena = &run->cx->arena;
+    struct process *list = ARENA_ARRAY(arena, run->count + 1, struct process), *link;
+    struct leftovers left = {.objects = ARENA_ARRAY(arena, run->count + 1, const char *), .list = list};
+    struct arena_guard guard = {.run = remove_leftovers, .data = &left};
+    int count = 0, status;
+
+    left.built = arena_format(arena, "%s.new-%ld", run->program, (long)getpid());
+    for (int i = 0; i < run->count; i++) {
+        const char *path = run->files[i].path;
+        struct process *own = &list[count];
+
+        if (!text_ends_with(path, ".c") && !text_ends_with(path, ".S"))
+            continue;
+        *own = compiler_copy(run->cx, &run->compiler);
+        left.objects[count] = arena_format(arena, "%s/%s.o", run->folder, path);
+        own->said = arena_format(arena, "%s/%s.said", run->folder, path);
+        compiler_flags(run->cx, own, &run->files[i]);
+        process_word(run->cx, own, arena_format(arena, "-I%s", run->folder));
+        process_word(run->cx, own, "-DMODC_LIBM"); /* modc_reset.c: PyTorch's bits for float64 too */
+        process_word(run->cx, own, arena_format(arena, "-DMODC_MODEL=%s_model", run->plan->model));
+        process_word(run->cx, own, "-c");
+        process_word(run->cx, own, "-o");
+        process_word(run->cx, own, left.objects[count]);
+        process_word(run->cx, own, arena_format(arena, "%s/%s", run->folder, path));
+        count++;
+    }
+    link = &list[count];
+    *link = compiler_copy(run->cx, &run->compiler);
+    link->said = arena_format(arena, "%s.said", run->program);
+    process_word(run->cx, link, "-o");
+    process_word(run->cx, link, left.built);
+    for (int i = 0; i < count; i++)
+        process_word(run->cx, link, left.objects[i]);
+    process_word(run->cx, link, "-lm");
+    process_word(run->cx, link, "-pthread");
+
+    left.count = count;
+    arena_guard(&guard);
+    progress_step("compiling %s.c and the runtime ...", run->plan->model);
+    status = run_compilers(run, list, count);
+    if (status == EXIT_DONE)
+        status = run_compilers(run, link, 1);
+    if (status == EXIT_DONE && access(left.built, F_OK) != 0) {
+        diag_error(run->cx, nowhere, "the compiler '%s' made no program", run->compiler.words[0]);
+        status = EXIT_COMPILER;
+    } else if (status == EXIT_DONE && rename(left.built, run->program) != 0) {
+        diag_error(run->cx, nowhere, "cannot write '%s': %s", run->program, strerror(errno));
+        status = EXIT_FILE;
+    }
+    arena_unguard(true);
+    return status;
+}
+
+/* ---- kept programs ---------------------------------------------------------------------------------------- */
+
+/* Where a file system cannot lock, runs at the same time are the user's affair. */
+static void lock(int file, short type)
+{
+    struct flock wish = {.l_type = type, .l_whence = SEEK_SET};
+
+    while (fcntl(file, F_SETLKW, &wish) != 0 && errno == EINTR)
+        continue;
+}
+
+static bool is_fresh(const struct run *run, int file, const char *stamp)
+{
+    size_t length = strlen(stamp);
+    char *found = arena_alloc(&run->cx->arena, length + 1);
+
+    return access(run->program, X_OK) == 0 && pread(file, found, length + 1, 0) == (ssize_t)length &&
+           memcmp(found, stamp, length) == 0;
+}
+
+static int update_program(struct run *run, int file, const char *stamp)
+{
+    size_t length = strlen(stamp);
+    int status;
+
+    if (ftruncate(file, 0) != 0) {
+        diag_error(run->cx, nowhere, "cannot write '%s': %s", run->stamp, strerror(errno));
+        return EXIT_FILE;
+    }
+    status = write_sources(run);
+    if (status == EXIT_DONE)
+        status = compile(run);
+    if (status == EXIT_DONE && pwrite(file, stamp, length, 0) != (ssize_t)length) {
+        diag_error(run->cx, nowhere, "cannot write '%s': %s", run->stamp, strerror(errno));
+        status = EXIT_FILE;
+    }
+    return status;
+}
+
+/* See note [kept programs]. The lock ends with modc, or when *file is closed. */
+static int find_program(struct run *run, int *file)
+{
+    const char *stamp = make_stamp(run);
+    int status = EXIT_DONE;
+
+    *file = open(run->stamp, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*file < 0) {
+        diag_error(run->cx, nowhere, "cannot write '%s': %s", run->stamp, strerror(errno));
+        return EXIT_FILE;
+    }
+    lock(*file, F_RDLCK);
+    if (is_fresh(run, *file, stamp))
+        return EXIT_DONE;
+    lock(*file, F_UNLCK); /* two that both turn a shared lock into their own would wait for each other */
+    lock(*file, F_WRLCK);
+    if (!is_fresh(run, *file, stamp))
+        status = update_program(run, *file, stamp);
+    lock(*file, F_RDLCK);
+    return status;
+}
+
+/* ---- executing -------------------------------------------------------------------------------------------- */
+
+static int execute(struct run *run)
+{
+    struct process program = {0};
+
+    process_word(run->cx, &program, run->program);
+    for (int i = 0; i < run->options->run_option_count; i++) {
+        const struct run_option *option = &run->options->run_options[i];
+
+        process_word(run->cx, &program,
+                     option->value ? arena_format(&run->cx->arena, "%s=%s", option->name, option->value)
+                                   : option->name);
+    }
+    progress_end();
+    diag_print(run->cx, stderr, run->options->diagnostics); /* warnings, before the program says something */
+    run->cx->item_count = 0;
+    fflush(stdout);
+    fflush(stderr);
+    if (!process_run(&program, 1, 1)) {
+        run->interrupted = true;
+        return EXIT_COMPILER;
+    }
+    if (program.error != 0)
+        diag_error(run->cx, nowhere, "'%s' cannot be started: %s", run->program, strerror(program.error));
+    else if (program.signal != 0)
+        diag_error(run->cx, nowhere, "the program died: %s", strsignal(program.signal));
+    else if (program.status == EXIT_DONE || program.status == EXIT_COMMAND_LINE ||
+             program.status == EXIT_FILE || program.status == EXIT_DIFFER || program.status == EXIT_FAULT)
+        return program.status;
+    else /* a sanitizer's, for one */
+        diag_error(run->cx, nowhere, "the program ended with status %d", program.status);
+    return EXIT_COMPILER;
+}
+
+int run_model(struct cx *cx, const struct plan *plan, const struct output_file *files, int count)
+{
+    struct run run = {.cx = cx, .options = cx->options, .plan = plan, .count = count};
+    int status = check_options(&run), file = -1;
+
+    if (status != EXIT_DONE)
+        return status;
+    run.files = bundle_runtime(cx, files, &run.count, true);
+    run.compiler = compiler_words(cx, "cc", "-O3 -march=native");
+    status = find_folder(&run);
+    if (status != EXIT_DONE)
+        return status;
+    if (run.temporary) {
+        status = write_sources(&run);
+        if (status == EXIT_DONE)
+            status = compile(&run);
+    } else {
+        status = find_program(&run, &file);
+    }
+    if (status == EXIT_DONE)
+        status = execute(&run);
+    if (file >= 0)
+        close(file);
+    if (run.temporary)
+        process_remove_folder();
+    if (run.interrupted)
+        process_end();
+    return status;
+}

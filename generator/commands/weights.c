@@ -1,0 +1,620 @@
+/* weights.c - `generate --weights`; see weights.h.
+ *
+ * The file is read by the runtime's own reader, over the tables that an emitted model would have: so what modc accepts
+ * and says is what the model would accept and say. The packed block is computed by running each packed part as the
+ * loop nest that it is, in double, rounded to the types of the entries. */
+#include "commands/weights.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "commands/options.h"
+#include "modc.h"
+#include "modc_simd.h"
+#include "plan/target.h"
+
+static const struct loc nowhere = {0};
+
+struct embedding {
+    struct cx *cx;
+    const struct plan *plan;
+    const struct module_tree *tree;
+    char *tensors; /* as plan->param_offsets says */
+    char *packed;  /* the block of plan->groups[0] */
+    struct embedded_weights *weights;
+    bool *read_raw; /* by key: some kernel reads it in PyTorch's layout */
+};
+
+static char *aligned_block(struct arena *arena, int64_t bytes)
+{
+    char *block = arena_alloc(arena, (size_t)bytes + HOSTED_ALIGN);
+
+    return block + (HOSTED_ALIGN - (uintptr_t)block % HOSTED_ALIGN) % HOSTED_ALIGN;
+}
+
+static int64_t constant(const struct dim *dim)
+{
+    int64_t value = 0;
+    bool known = dim_is_const(dim, &value);
+
+    assert(known && "parameters have one shape");
+    (void)known;
+    return value;
+}
+
+/* ---- elements --------------------------------------------------------------------------------------------- */
+
+static union scalar load(enum dtype dtype, const char *from)
+{
+    union scalar value = {.i = 0};
+    int32_t four;
+    int16_t two;
+
+    if (dtype_is_float(dtype)) {
+        value.f = modc_number(from, (enum modc_dtype)dtype);
+        return value;
+    }
+    switch (dtype_rows[dtype].bytes) {
+    case 8:
+        memcpy(&value.i, from, 8);
+        break;
+    case 4:
+        memcpy(&four, from, 4);
+        value.i = four;
+        break;
+    case 2:
+        memcpy(&two, from, 2);
+        value.i = two;
+        break;
+    default:
+        value.i = dtype == DTYPE_INT8 ? (int64_t) * (const signed char *)from
+                                      : (int64_t) * (const unsigned char *)from;
+        break;
+    }
+    return value;
+}
+
+static void store(enum dtype dtype, char *to, union scalar value)
+{
+    int32_t four = (int32_t)value.i;
+    int16_t two = (int16_t)value.i;
+
+    if (dtype_is_float(dtype))
+        modc_store(to, (enum modc_dtype)dtype, value.f);
+    else if (dtype_rows[dtype].bytes == 8)
+        memcpy(to, &value.i, 8);
+    else if (dtype_rows[dtype].bytes == 4)
+        memcpy(to, &four, 4);
+    else if (dtype_rows[dtype].bytes == 2)
+        memcpy(to, &two, 2);
+    else
+        *to = (char)value.i;
+}
+
+static char *constant_bytes(struct arena *arena, const struct tensor *tensor)
+{
+    int64_t count = tensor_count(tensor);
+    int bytes = dtype_rows[tensor->dtype].bytes;
+    char *out = arena_alloc(arena, (size_t)(count * bytes) + 1);
+
+    for (int64_t i = 0; i < count; i++)
+        store(tensor->dtype, out + i * bytes, tensor->data[i]);
+    return out;
+}
+
+/* ---- reading the file ------------------------------------------------------------------------------------- */
+
+/* The tables of the model, as far as loading reads them. */
+static struct modc_model *model_tables(struct embedding *e)
+{
+    struct arena *arena = &e->cx->arena;
+    const struct module_tree *tree = e->tree;
+    struct modc_model *model = ARENA_NEW(arena, struct modc_model);
+    struct modc_key *keys = ARENA_ARRAY(arena, tree->key_count + 1, struct modc_key);
+    struct modc_module *modules = ARENA_ARRAY(arena, tree->module_count, struct modc_module);
+    size_t head = (sizeof(struct modc_params) + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+
+    for (int i = 0; i < tree->module_count; i++) {
+        const struct module *own = tree->modules[i];
+
+        modules[i] = (struct modc_module){.path = own->path,
+                                          .name = own->name ? own->name : "",
+                                          .class_name = own->class_name,
+                                          .extra_repr = "",
+                                          .parent = own->parent ? own->parent->index : -1,
+                                          .subtree = own->subtree};
+    }
+    for (int i = 0; i < tree->key_count; i++) {
+        const struct module_tensor *own = tree->keys[i];
+
+        keys[i] = (struct modc_key){.name = own->path,
+                                    .dtype = (enum modc_dtype)own->dtype,
+                                    .ndim = own->ndim,
+                                    .module = own->owner->index,
+                                    .pointer = head + (size_t)i * sizeof(void *),
+                                    .block = (size_t)e->plan->param_offsets[i],
+                                    .same_as = own->first->key,
+                                    .init = MODC_INIT_CONSTANT,
+                                    .a = own->a};
+        for (int d = 0; d < own->ndim; d++)
+            keys[i].dims[d] = (int)own->dims[d];
+        if (own->kind == MODULE_PARAMETER)
+            keys[i].flags |= MODC_KEY_PARAMETER;
+        if (own->persistent)
+            keys[i].flags |= MODC_KEY_PERSISTENT;
+        if (own->optional)
+            keys[i].flags |= MODC_KEY_OPTIONAL;
+        if (own->init == INIT_VALUE) {
+            keys[i].init = MODC_INIT_VALUE;
+            keys[i].value = constant_bytes(arena, own->value);
+        }
+    }
+    *model = (struct modc_model){.abi = MODC_ABI,
+                                 .name = e->plan->model,
+                                 .align = HOSTED_ALIGN,
+                                 .params_bytes = head + (size_t)tree->key_count * sizeof(void *),
+                                 .param_block = (size_t)e->plan->param_bytes,
+                                 .key_count = tree->key_count,
+                                 .keys = keys,
+                                 .module_count = tree->module_count,
+                                 .modules = modules};
+    return model;
+}
+
+static void add_to_text(void *user, const char *text, size_t length)
+{
+    text_add_bytes(user, text, length);
+}
+
+/* PyTorch's text: its first line as an error, each further one as a note. */
+static void say_report(struct cx *cx, const char *path, const struct modc_report *report)
+{
+    struct text text = text_new(&cx->arena);
+    bool first = true;
+
+    modc_report_print(report, add_to_text, &text);
+    for (char *line = text.data; line; first = false) {
+        char *end = strchr(line, '\n');
+
+        if (end)
+            *end++ = 0;
+        for (size_t length = strlen(line); length > 0 && line[length - 1] == ' '; length--)
+            line[length - 1] = 0;
+        if (first)
+            diag_error(cx, nowhere, "%s: %s", path, line);
+        else
+            diag_note(cx, nowhere, "%s", line + strspn(line, "\t"));
+        line = end;
+    }
+}
+
+static bool load_file(struct embedding *e, const char *path)
+{
+    struct arena *arena = &e->cx->arena;
+    struct modc_model *model = model_tables(e);
+    struct modc_params *params = arena_alloc(arena, model->params_bytes);
+    struct modc_report *report = ARENA_NEW(arena, struct modc_report);
+    const void *bytes = NULL;
+    size_t length = 0;
+    enum modc_status status;
+
+    e->tensors = aligned_block(arena, e->plan->param_bytes);
+    status = modc_bind(params, model, e->tensors, model->param_block);
+    assert(status == MODC_OK);
+    errno = 0;
+    if (modc_map(path, &bytes, &length) != MODC_OK) {
+        diag_error(e->cx, nowhere, "cannot read '%s': %s", path,
+                   errno == EINVAL ? "it is not a file" : strerror(errno));
+        return false;
+    }
+    status = modc_load_bytes(params, bytes, length, MODC_STRICT, report);
+    modc_unmap(bytes, length);
+    if (status != MODC_OK)
+        say_report(e->cx, path, report);
+    if (status == MODC_FORMAT)
+        diag_hint(e->cx, "safetensors.torch.save_file(model.state_dict(), FILE) writes one in PyTorch");
+    return status == MODC_OK;
+}
+
+/* ---- instances of groups ---------------------------------------------------------------------------------- */
+
+static int find_key(const struct embedding *e, const char *path)
+{
+    for (int i = 0; i < e->tree->key_count; i++)
+        if (strcmp(e->tree->keys[i]->path, path) == 0)
+            return i;
+    return -1;
+}
+
+/* `module`, a part of one instance of the group's class, in another instance. */
+static const char *moved_path(struct cx *cx, const struct pack_group *group, const struct module *instance,
+                              const struct module *owner, const char *path)
+{
+    const struct module *own = owner;
+    const char *rest;
+
+    if (!group->name[0])
+        return path;
+    while (own && (!own->signature || strcmp(own->signature, group->root->signature) != 0))
+        own = own->parent;
+    if (!own)
+        return path;
+    rest = relative_path(own, path);
+    return rest[0] ? arena_format(&cx->arena, "%s.%s", instance->path, rest) : instance->path;
+}
+
+static int moved_key(const struct embedding *e, const struct pack_group *group, const struct module *instance,
+                     const struct module_tensor *tensor)
+{
+    return find_key(e, moved_path(e->cx, group, instance, tensor->owner, tensor->path));
+}
+
+static const struct module *find_module(const struct embedding *e, const char *path)
+{
+    for (int i = 0; i < e->tree->module_count; i++)
+        if (strcmp(e->tree->modules[i]->path, path) == 0)
+            return e->tree->modules[i];
+    assert(!"an instance of a region is in the tree");
+    return NULL;
+}
+
+typedef void visit_group(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                         int64_t at);
+
+/* Calls `visit` for the model's group and for every instance of the others inside; `at`: offset in the block. */
+static void each_instance(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                          int64_t at, visit_group *visit)
+{
+    visit(e, group, instance, at);
+    for (int i = 0; i < group->child_count; i++) {
+        const struct pack_child *child = &group->children[i];
+        const char *path = moved_path(e->cx, group, instance, child->first->parent, child->first->path);
+        const struct module *first = find_module(e, path);
+
+        for (int k = 0; k < (child->count > 0 ? child->count : 1); k++) {
+            const struct module *own = child->count > 0 ? first->parent->children[k] : first;
+
+            each_instance(e, child->group, own, at + child->offset + k * child->group->bytes, visit);
+        }
+    }
+}
+
+/* ---- packing ---------------------------------------------------------------------------------------------- */
+
+struct operand {
+    const char *bytes; /* of its first element */
+    enum dtype dtype;
+    int size;
+};
+
+static struct operand find_operand(struct embedding *e, const struct pack_group *group,
+                                   const struct module *instance, int64_t at, const struct packed *entry,
+                                   int index)
+{
+    const struct value *value = entry->operands[index];
+    const struct op *op = value->base->op;
+    struct operand operand = {.dtype = value->dtype, .size = dtype_rows[value->dtype].bytes};
+
+    if (entry->operand_entries[index]) {
+        operand.bytes = e->packed + at + entry->operand_entries[index]->offset;
+    } else if (op->code == GRAPH_OP_CONST) {
+        operand.bytes = constant_bytes(&e->cx->arena, value->base->constant);
+    } else {
+        int key = moved_key(e, group, instance, op->tensor.tensor);
+
+        assert(op->code == GRAPH_OP_TENSOR && key >= 0);
+        operand.bytes = e->tensors + e->plan->param_offsets[key];
+    }
+    operand.bytes += constant(value->offset) * operand.size;
+    return operand;
+}
+
+/* One loop nest over an entry at `out`; see struct packed_part. */
+struct part_run {
+    const struct dag *dag;
+    enum dtype dtype; /* of what is written */
+    int operand_count, ndim;
+    int64_t dims[MAX_DIMS * 2], to[MAX_DIMS * 2];
+    int64_t *from; /* by operand, then axis */
+    struct operand *operands;
+    int64_t *at; /* by operand: offset of its element of now */
+    union scalar *inputs, *values;
+    char *out;
+    enum {
+        BY_DAG,
+        STORED,
+        COPIED,
+        MULTIPLIED
+    } way; /* the others are what BY_DAG does, for the most of a large file */
+};
+
+static void run_element(struct part_run *run, int64_t to)
+{
+    char *out = run->out + to * dtype_rows[run->dtype].bytes;
+
+    if (run->way == STORED) {
+        modc_store(out, (enum modc_dtype)run->dtype,
+                   modc_number(run->operands[0].bytes + run->at[0] * run->operands[0].size,
+                               (enum modc_dtype)run->operands[0].dtype));
+        return;
+    }
+    for (int i = 0; i < run->operand_count; i++)
+        run->inputs[i] = load(run->operands[i].dtype,
+                              run->operands[i].bytes + run->at[i] * run->operands[i].size);
+    store(run->dtype, out, dag_eval_in(run->dag, run->inputs, NULL, run->values));
+}
+
+/* The last axis, of elements of four bytes. */
+static void run_line(struct part_run *run, int64_t to)
+{
+    const int axis = run->ndim - 1;
+    const int64_t count = run->dims[axis], step = run->to[axis] * 4;
+    char *out = run->out + to * 4;
+    const char *in[2];
+    int64_t steps[2];
+
+    for (int i = 0; i < run->operand_count; i++) {
+        in[i] = run->operands[i].bytes + run->at[i] * 4;
+        steps[i] = run->from[i * run->ndim + axis] * 4;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (run->way == COPIED) {
+            memcpy(out + i * step, in[0] + i * steps[0], 4);
+        } else {
+            float factors[2];
+
+            memcpy(&factors[0], in[0] + i * steps[0], 4);
+            memcpy(&factors[1], in[1] + i * steps[1], 4);
+            factors[0] *= factors[1];
+            memcpy(out + i * step, &factors[0], 4);
+        }
+    }
+}
+
+static void run_axis(struct part_run *run, int axis, int64_t to)
+{
+    if (axis == run->ndim) {
+        run_element(run, to);
+        return;
+    }
+    if (axis == run->ndim - 1 && run->way >= COPIED) {
+        run_line(run, to);
+        return;
+    }
+    for (int64_t i = 0; i < run->dims[axis]; i++) {
+        run_axis(run, axis + 1, to + i * run->to[axis]);
+        for (int k = 0; k < run->operand_count; k++)
+            run->at[k] += run->from[k * run->ndim + axis];
+    }
+    for (int k = 0; k < run->operand_count; k++)
+        run->at[k] -= run->dims[axis] * run->from[k * run->ndim + axis];
+}
+
+/* Is it weight * f(others)? f, or NULL; *weight: the operand. */
+static const struct dag *scale_of(struct arena *arena, const struct part_run *run, int *weight)
+{
+    const struct dag_node *product = &run->dag->nodes[run->dag->result];
+    struct dag *scale = ARENA_NEW(arena, struct dag);
+
+    if (product->prim != PRIM_MUL || product->dtype != DTYPE_FLOAT32 || run->dtype != DTYPE_FLOAT32)
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        const struct dag_node *own = &run->dag->nodes[product->args[k]];
+
+        *scale = *run->dag;
+        scale->result = product->args[1 - k];
+        if (own->prim == PRIM_LOAD && !dag_loads(arena, scale)[own->input]) {
+            *weight = own->input;
+            dag_trim(arena, scale);
+            return scale;
+        }
+    }
+    return NULL;
+}
+
+/* Folded weights: f of the channels' norms is computed once for each channel, not for each weight. */
+static void scale_first(struct arena *arena, struct part_run *run)
+{
+    int weight;
+    const struct dag *scale = scale_of(arena, run, &weight);
+    struct part_run scales = *run;
+    int64_t *from = ARENA_ARRAY(arena, 2 * run->ndim, int64_t), count = 1;
+
+    if (!scale)
+        return;
+    for (int d = run->ndim - 1; d >= 0; d--) {
+        bool varies = false;
+
+        for (int i = 0; i < run->operand_count; i++)
+            varies |= i != weight && run->from[i * run->ndim + d] != 0;
+        from[d] = run->from[weight * run->ndim + d];
+        from[run->ndim + d] = varies ? count : 0;
+        scales.to[d] = count;
+        scales.dims[d] = varies ? run->dims[d] : 1;
+        count *= scales.dims[d];
+    }
+    scales.dag = scale;
+    scales.out = (char *)ARENA_ARRAY(arena, count, float);
+    run_axis(&scales, 0, 0);
+    run->operands[0] = run->operands[weight];
+    run->at[0] = run->at[weight];
+    run->operands[1] = (struct operand){scales.out, DTYPE_FLOAT32, 4};
+    run->at[1] = 0;
+    run->from = from;
+    run->operand_count = 2;
+    run->way = MULTIPLIED;
+}
+
+static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                          int64_t at, const struct packed *entry)
+{
+    struct arena *arena = &e->cx->arena;
+    int count = entry->operand_count, side = winograd_side(entry->format);
+
+    for (int p = 0; p < entry->part_count; p++) {
+        const struct packed_part *part = &entry->parts[p];
+        const struct nest *nest = &part->nest;
+        struct part_run run = {
+            .dag = entry->dag, .dtype = entry->dtype, .operand_count = count, .ndim = 1, .dims = {1}};
+
+        if (nest->ndim > 0) /* else a single element: a line of one */
+            run.ndim = nest->ndim;
+        run.operands = ARENA_ARRAY(arena, count + 2, struct operand);
+        run.at = ARENA_ARRAY(arena, count + 2, int64_t);
+        run.from = ARENA_ARRAY(arena, count * run.ndim + 1, int64_t);
+        run.inputs = ARENA_ARRAY(arena, entry->dag->input_count + count + 1, union scalar);
+        run.values = ARENA_ARRAY(arena, entry->dag->count + 1, union scalar);
+        run.out = e->packed + at + entry->offset + part->to * dtype_rows[entry->dtype].bytes;
+        for (int d = 0; d < nest->ndim; d++) {
+            run.dims[d] = constant(nest->dims[d]);
+            run.to[d] = constant(nest->operands[0].strides[d]);
+            for (int i = 0; i < count; i++)
+                run.from[i * nest->ndim + d] = constant(nest->operands[1 + i].strides[d]);
+        }
+        for (int i = 0; i < count; i++) {
+            run.operands[i] = find_operand(e, group, instance, at, entry, i);
+            run.at[i] = part->from[i];
+        }
+        if (dag_is_identity(entry->dag) && count == 1 && run.operands[0].dtype == entry->dtype &&
+            run.operands[0].size == 4)
+            run.way = COPIED;
+        else if (entry->narrow)
+            run.way = STORED;
+        else
+            scale_first(arena, &run);
+        run_axis(&run, 0, 0);
+    }
+    if (side > 0)
+        modc_winograd_weights((float *)(void *)(e->packed + at + entry->offset), side,
+                              (size_t)entry->count / (size_t)(side * side));
+}
+
+/* The block is zero before: padding stays 0. */
+static void pack_group_of(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                          int64_t at)
+{
+    for (int i = 0; i < group->entry_count; i++)
+        pack_entry_of(e, group, instance, at, group->entries[i]);
+}
+
+/* ---- what must lie in PyTorch's layout too ---------------------------------------------------------------- */
+
+static void mark_value(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                       const struct value *value)
+{
+    const struct op *op = value->base->op;
+    int key;
+
+    if (op->code != GRAPH_OP_TENSOR)
+        return;
+    key = moved_key(e, group, instance, op->tensor.tensor);
+    if (key >= 0)
+        e->read_raw[key] = true; /* a graph reads the first of a tie */
+}
+
+static void mark_reads(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                       int64_t at)
+{
+    (void)at;
+    for (int v = 0; v < e->plan->variant_count; v++) {
+        const struct variant *variant = e->plan->variants[v];
+
+        if (variant->group != group)
+            continue;
+        for (int s = 0; s < variant->step_count; s++)
+            for (int j = 0; j < variant->steps[s].op->input_count; j++)
+                if (!step_packed(&variant->steps[s], j))
+                    mark_value(e, group, instance, variant->steps[s].op->inputs[j]);
+        for (int i = 0; i < variant->graph->output_count; i++)
+            mark_value(e, group, instance, variant->graph->outputs[i]);
+    }
+}
+
+/* Tensors that an entry holds, in another order. */
+static void mark_permutations(struct embedding *e, const struct pack_group *group,
+                              const struct module *instance, int64_t at)
+{
+    for (int i = 0; i < group->entry_count; i++) {
+        const struct packed *entry = group->entries[i];
+        int key = entry->permutes ? moved_key(e, group, instance, entry->permutes) : -1;
+
+        if (key < 0 || e->weights->packed[key] || e->read_raw[key] || e->tree->keys[key]->written ||
+            e->tree->keys[key]->first->key != key)
+            continue;
+        e->weights->packed[key] = entry;
+        e->weights->packed_at[key] = at + entry->offset;
+    }
+}
+
+static int64_t tensor_bytes(const struct module_tensor *tensor)
+{
+    return module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
+}
+
+/* Decides where each key lies; what is in the file has no part in it. */
+static struct embedding lay_out(struct cx *cx, const struct plan *plan)
+{
+    struct arena *arena = &cx->arena;
+    struct embedding e = {.cx = cx, .plan = plan, .tree = plan->program->tree};
+    const struct pack_group *model = plan->groups[0];
+    struct embedded_weights *weights = ARENA_NEW(arena, struct embedded_weights);
+    int keys = e.tree->key_count;
+    bool kept = e.tree->spec->state_dict != SPEC_OFF; /* what no kernel reads, for saving */
+    int64_t length = plan_aligned(plan, model->bytes);
+
+    e.weights = weights;
+    e.read_raw = ARENA_ARRAY(arena, keys + 1, bool);
+    weights->raw = ARENA_ARRAY(arena, keys + 1, int64_t);
+    weights->packed = ARENA_ARRAY(arena, keys + 1, const struct packed *);
+    weights->packed_at = ARENA_ARRAY(arena, keys + 1, int64_t);
+    for (int i = 0; i < keys; i++)
+        weights->packed_at[i] = -1;
+    each_instance(&e, model, e.tree->root, 0, mark_reads);
+    each_instance(&e, model, e.tree->root, 0, mark_permutations);
+    for (int i = 0; i < keys; i++) {
+        int first = e.tree->keys[i]->first->key;
+
+        if (first < i) {
+            weights->packed[i] = weights->packed[first];
+            weights->packed_at[i] = weights->packed_at[first];
+            weights->raw[i] = weights->raw[first];
+            continue;
+        }
+        bool held = !weights->packed[i] && (kept || e.read_raw[i] || e.tree->keys[i]->written);
+
+        weights->raw[i] = held ? length : -1;
+        if (held)
+            length += plan_aligned(plan, tensor_bytes(e.tree->keys[i]));
+    }
+    weights->length = (size_t)length;
+    return e;
+}
+
+int64_t weights_length(struct cx *cx, const struct plan *plan)
+{
+    struct embedding e = lay_out(cx, plan);
+
+    return (int64_t)e.weights->length;
+}
+
+struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status)
+{
+    struct embedding e = lay_out(cx, plan);
+    const struct pack_group *model = plan->groups[0];
+    char *bytes;
+
+    if (!load_file(&e, path)) {
+        *status = EXIT_FILE;
+        return NULL;
+    }
+    bytes = arena_alloc(&cx->arena, e.weights->length + 1);
+    e.packed = bytes;
+    each_instance(&e, model, e.tree->root, 0, pack_group_of);
+    for (int i = 0; i < e.tree->key_count; i++)
+        if (e.weights->raw[i] >= 0)
+            memcpy(bytes + e.weights->raw[i], e.tensors + plan->param_offsets[i],
+                   (size_t)tensor_bytes(e.tree->keys[i]));
+    e.weights->bytes = bytes;
+    return e.weights;
+}

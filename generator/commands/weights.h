@@ -1,0 +1,28 @@
+/* weights.h - `generate --weights`: a safetensors file becomes the bytes that the emitted code embeds: the packed block,
+ * as MODEL_pack would make it, and in PyTorch's layout only the tensors that the packed block cannot give back; with
+ * `state_dict: none`, those of them that a kernel reads.
+ *
+ * What is embedded lies in read-only memory: params->read_only is set, so modc_load and modc_reset refuse, and a call in
+ * training mode that writes buffers has to return MODC_READ_ONLY. */
+#ifndef MODC_WEIGHTS_H
+#define MODC_WEIGHTS_H
+
+#include "plan/plan.h"
+
+struct embedded_weights {
+    const void *bytes; /* packed block, then raw tensors; every part at a multiple of plan->align */
+    size_t length;
+    int64_t *
+        raw; /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed, or is left out */
+    const struct packed *
+        *packed;        /* by key: the entry that is its permutation (of group 0, or of a child), or NULL */
+    int64_t *packed_at; /* by key: offset of that entry in the packed block, -1 otherwise */
+};
+
+/* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */
+struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status);
+
+/* Bytes that would be embedded: packed block and the tensors that it cannot give back. */
+int64_t weights_length(struct cx *cx, const struct plan *plan);
+
+#endif

@@ -1,0 +1,62 @@
+/* emit_names.h - identifiers inside one emitted kernel, and what emit_expr.c gives to emit_loops.c besides text. */
+#ifndef MODC_EMIT_NAMES_H
+#define MODC_EMIT_NAMES_H
+
+#include "emit/emit_kernel.h"
+
+/* The identifiers that a kernel has in use. Sizes come first, so that nothing else hides one. */
+struct names {
+    struct arena *arena;
+    const char **taken;
+    int count;
+};
+
+void names_take(struct names *names, const char *name);
+
+/* `wish` if it is free, else wish2, wish3, ...; taken from now on. */
+const char *names_new(struct names *names, const char *wish);
+
+/* The C identifier of a size, and a dim over these; `tight`: as an operand of * / %. */
+const char *size_identifier(const struct size *size);
+const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight);
+
+/* Which nodes the result needs, by index. */
+bool *dag_needed(struct arena *arena, const struct dag *dag);
+
+/* How strongly the outermost operator of a text binds, as in C's grammar. */
+enum rank {
+    RANK_PRIMARY,
+    RANK_UNARY,
+    RANK_PRODUCT,
+    RANK_SUM,
+    RANK_COMPARE,
+    RANK_BITS,
+    RANK_LOGIC,
+    RANK_CHOICE
+};
+
+struct piece {
+    const char *text;
+    enum rank rank;
+};
+
+/* expr_scalar and expr_vector with names of the kernel's own. Nodes are named in `before` where they are used more
+ * than once or a line would grow too long. */
+struct expr_place {
+    const char *const *inputs;
+    struct text *before;
+    const char *indent;
+    struct names *names;
+    const bool *scalars; /* in vector text: inputs that are one number for all lanes; NULL: none is */
+};
+struct piece expr_scalar_piece(struct cx *cx, const struct dag *dag, const struct expr_place *place);
+const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes,
+                              const struct expr_place *place);
+
+/* Adds a line of C, which must have no line break; where it is too long, it goes on below the parenthesis that is open. */
+void emit_line(struct text *text, const char *line);
+
+/* The text of a piece as an operand of an operator: in parentheses unless it binds as strongly as `rank`. */
+const char *piece_text(struct arena *arena, struct piece piece, enum rank rank);
+
+#endif

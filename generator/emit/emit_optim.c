@@ -1,0 +1,318 @@
+/* emit_optim.c - the functions that take a step of an optimiser: a kernel over elements, and above it what makes its
+ * scalars of the hyper-parameters. Both are printed from the row of optim.c, line by line, under the row's own names. */
+#include "module/optim.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "emit/emit_names.h"
+
+#define MAX_NAMES 32
+
+/* A name that lines may use, and how it is written. */
+struct variable {
+    const char *name, *c;
+    enum dtype dtype;
+    bool lanes; /* one for each element */
+    bool used, assigned;
+};
+
+struct printer {
+    struct cx *cx;
+    const struct optim *optim;
+    enum dtype dtype, computed; /* of the parameter; of the arithmetic: float32 or float64 */
+    bool vector;
+    struct variable variables[MAX_NAMES];
+    int count;
+    const struct optim_state *states[OPTIM_MAX_STATES];
+    int state_count;
+};
+
+static struct variable *add_variable(struct printer *p, const char *name, enum dtype dtype, bool lanes)
+{
+    assert(p->count < MAX_NAMES);
+    p->variables[p->count] = (struct variable){.name = name, .c = name, .dtype = dtype, .lanes = lanes};
+    return &p->variables[p->count++];
+}
+
+static struct variable *find_variable(struct printer *p, const char *name)
+{
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->variables[i].name, name) == 0)
+            return &p->variables[i];
+    return NULL;
+}
+
+static bool is_printed(const struct printer *p, const struct optim_line *line)
+{
+    return !line->when || optim_holds(p->cx, p->optim, line->when);
+}
+
+/* The right side of a line; marks what it uses. *dtype: of the value. */
+static struct dag *build_line(struct printer *p, const struct optim_line *line, enum dtype *dtype)
+{
+    struct arena *arena = &p->cx->arena;
+    struct dag *dag = dag_new(arena, p->count);
+    struct elementwise_name names[MAX_NAMES];
+    const bool *loads;
+
+    for (int i = 0; i < p->count; i++)
+        names[i] = (struct elementwise_name){p->variables[i].name,
+                                             dag_load(arena, dag, i, p->variables[i].dtype)};
+    dag->result = elementwise_expr(p->cx, dag, p->computed, line->value, names, p->count);
+    *dtype = dag->nodes[dag->result].dtype;
+    loads = dag_loads(arena, dag);
+    for (int i = 0; i < p->count; i++)
+        p->variables[i].used |= loads[i];
+    return dag;
+}
+
+static const char *line_text(struct printer *p, const struct dag *dag)
+{
+    const char *inputs[MAX_NAMES];
+    bool scalars[MAX_NAMES];
+    struct names names = {.arena = &p->cx->arena};
+    struct expr_place place = {inputs, NULL, "", &names, scalars};
+
+    for (int i = 0; i < p->count; i++) {
+        inputs[i] = p->variables[i].c;
+        scalars[i] = !p->variables[i].lanes;
+    }
+    return p->vector ? expr_vector_lanes(p->cx, dag, p->computed, &place)
+                     : expr_scalar_piece(p->cx, dag, &place).text;
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------- */
+
+static const char *lane_prefix(const struct printer *p)
+{
+    return p->computed == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32";
+}
+
+static const char *element_type(const struct printer *p)
+{
+    return p->vector ? lane_prefix(p) : dtype_rows[p->computed].c;
+}
+
+static bool is_half(const struct printer *p)
+{
+    return p->dtype == DTYPE_FLOAT16 || p->dtype == DTYPE_BFLOAT16;
+}
+
+static const char *half_name(const struct printer *p)
+{
+    return p->dtype == DTYPE_FLOAT16 ? "half" : "bfloat16";
+}
+
+/* `params` holds what is called `param` where one element, or one vector, of it is meant. */
+static void print_load(struct printer *p, struct text *out, const struct variable *variable)
+{
+    struct arena *arena = &p->cx->arena;
+    const char *value;
+
+    if (p->vector)
+        value = arena_format(arena, "%s_load(%ss + i)", lane_prefix(p), variable->name);
+    else if (is_half(p))
+        value = arena_format(arena, "modc_%s_to_f32(%ss[i])", half_name(p), variable->name);
+    else
+        value = arena_format(arena, "%ss[i]", variable->name);
+    text_printf(out, "        %s%s %s = %s;\n", variable->assigned ? "" : "const ", element_type(p),
+                variable->name, value);
+}
+
+static void print_store(struct printer *p, struct text *out, const char *name)
+{
+    if (p->vector)
+        text_printf(out, "        %s_store(%ss + i, %s);\n", lane_prefix(p), name, name);
+    else if (is_half(p))
+        text_printf(out, "        %ss[i] = modc_f32_to_%s(%s);\n", name, half_name(p), name);
+    else
+        text_printf(out, "        %ss[i] = %s;\n", name, name);
+}
+
+/* What happens to a vector or an element at i. Loads, lines, stores. */
+static void print_body(struct printer *p, struct text *out)
+{
+    struct arena *arena = &p->cx->arena;
+    int tensors = 2 + p->state_count;
+
+    for (int i = 0; i < tensors; i++)
+        if (p->variables[i].lanes)
+            print_load(p, out, &p->variables[i]);
+    text_add(out, "\n");
+    for (const struct optim_line *line = p->optim->row->lines; line->name; line++) {
+        struct variable *variable = find_variable(p, line->name);
+        enum dtype dtype;
+        struct dag *dag;
+
+        if (!is_printed(p, line))
+            continue;
+        dag = build_line(p, line, &dtype);
+        emit_line(out, arena_format(arena, "        %s%s = %s;",
+                                    variable < p->variables + tensors
+                                        ? ""
+                                        : arena_format(arena, "const %s ", element_type(p)),
+                                    line->name, line_text(p, dag)));
+    }
+    text_add(out, "\n");
+    for (int i = 0; i < tensors; i++)
+        if (p->variables[i].assigned && i != 1)
+            print_store(p, out, p->variables[i].name);
+}
+
+/* The names that lines may use, in the order of the kernel's arguments: param, grad, states of elements, then what the
+ * lines make themselves, then scalars, which `step` has. */
+static void declare_names(struct printer *p, const struct printer *step)
+{
+    p->state_count = 0;
+    add_variable(p, "param", p->computed, true)->assigned = true;
+    add_variable(p, "grad", p->computed, true);
+    for (int i = 0; i < step->state_count; i++)
+        if (!step->states[i]->scalar) {
+            add_variable(p, step->states[i]->name, p->computed, true)->assigned = true;
+            p->states[p->state_count++] = step->states[i];
+        }
+    for (const struct optim_line *line = p->optim->row->lines; line->name; line++) {
+        struct variable *variable = is_printed(p, line) ? find_variable(p, line->name) : NULL;
+
+        if (variable)
+            variable->assigned = true;
+        else if (is_printed(p, line))
+            add_variable(p, line->name, p->computed, true);
+    }
+    for (int i = 0; i < step->count; i++) {
+        const struct variable *scalar = &step->variables[i];
+
+        add_variable(p, scalar->name, scalar->dtype == DTYPE_BOOL ? DTYPE_BOOL : p->computed, false);
+    }
+}
+
+static void print_kernel(struct printer *p, struct text *out, const char *name)
+{
+    struct arena *arena = &p->cx->arena;
+    struct text head = text_new(arena), vectors = text_new(arena), elements = text_new(arena);
+    const char *type = dtype_rows[p->dtype].c,
+               *lanes = p->computed == DTYPE_FLOAT64 ? "MODC_LANES64" : "MODC_LANES";
+
+    p->vector = true;
+    print_body(p, &vectors);
+    p->vector = false;
+    print_body(p, &elements);
+    text_printf(&head, "static MODC_KERNEL void %s(%s *params, const %s *grads", name, type, type);
+    for (int i = 0; i < p->state_count; i++)
+        text_printf(&head, ", %s *%ss", type, p->states[i]->name);
+    text_add(&head, ", size_t count");
+    for (int i = 0; i < p->count; i++)
+        if (!p->variables[i].lanes && p->variables[i].used)
+            text_printf(&head, ", %s %s", dtype_rows[p->variables[i].dtype].c, p->variables[i].name);
+    text_printf(out, "/* A step of %s of each element. */\n", p->optim->name);
+    emit_line(out, arena_format(arena, "%s)", head.data));
+    if (is_half(p)) {
+        text_printf(out, "{\n    for (size_t i = 0; i < count; i++) {\n%s    }\n}\n\n", elements.data);
+        return;
+    }
+    text_printf(out,
+                "{\n    size_t i = 0;\n\n"
+                "    for (; i + %s <= count; i += %s) {\n%s    }\n"
+                "    for (; i < count; i++) {\n%s    }\n}\n\n",
+                lanes, lanes, vectors.data, elements.data);
+}
+
+/* ---- what calls it ------------------------------------------------------------------------------------- */
+
+/* The lines that make the scalars: *lines. Names are hyper-parameters in their order, `step`, then scalars. */
+static void make_scalars(struct printer *p, struct text *lines)
+{
+    struct arena *arena = &p->cx->arena;
+    const char *hypers[OPTIM_MAX_HYPERS];
+    double values[OPTIM_MAX_HYPERS];
+
+    for (int i = 0, count = optim_hypers(p->cx, p->optim, hypers, values); i < count; i++)
+        add_variable(p, hypers[i], DTYPE_FLOAT64, false);
+    add_variable(p, "step", DTYPE_FLOAT64, false);
+    p->state_count = optim_states(p->cx, p->optim, p->states);
+    for (int i = 0; i < p->state_count; i++)
+        if (p->states[i]->scalar)
+            add_variable(p, p->states[i]->name, DTYPE_FLOAT64, false)->c = arena_format(arena, "%ss[0]",
+                                                                                        p->states[i]->name);
+    for (const struct optim_line *line = p->optim->row->scalars; line->name; line++) {
+        struct variable *state = find_variable(p, line->name);
+        enum dtype dtype;
+        struct dag *dag;
+
+        if (!is_printed(p, line))
+            continue;
+        dag = build_line(p, line, &dtype);
+        emit_line(lines, arena_format(arena, "    const %s %s = %s;", dtype_rows[dtype].c, line->name,
+                                      line_text(p, dag)));
+        if (state)
+            state->c = line->name;
+        else
+            add_variable(p, line->name, dtype, false);
+    }
+}
+
+/* The modc_update that calls the kernel. */
+static void print_step(struct printer *p, struct text *out, const char *name, const struct printer *kernel,
+                       const char *scalars)
+{
+    struct arena *arena = &p->cx->arena;
+    struct text call = text_new(arena);
+
+    text_printf(out, "/* A step of %s of one parameter. hyper:", p->optim->name);
+    for (int i = 0; strcmp(p->variables[i].name, "step") != 0; i++)
+        text_printf(out, "%s %s", i ? "," : "", p->variables[i].name);
+    text_add(out, ". */\n");
+    emit_line(out, arena_format(
+                       arena,
+                       "static void %s_step(void *param, const void *grad, void *const *state, size_t count, "
+                       "const double *hyper, double step)",
+                       name));
+    text_printf(&call, "    %s(param, grad", name);
+    for (int i = 0; i < p->state_count; i++)
+        if (!p->states[i]->scalar)
+            text_printf(&call, ", state[%d]", i);
+    text_add(&call, ", count");
+    for (int i = 0; i < kernel->count; i++) {
+        const struct variable *scalar = &kernel->variables[i];
+
+        if (scalar->lanes || !scalar->used)
+            continue;
+        find_variable(p, scalar->name)->used = true;
+        text_printf(&call, ", %s%s", scalar->dtype == DTYPE_FLOAT32 ? "(float)" : "", scalar->name);
+    }
+    text_add(out, "{\n");
+    for (int i = 0; strcmp(p->variables[i].name, "step") != 0; i++)
+        if (p->variables[i].used)
+            text_printf(out, "    const double %s = hyper[%d];\n", p->variables[i].name, i);
+    for (int i = 0; i < p->state_count; i++)
+        if (p->states[i]->scalar)
+            text_printf(out, "    %s *const %ss = state[%d];\n", dtype_rows[kernel->computed].c,
+                        p->states[i]->name, i);
+    text_printf(out, "%s\n", scalars);
+    if (!find_variable(p, "step")->used)
+        text_add(out, "    (void)step;\n");
+    if (p->state_count == 0)
+        text_add(out, "    (void)state;\n");
+    for (int i = 0; i < p->state_count; i++)
+        if (p->states[i]->scalar)
+            text_printf(out, "    %ss[0] = %s%s;\n", p->states[i]->name,
+                        kernel->computed == DTYPE_FLOAT32 ? "(float)" : "", p->states[i]->name);
+    emit_line(out, arena_format(arena, "%s);", call.data));
+    text_add(out, "}\n\n");
+}
+
+void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype)
+{
+    struct printer kernel = {
+        .cx = cx, .optim = optim, .dtype = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype};
+    struct printer step = {.cx = cx, .optim = optim, .dtype = kernel.dtype, .computed = DTYPE_FLOAT64};
+    const char *name = optim_step_name(cx, optim, kernel.dtype);
+    struct text scalars = text_new(&cx->arena);
+
+    kernel.computed = dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    make_scalars(&step, &scalars);
+    declare_names(&kernel, &step);
+    print_kernel(&kernel, out, name);
+    print_step(&step, out, name, &kernel, scalars.data);
+}

@@ -1,0 +1,530 @@
+/* emit_rollout.c - prints struct MODEL_rollout, its table (runtime/modc_rollout.h) and n-step returns over it. */
+#include "emit/emit_rollout.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "emit/emit_kernel.h"
+#include "emit/emit_names.h"
+#include "spec/emitted.h"
+
+enum {
+    INLINE_STEPS = 8, /* sums of more rewards are loops */
+    SUMS = 64,        /* at a time */
+    FLOAT_STEPS = 64  /* more rewards are added up in double */
+};
+
+struct printer {
+    struct cx *cx;
+    struct text *out;
+    const char *m, *M;
+    const struct rollout *rollout;
+};
+
+static const char *number(struct printer *p, enum dtype dtype, double value)
+{
+    return expr_number(p->cx, dtype, value, 0);
+}
+
+/* "0.99", as the spec has it */
+static const char *decimal(struct printer *p, double value)
+{
+    struct text text = text_new(&p->cx->arena);
+
+    text_double(&text, value);
+    return text.data;
+}
+
+/* ---- the header ----------------------------------------------------------------------------------------------- */
+
+static const char *shape(struct printer *p, const struct record *record)
+{
+    struct text text = text_new(&p->cx->arena);
+
+    text_add(&text, "(batch, time");
+    for (int i = 0; i < record->ndim; i++)
+        text_printf(&text, ", %lld", (long long)record->dims[i]);
+    text_add(&text, ")");
+    return text.data;
+}
+
+static const char *made_of(struct printer *p, const struct record *record)
+{
+    switch (record->role) {
+    case ROLLOUT_ORIGINAL:
+        return arena_format(&p->cx->arena, ": what %s was; NULL: not wanted",
+                            p->rollout->records[record->reward].key);
+    case ROLLOUT_GAMMA:
+        return arena_format(&p->cx->arena, ": %s to the power of steps_to_next_obs; NULL: not wanted",
+                            decimal(p, p->rollout->gamma));
+    case ROLLOUT_STEPS:
+        return ": how many rewards are in the sum; NULL: not wanted";
+    case ROLLOUT_NONTERMINAL:
+        return ": whether next is that of a later step; NULL: not wanted";
+    case ROLLOUT_INDEX:
+        return ": which step next is that of; NULL: not wanted";
+    case ROLLOUT_DONE_AT:
+        return ": done at that step; NULL: not wanted";
+    case ROLLOUT_TERMINATED_AT:
+        return ": terminated at that step; NULL: not wanted";
+    default:
+        return "";
+    }
+}
+
+/* The members below `prefix`, "" or "next."; what has further parts is a struct where its first record stands. */
+static void print_members(struct printer *p, const char *prefix, int depth)
+{
+    size_t length = strlen(prefix);
+
+    for (int i = 0; i < p->rollout->count; i++) {
+        const struct record *record = &p->rollout->records[i];
+        const char *name = record->member + length, *dot;
+        bool first = true;
+
+        if (strncmp(record->member, prefix, length) != 0)
+            continue;
+        dot = strchr(name, '.');
+        if (!dot) {
+            text_printf(p->out, "%*s%s *%s; /* %s%s */\n", 4 * depth, "", dtype_rows[record->dtype].c, name,
+                        shape(p, record), made_of(p, record));
+            continue;
+        }
+
+        const char *inner = arena_copy(&p->cx->arena, record->member, (size_t)(dot + 1 - record->member));
+
+        for (int k = 0; k < i; k++)
+            first = first && strncmp(p->rollout->records[k].member, inner, strlen(inner)) != 0;
+        if (!first)
+            continue;
+        text_printf(p->out, "%*sstruct {\n", 4 * depth, "");
+        print_members(p, inner, depth + 1);
+        text_printf(p->out, "%*s} %.*s;\n", 4 * depth, "", (int)(dot - name), name);
+    }
+}
+
+static int64_t step_bytes(const struct rollout *rollout, int count)
+{
+    int64_t bytes = 0;
+
+    for (int i = 0; i < count; i++)
+        bytes += rollout->records[i].count * dtype_rows[rollout->records[i].dtype].bytes;
+    return bytes;
+}
+
+static const char *rewards_text(struct printer *p)
+{
+    struct text text = text_new(&p->cx->arena);
+
+    for (int i = 0; i < p->rollout->recorded; i++)
+        if (p->rollout->records[i].role == ROLLOUT_REWARD)
+            text_printf(&text, "%s%s", text.length > 0 ? " and " : "", p->rollout->records[i].key);
+    return text.data;
+}
+
+static void print_n_step_declaration(struct printer *p)
+{
+    const struct rollout *rollout = p->rollout;
+
+    text_printf(
+        p->out,
+        "/* n-step returns in place, as %s says: of %s the sum of up to %d, discounted by %s, which %s and the\n"
+        " * last step of a row end. What else is under next comes from the last of these steps, but for what says how a step\n"
+        " * ended. MODC_POINTER: what it reads or moves is NULL; MODC_SIZE, MODC_ALIGNMENT. Then nothing is written. */\n"
+        "enum modc_status %s_n_step(const struct %s_rollout *rollout, int batch, int time);\n\n",
+        rollout->multi_step->path, rewards_text(p), rollout->n_steps, decimal(p, rollout->gamma),
+        rollout->records[rollout->done].key, p->m, p->m);
+}
+
+static void print_window(struct printer *p)
+{
+    const char *m = p->m;
+
+    text_printf(
+        p->out,
+        "/* The same for steps that come a few at a time: see modc_rollout.h. The block has %s_WINDOW_BYTES(batch). */\n"
+        "struct %s_window {\n    struct modc_window base;\n};\n\n"
+        "static inline enum modc_status %s_window_init(struct %s_window *window, int batch, void *block, size_t bytes)\n"
+        "{\n    return modc_window_init(&window->base, &%s_rollout_table, batch, block, bytes);\n}\n\n"
+        "static inline enum modc_status %s_window_set(struct %s_window *window, int n_steps)\n"
+        "{\n    return modc_window_set(&window->base, n_steps);\n}\n\n"
+        "static inline int %s_window_ready(const struct %s_window *window, int time)\n"
+        "{\n    return modc_window_ready(&window->base, time);\n}\n\n",
+        p->M, m, m, m, m, m, m, m, m);
+    text_printf(
+        p->out,
+        "static inline enum modc_status %s_window_push(struct %s_window *window, const struct %s_rollout *in, int time,\n"
+        "%*sstruct %s_rollout *out, int room, int *count)\n"
+        "{\n    return modc_window_push(&window->base, in, time, out, room, count);\n}\n\n"
+        "static inline enum modc_status %s_window_flush(struct %s_window *window, struct %s_rollout *out, int room, int *count)\n"
+        "{\n    return modc_window_flush(&window->base, out, room, count);\n}\n\n",
+        m, m, m, (int)strlen(m) + 45, "", m, m, m, m);
+}
+
+void emit_rollout_header(struct cx *cx, struct text *out, struct rollout_names names,
+                         const struct rollout *rollout)
+{
+    struct printer printer = {cx, out, names.m, names.M, rollout}, *p = &printer;
+    const char *m = names.m;
+
+    text_printf(
+        out,
+        "/* What a collector records: of each row, as of an environment, a step at each time. */\nstruct %s_rollout {\n",
+        m);
+    print_members(p, "", 1);
+    text_printf(
+        out,
+        "};\n\n#define %s_ROLLOUT_BYTES(batch, time) ((size_t)(batch) * (size_t)(time) * %lld + %d * MODC_ALIGN)\n"
+        "extern const struct modc_rollout_table %s_rollout_table;\n\n"
+        "/* Points all tensors into one block; see modc_rollout.h. */\n"
+        "static inline enum modc_status %s_rollout_bind(struct %s_rollout *rollout, void *block, size_t bytes, int batch, int time)\n"
+        "{\n    return modc_rollout_bind(&%s_rollout_table, rollout, block, bytes, batch, time);\n}\n\n",
+        names.M, (long long)step_bytes(rollout, rollout->count), rollout->count, m, m, m, m);
+    if (!rollout->multi_step)
+        return;
+    print_n_step_declaration(p);
+    text_printf(out, "#define %s_WINDOW_BYTES(batch) ((size_t)(batch) * %lld)\n\n", names.M,
+                (long long)(step_bytes(rollout, rollout->recorded) * rollout->n_steps));
+    print_window(p);
+}
+
+/* ---- the source ----------------------------------------------------------------------------------------------- */
+
+/* "reward[i] + 0.9f * (reward[i + 2] + ...)", or that of vectors, which `load` begins. */
+static const char *sum_text(struct printer *p, const char *load, const char *gamma, int64_t next)
+{
+    bool vectors = load[0] != 0;
+    struct text sum = text_new(&p->cx->arena);
+    int n = p->rollout->n_steps;
+
+    for (int k = vectors ? 0 : 1; k < n; k++) {
+        const char *at = k > 0 ? arena_format(&p->cx->arena, "i + %lld", (long long)(k * next)) : "i";
+        const char *own = vectors ? arena_format(&p->cx->arena, "%s(reward + %s)", load, at)
+                                  : arena_format(&p->cx->arena, "reward[%s]", at);
+
+        text_printf(&sum, "%s%s%s%s", k > 0 && vectors ? " + " : "", k > 0 ? gamma : "", k > 0 ? " * " : "",
+                    k > 0 && k + 1 < n ? "(" : "");
+        text_printf(&sum, "%s%s", own, !vectors && k + 1 < n ? " + " : "");
+    }
+    for (int k = 2; k < n; k++)
+        text_add(&sum, ")");
+    return sum.data;
+}
+
+/* Few rewards a sum, all of a row's elements beside each other: vectors. What the episode's end makes shorter is made before they
+ * write, and written behind: nothing is read that was just written. */
+static void print_vectors(struct printer *p, const struct record *reward, const char *gamma, int64_t next)
+{
+    const char *v = reward->dtype == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32",
+               *lanes = reward->dtype == DTYPE_FLOAT64 ? "MODC_LANES64" : "MODC_LANES";
+    const char *c = dtype_rows[reward->dtype].c;
+    int64_t few = (p->rollout->n_steps - 1) * next;
+    struct text *out = p->out;
+
+    text_printf(
+        out,
+        "    const int all = count%s, few = all < %lld ? all : %lld, whole = all - few;\n    %s last[%lld]; /* from the last one back */\n    int i = 0;\n\n",
+        next > 1 ? arena_format(&p->cx->arena, " * %lld", (long long)next) : "", (long long)few,
+        (long long)few, c, (long long)few);
+    text_printf(out, "    for (int j = 0; j < few; j++)\n        last[j] = reward[all - 1 - j]%s;\n",
+                arena_format(&p->cx->arena, " + (j < %lld ? 0 : %s * last[j - %lld])", (long long)next, gamma,
+                             (long long)next));
+    text_printf(out, "    for (; i <= whole - %s; i += %s)\n", lanes, lanes);
+    emit_line(out, arena_format(&p->cx->arena, "        %s_store(reward + i, %s);", v,
+                                sum_text(p, arena_format(&p->cx->arena, "%s_load", v), gamma, next)));
+    text_add(out, "    for (; i < whole; i++)\n");
+    emit_line(out, arena_format(&p->cx->arena, "        reward[i] += %s;", sum_text(p, "", gamma, next)));
+    text_add(out, "    for (int j = 0; j < few; j++)\n        reward[all - 1 - j] = last[j];\n");
+}
+
+/* Sums of one agent's rewards: `features` beside each other, steps `apart`. */
+static void print_sum(struct printer *p, const struct record *reward)
+{
+    const int n = p->rollout->n_steps;
+    const char *c = dtype_rows[reward->dtype].c, *gamma = number(p, reward->dtype, p->rollout->gamma);
+    const char *real = n > FLOAT_STEPS ? "double" : c,
+               *wide = n > FLOAT_STEPS ? decimal(p, p->rollout->gamma) : gamma;
+    const char *back = strcmp(real, c) == 0 ? "" : arena_format(&p->cx->arena, "(%s)", c);
+    int64_t features = reward->count / p->rollout->agents, apart = reward->count;
+    bool rows = p->rollout->agents == 1; /* all elements lie beside each other */
+    struct text *out = p->out;
+
+    text_printf(
+        out,
+        "/* Each of an episode's `count` steps gets the sum of its reward and of %d behind it, or as many as there are, discounted by\n"
+        " * %s. */\nstatic void n_step_%s(%s *reward, int count)\n{\n",
+        n - 1, decimal(p, p->rollout->gamma), emitted_flat(p->cx, reward->member), c);
+    if (!rows && features > 1)
+        text_printf(out, "    for (int feature = 0; feature < %lld; feature++, reward++) {\n",
+                    (long long)features);
+
+    const char *in = !rows && features > 1 ? "        " : "    ";
+    const char *whole = rows && features > 1
+                            ? arena_format(&p->cx->arena, "(count - %d) * %lld", n - 1, (long long)features)
+                            : arena_format(&p->cx->arena, "count - %d", n - 1);
+    const char *last = rows && features > 1
+                           ? arena_format(&p->cx->arena, "(count - 1) * %lld - 1", (long long)features)
+                           : "count - 2";
+    /* of the flat index i: where the reward stands, and that of the step behind it */
+    int64_t scale = rows ? 1 : apart, next = rows ? features : 1;
+    const char *at = scale == 1 ? "i" : arena_format(&p->cx->arena, "i * %lld", (long long)scale);
+
+    if (rows && n <= INLINE_STEPS) {
+        print_vectors(p, reward, gamma, next);
+        text_add(out, "}\n\n");
+        return;
+    }
+    text_printf(out, "%sconst int whole = %s;\n\n", in, whole);
+    if (n <= INLINE_STEPS) {
+        struct text sum = text_new(&p->cx->arena);
+
+        for (int k = 1; k < n; k++)
+            text_printf(&sum, k + 1 < n ? "%s * (reward[(i + %d) * %lld] + " : "%s * reward[(i + %d) * %lld]",
+                        gamma, k, (long long)scale);
+        for (int k = 2; k < n; k++)
+            text_add(&sum, ")");
+        text_printf(out, "%sfor (int i = 0; i < whole; i++)\n", in);
+        emit_line(out, arena_format(&p->cx->arena, "%s    reward[%s] += %s;", in, at, sum.data));
+    } else {
+        const char *element = scale == 1
+                                  ? arena_format(&p->cx->arena, "i + j + k * %lld", (long long)next)
+                                  : arena_format(&p->cx->arena, "(i + j + k) * %lld", (long long)scale);
+        const char *to = scale == 1 ? "i + j"
+                                    : arena_format(&p->cx->arena, "(i + j) * %lld", (long long)scale);
+
+        text_printf(out,
+                    "%sfor (int i = 0; i < whole; i += %d) {\n"
+                    "%s    const int some = whole - i < %d ? whole - i : %d;\n"
+                    "%s    %s sum[%d] = {0};\n\n"
+                    "%s    for (int k = %d; k >= 0; k--)\n"
+                    "%s        for (int j = 0; j < some; j++)\n"
+                    "%s            sum[j] = reward[%s] + %s * sum[j];\n"
+                    "%s    for (int j = 0; j < some; j++)\n"
+                    "%s        reward[%s] = %ssum[j];\n%s}\n",
+                    in, SUMS, in, SUMS, SUMS, in, real, SUMS, in, n - 1, in, in, element, wide, in, in, to,
+                    back, in);
+    }
+    if (n <= FLOAT_STEPS) {
+        const char *behind = scale == 1 ? arena_format(&p->cx->arena, "i + %lld", (long long)next)
+                                        : arena_format(&p->cx->arena, "(i + 1) * %lld", (long long)scale);
+
+        text_printf(out,
+                    "%sfor (int i = %s; i >= 0 && i >= whole; i--)\n%s    reward[%s] += %s * reward[%s];\n",
+                    in, last, in, at, gamma, behind);
+    } else {
+        const char *deeper = next == 1 ? in : arena_format(&p->cx->arena, "%s    ", in);
+
+        if (next == 1)
+            text_printf(out, "\n%s%s sum = 0;\n\n%sfor (int i = count - 1; i >= 0 && i >= whole; i--) {\n",
+                        in, real, in);
+        else
+            text_printf(out,
+                        "%sfor (int j = 1; j <= %lld; j++) {\n%s    %s sum = 0;\n\n"
+                        "%s    for (int i = count * %lld - j; i >= 0 && i >= whole; i -= %lld) {\n",
+                        in, (long long)next, in, real, in, (long long)next, (long long)next);
+        text_printf(out, "%s    sum = reward[%s] + %s * sum;\n%s    reward[%s] = %ssum;\n%s}\n", deeper, at,
+                    wide, deeper, at, back, deeper);
+        if (next > 1)
+            text_printf(out, "%s}\n", in);
+    }
+    if (!rows && features > 1)
+        text_add(out, "    }\n");
+    text_add(out, "}\n\n");
+}
+
+/* The record at a step, a variable that counts agents too, as a pointer. */
+static const char *pointer(struct printer *p, int record, const char *at)
+{
+    const struct record *own = &p->rollout->records[record];
+    int64_t each = own->count / p->rollout->agents;
+
+    return each == 1
+               ? arena_format(&p->cx->arena, "rollout->%s + %s", own->member, at)
+               : arena_format(&p->cx->arena, "rollout->%s + %lld * %s", own->member, (long long)each, at);
+}
+
+/* The same of what may be NULL. */
+static const char *optional(struct printer *p, int record, const char *at)
+{
+    return record < 0 ? "NULL"
+                      : arena_format(&p->cx->arena, "rollout->%s ? %s : NULL",
+                                     p->rollout->records[record].member, pointer(p, record, at));
+}
+
+static void call(struct printer *p, const char *text)
+{
+    emit_line(p->out, arena_format(&p->cx->arena, "%s%s",
+                                   p->rollout->agents > 1 ? "                " : "            ", text));
+}
+
+static void print_record(struct printer *p, int i)
+{
+    const struct rollout *rollout = p->rollout;
+    const struct record *record = &rollout->records[i];
+    struct arena *arena = &p->cx->arena;
+    int n = rollout->n_steps, apart = (int)rollout->agents;
+
+    switch (record->role) {
+    case ROLLOUT_REWARD:
+        if (n > 1)
+            call(p, arena_format(arena, "n_step_%s(%s, count);", emitted_flat(p->cx, record->member),
+                                 pointer(p, i, "at")));
+        return;
+    case ROLLOUT_MOVES:
+        if (n > 1)
+            call(p, arena_format(arena, "modc_episode_move(%s, %lld * sizeof(%s), %d, count, %d);",
+                                 pointer(p, i, "at"), (long long)(record->count / rollout->agents),
+                                 dtype_rows[record->dtype].c, apart, n));
+        return;
+    case ROLLOUT_INDEX:
+        call(p, arena_format(arena, "modc_episode_index(%s, t, %d, count, %d);", optional(p, i, "at"), apart,
+                             n));
+        return;
+    case ROLLOUT_DONE_AT:
+    case ROLLOUT_TERMINATED_AT:
+        call(p, arena_format(
+                    arena, "modc_episode_flag(%s, %s, %d, count, %d);", optional(p, i, "at"),
+                    pointer(p, record->role == ROLLOUT_DONE_AT ? rollout->done : rollout->terminated, "at"),
+                    apart, n));
+        return;
+    default:
+        return;
+    }
+}
+
+static int find_role(const struct rollout *rollout, enum rollout_role role)
+{
+    int at = 0;
+
+    while (rollout->records[at].role != role)
+        at++;
+    return at;
+}
+
+static void print_n_step(struct printer *p)
+{
+    const struct rollout *rollout = p->rollout;
+    struct text *out = p->out;
+    int agents = (int)rollout->agents, gamma = find_role(rollout, ROLLOUT_GAMMA),
+        steps = find_role(rollout, ROLLOUT_STEPS);
+    int nonterminal = find_role(rollout, ROLLOUT_NONTERMINAL);
+
+    text_printf(
+        out,
+        "enum modc_status %s_n_step(const struct %s_rollout *rollout, int batch, int time)\n{\n"
+        "    enum modc_status status = modc_rollout_check(&%s_rollout_table, rollout, batch, time);\n\n"
+        "    if (status != MODC_OK)\n        return status;\n",
+        p->m, p->m, p->m);
+    for (int i = rollout->recorded; i < rollout->count; i++) {
+        const struct record *record = &rollout->records[i];
+
+        if (record->role == ROLLOUT_ORIGINAL)
+            text_printf(out,
+                        "    if (rollout->%s)\n        memcpy(rollout->%s, rollout->%s,\n"
+                        "               (size_t)batch * (size_t)time * %lld);\n",
+                        record->member, record->member, rollout->records[record->reward].member,
+                        (long long)record->count * dtype_rows[record->dtype].bytes);
+    }
+    text_printf(
+        out,
+        "    for (int row = 0; row < batch; row++) {\n        const size_t first = (size_t)row * (size_t)time%s;\n\n",
+        agents > 1 ? arena_format(&p->cx->arena, " * %d", agents) : "");
+    emit_line(out,
+              arena_format(&p->cx->arena,
+                           "        modc_windows(%s, %s, %s, n_step_gammas, %s, (size_t)time%s, %d);",
+                           optional(p, gamma, "first"), optional(p, steps, "first"),
+                           optional(p, nonterminal, "first"), optional(p, rollout->mask, "first"),
+                           agents > 1 ? arena_format(&p->cx->arena, " * %d", agents) : "", rollout->n_steps));
+    if (agents > 1) {
+        text_printf(out,
+                    "        for (int agent = 0; agent < %d; agent++) {\n"
+                    "            for (int t = 0, count; t < time; t += count) {\n"
+                    "                const size_t at = first + (size_t)t * %d + (size_t)agent;\n\n",
+                    agents, agents);
+    } else {
+        text_add(out, "        for (int t = 0, count; t < time; t += count) {\n"
+                      "            const size_t at = first + (size_t)t;\n\n");
+    }
+    call(p, arena_format(&p->cx->arena, "count = modc_episode(%s, %d, time - t);",
+                         pointer(p, rollout->done, "at"), agents));
+    for (int i = 0; i < rollout->count; i++)
+        print_record(p, i);
+    call(p, arena_format(&p->cx->arena, "modc_episode_windows(%s, %s, %s, n_step_gammas, %d, count, %d);",
+                         optional(p, gamma, "at"), optional(p, steps, "at"), optional(p, nonterminal, "at"),
+                         agents, rollout->n_steps));
+    text_add(out, agents > 1 ? "            }\n        }\n    }\n" : "        }\n    }\n");
+    text_printf(out,
+                "    return MODC_OK;\n}\n\n"
+                "static enum modc_status n_step_call(const void *rollout, int batch, int time)\n{\n"
+                "    return %s_n_step((const struct %s_rollout *)rollout, batch, time);\n}\n\n",
+                p->m, p->m);
+}
+
+static void print_gammas(struct printer *p)
+{
+    struct text line = text_new(&p->cx->arena);
+
+    text_printf(&line, "static const float n_step_gammas[%d] = {", p->rollout->n_steps + 1);
+    for (int i = 0; i <= p->rollout->n_steps; i++)
+        text_printf(&line, "%s%s", i ? ", " : "", number(p, DTYPE_FLOAT32, pow(p->rollout->gamma, i)));
+    text_add(&line, "};");
+    emit_line(p->out, line.data);
+    text_add(p->out, "\n");
+}
+
+static void print_table(struct printer *p)
+{
+    static const char *const roles[] = {"STAYS", "MOVES",       "REWARD", "ORIGINAL", "GAMMA",
+                                        "STEPS", "NONTERMINAL", "INDEX",  "DONE_AT",  "TERMINATED_AT"};
+    const struct rollout *rollout = p->rollout;
+    struct text *out = p->out;
+
+    text_add(out, "static const struct modc_rollout_tensor rollout_tensors[] = {\n");
+    for (int i = 0; i < rollout->count; i++) {
+        const struct record *record = &rollout->records[i];
+        struct text line = text_new(&p->cx->arena);
+
+        text_printf(&line, "    {\"%s\", offsetof(struct %s_rollout, %s), %lld, %s, MODC_ROLLOUT_%s, %d, ",
+                    record->key, p->m, record->member,
+                    (long long)(record->count * dtype_rows[record->dtype].bytes),
+                    dtype_rows[record->dtype].modc, roles[record->role], record->ndim);
+        text_add(&line, record->ndim > 0 ? "(const int[]){" : "NULL");
+        for (int k = 0; k < record->ndim; k++)
+            text_printf(&line, "%s%lld", k ? ", " : "", (long long)record->dims[k]);
+        text_printf(&line, "%s, %d},", record->ndim > 0 ? "}" : "",
+                    record->role == ROLLOUT_ORIGINAL ? record->reward : -1);
+        emit_line(out, line.data);
+    }
+    text_add(out, "};\n\n");
+    text_printf(
+        out,
+        "const struct modc_rollout_table %s_rollout_table = {\n"
+        "    .tensors = rollout_tensors,\n    .count = %d,\n    .step_bytes = %lld,\n    .held_bytes = %lld,\n"
+        "    .agents = %d,\n    .done = %d,\n    .mask = %d,\n    .terminated = %d,\n",
+        p->m, rollout->count, (long long)step_bytes(rollout, rollout->count),
+        (long long)step_bytes(rollout, rollout->recorded), (int)rollout->agents, rollout->done, rollout->mask,
+        rollout->terminated);
+    if (rollout->multi_step)
+        text_printf(
+            out,
+            "    .n_steps = %d,\n    .gamma = %s,\n    .gammas = n_step_gammas,\n    .n_step = n_step_call,\n",
+            rollout->n_steps, decimal(p, rollout->gamma));
+    text_add(out, "};\n\n");
+}
+
+void emit_rollout_source(struct cx *cx, struct text *out, struct rollout_names names,
+                         const struct rollout *rollout)
+{
+    struct printer printer = {cx, out, names.m, names.M, rollout}, *p = &printer;
+
+    text_add(out, "/* ---- rollouts ---- */\n\n");
+    if (rollout->multi_step) {
+        print_gammas(p);
+        for (int i = 0; i < rollout->recorded && rollout->n_steps > 1; i++) {
+            if (rollout->records[i].role == ROLLOUT_REWARD)
+                print_sum(p, &rollout->records[i]);
+        }
+        print_n_step(p);
+    }
+    print_table(p);
+}

@@ -1,0 +1,559 @@
+/* template.c - the filler: one pass over the text, with a stack of conditions. */
+#include "emit/template.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/options.h"
+#include "emit/embedded.h"
+
+const char *template_find(const char *name)
+{
+    for (int i = 0; i < embedded_file_count; i++)
+        if (strncmp(embedded_files[i].name, "templates/", 10) == 0 &&
+            strcmp(embedded_files[i].name + 10, name) == 0)
+            return embedded_files[i].bytes;
+    return NULL;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+bool template_has(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = text; *at;) {
+        size_t size = 0;
+
+        if (at[0] == '/' && at[1] == '*') {
+            at = strstr(at, "*/");
+            if (!at)
+                return false;
+            size = 2;
+        } else {
+            while (is_word(at[size]))
+                size++;
+            if (size == length && memcmp(at, word, length) == 0)
+                return true;
+        }
+        at += size > 0 ? size : 1;
+    }
+    return false;
+}
+
+bool template_uses(const char *word)
+{
+    for (int i = 0; i < embedded_file_count; i++)
+        if (strncmp(embedded_files[i].name, "templates/c/", 12) == 0 &&
+            template_has(embedded_files[i].bytes, word))
+            return true;
+    return false;
+}
+
+_Noreturn static void fault(const char *what, const char *name)
+{
+    fprintf(stderr, "modc: a fault of modc itself: template %s: %s\n", name, what);
+    exit(EXIT_FAULT);
+}
+
+static const char *hole_text(struct cx *cx, const struct fill *fill, const char *word, size_t length)
+{
+    for (int i = 0; i < fill->count; i++)
+        if (fill->holes[i].name[2] == word[2] && strncmp(fill->holes[i].name, word, length) == 0 &&
+            !fill->holes[i].name[length])
+            return fill->holes[i].text;
+    fault(arena_format(&cx->arena, "nothing fills the hole %.*s", (int)length, word), fill->name);
+}
+
+/* ---- conditions ------------------------------------------------------------------------------------------- */
+
+struct condition {
+    struct cx *cx;
+    const struct fill *fill;
+    const char *at;
+};
+
+static long parse_or(struct condition *c);
+
+static void skip_blanks(struct condition *c)
+{
+    while (*c->at == ' ')
+        c->at++;
+}
+
+static long parse_unit(struct condition *c)
+{
+    long value;
+
+    skip_blanks(c);
+    if (*c->at == '!' && c->at[1] != '=') {
+        c->at++;
+        return !parse_unit(c);
+    }
+    if (*c->at == '(') {
+        c->at++;
+        value = parse_or(c);
+        skip_blanks(c);
+        c->at += *c->at == ')';
+        return value;
+    }
+    if (isdigit((unsigned char)*c->at)) {
+        char *end;
+
+        value = strtol(c->at, &end, 10);
+        c->at = end;
+        return value;
+    }
+    const char *word = c->at;
+    char *end;
+
+    while (is_word(*c->at))
+        c->at++;
+    value = strtol(hole_text(c->cx, c->fill, word, (size_t)(c->at - word)), &end, 10);
+    if (*end)
+        fault("a condition on a value that is not a number", c->fill->name);
+    return value;
+}
+
+static long parse_binary(struct condition *c, int level)
+{
+    static const char *const operators[][4] = {
+        {"*", "%", NULL}, {"+", "-", NULL}, {"<=", ">=", "<", ">"}, {"==", "!=", NULL}};
+    long left = level == 0 ? parse_unit(c) : parse_binary(c, level - 1);
+
+    for (;;) {
+        const char *found = NULL;
+
+        skip_blanks(c);
+        for (int i = 0; i < 4 && operators[level][i] && !found; i++)
+            if (strncmp(c->at, operators[level][i], strlen(operators[level][i])) == 0)
+                found = operators[level][i];
+        if (!found)
+            return left;
+        c->at += strlen(found);
+
+        long right = level == 0 ? parse_unit(c) : parse_binary(c, level - 1);
+
+        switch (found[0]) {
+        case '*':
+            left *= right;
+            break;
+        case '%':
+            left = right ? left % right : 0;
+            break;
+        case '+':
+            left += right;
+            break;
+        case '-':
+            left -= right;
+            break;
+        case '<':
+            left = found[1] ? left <= right : left < right;
+            break;
+        case '>':
+            left = found[1] ? left >= right : left > right;
+            break;
+        default:
+            left = found[0] == '=' ? left == right : left != right;
+        }
+    }
+}
+
+static long parse_and(struct condition *c)
+{
+    long value = parse_binary(c, 3);
+
+    for (skip_blanks(c); strncmp(c->at, "&&", 2) == 0; skip_blanks(c)) {
+        c->at += 2;
+        value = (parse_binary(c, 3) != 0) & (value != 0);
+    }
+    return value;
+}
+
+static long parse_or(struct condition *c)
+{
+    long value = parse_and(c);
+
+    for (skip_blanks(c); strncmp(c->at, "||", 2) == 0; skip_blanks(c)) {
+        c->at += 2;
+        value = (parse_and(c) != 0) | (value != 0);
+    }
+    return value;
+}
+
+static bool decide(struct cx *cx, const struct fill *fill, const char *line, size_t length)
+{
+    struct condition c = {cx, fill, arena_copy(&cx->arena, line, length)};
+    long value = parse_or(&c);
+
+    skip_blanks(&c);
+    if (*c.at)
+        fault("a condition that cannot be read", fill->name);
+    return value != 0;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------- */
+
+static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length,
+                      const struct fill *fill);
+
+/* The arguments of a call that starts behind text[at], which is '('; returns the index behind ')'. */
+static size_t split_arguments(struct cx *cx, const char *text, size_t at, size_t length,
+                              const struct fill *fill, const char **arguments, int count)
+{
+    size_t start = at + 1;
+    int depth = 0, n = 0;
+
+    for (size_t i = at; i < length; i++) {
+        depth += text[i] == '(' || text[i] == '[';
+        depth -= text[i] == ')' || text[i] == ']';
+        if ((depth == 1 && text[i] == ',') || (depth == 0 && text[i] == ')')) {
+            struct text inner = text_new(&cx->arena);
+
+            while (text[start] == ' ')
+                start++;
+            fill_text(cx, &inner, text + start, i - start, fill);
+            if (n < count)
+                arguments[n] = inner.data;
+            n++;
+            start = i + 1;
+            if (depth == 0) {
+                if (n != count)
+                    fault("wrong number of arguments", fill->name);
+                return i + 1;
+            }
+        }
+    }
+    fault("a call that does not end", fill->name);
+}
+
+static bool is_simple(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (!is_word(*c) && *c != '.')
+            return false;
+    return true;
+}
+
+/* `name`, or the name of a helper: T_NAME_tile. */
+static bool is_name(const char *word, size_t size, const char *name)
+{
+    size_t length = strlen(name);
+
+    return size >= length && strncmp(word, name, length) == 0 && (size == length || word[length] == '_');
+}
+
+static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length,
+                      const struct fill *fill)
+{
+    for (size_t i = 0; i < length;) {
+        const char *next = memchr(text + i, 'T', length - i);
+        size_t end = next ? (size_t)(next - text) : length;
+
+        if (end > i || i + 1 >= length || text[i + 1] != '_' || (i > 0 && is_word(text[i - 1]))) {
+            end += end == i;
+            text_add_bytes(out, text + i, end - i);
+            i = end;
+            continue;
+        }
+        while (end < length && is_word(text[end]))
+            end++;
+
+        const char *word = text + i;
+        size_t size = end - i;
+
+        if (is_name(word, size, "T_NAME")) {
+            text_add(out, fill->name);
+            text_add_bytes(out, word + 6, size - 6);
+            i = end;
+        } else if (is_name(word, size, "T_PARTS")) {
+            text_add(out, fill->parts);
+            text_add_bytes(out, word + 7, size - 7);
+            i = end;
+        } else if (size == 3 && strchr("VSW", word[2]) && text[end] == '(') {
+            const char *function[1];
+
+            i = split_arguments(cx, text, end, length, fill, function, 1);
+            text_printf(out, "%s%s_%s", word[2] == 'W' ? fill->weights : fill->vector,
+                        word[2] == 'S' ? "s" : "", function[0]);
+        } else if (size == 4 && strncmp(word, "T_IF", 4) == 0) {
+            const char *arguments[3];
+
+            i = split_arguments(cx, text, end, length, fill, arguments, 3);
+            text_add(out, arguments[strcmp(arguments[0], "0") == 0 ? 2 : 1]);
+        } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
+            const char *arguments[3];
+
+            i = split_arguments(cx, text, end, length, fill, arguments, 3);
+            text_add(out, fill->epilogue(fill->data, size == 12, arguments[0], arguments[1], arguments[2]));
+        } else {
+            const char *value = hole_text(cx, fill, word, size);
+
+            while ((value[0] == ',' || !value[0]) && out->length > 0 && out->data[out->length - 1] == ' ')
+                out->data[--out->length] = 0; /* T_ARGS and T_PASS bring their own comma */
+            text_printf(out, is_simple(value) || value[0] == ',' || !value[0] ? "%s" : "(%s)", value);
+            i = end;
+        }
+    }
+}
+
+/* ---- layout: what filling leaves behind -------------------------------------------------------------------- */
+
+static bool ends_number(const char *at)
+{
+    return !is_word(*at) && *at != '.';
+}
+
+/* Drops the operand that ends the text: a word, a call, something in brackets. */
+static void drop_operand(struct text *text)
+{
+    int depth = 0;
+
+    while (text->length > 0) {
+        char last = text->data[text->length - 1];
+
+        depth += (last == ')' || last == ']') - (last == '(' || last == '[');
+        if (depth < 0 || (depth == 0 && !is_word(last) && last != '(' && last != '['))
+            return;
+        text->data[--text->length] = 0;
+    }
+}
+
+/* Is there an operand 0 or 1 behind a sign? */
+static bool has_neutral(const char *line)
+{
+    for (const char *at = strchr(line, ' '); at; at = strchr(at + 1, ' '))
+        if ((at[1] == '*' || at[1] == '+' || at[1] == '-') && at[2] == ' ' && (at[3] == '0' || at[3] == '1'))
+            return true;
+    return false;
+}
+
+/* x * 1 and x - 0 are x; x * 0 is 0, and goes where it is added. */
+static const char *simplify(struct cx *cx, const char *line)
+{
+    struct text out;
+
+    if (!has_neutral(line))
+        return line;
+    out = text_new(&cx->arena);
+
+    for (const char *at = line; *at; at++) {
+        const char *blank = strchr(at, ' ');
+
+        if (!blank)
+            blank = at + strlen(at);
+        if (blank > at) {
+            text_add_bytes(&out, at, (size_t)(blank - at));
+            at = blank - 1;
+            continue;
+        }
+
+        bool plus_zero = (strncmp(at, " + 0", 4) == 0 || strncmp(at, " - 0", 4) == 0) &&
+                         ends_number(at + 4) && at[4] != ' ';
+
+        if (strncmp(at, " * 1", 4) == 0 && ends_number(at + 4)) {
+            at += 3;
+        } else if (plus_zero) {
+            at += 3;
+        } else if (strncmp(at, " * 0", 4) == 0 && ends_number(at + 4)) {
+            drop_operand(&out);
+            at += 3;
+            if (strncmp(at + 1, " + ", 3) == 0)
+                at += 3;
+            else if (out.length >= 3 && strcmp(out.data + out.length - 3, " + ") == 0)
+                out.data[out.length -= 3] = 0;
+            else
+                text_add(&out, "0");
+        } else {
+            text_add_bytes(&out, at, 1);
+        }
+    }
+    return strcmp(out.data, line) == 0 ? out.data : simplify(cx, out.data);
+}
+
+/* The last character of what stays on the line. */
+static bool is_break(const char *at)
+{
+    return at[0] && at[1] == ' ' &&
+           (*at == ',' || *at == ';' || (*at == '|' && (at[-1] == '|' || at[-1] == ' ')) ||
+            (*at == '&' && at[-1] == '&'));
+}
+
+/* How far it is to the next break, any one or one that is in no parentheses which open here. */
+static size_t piece_length(const char *at, bool any)
+{
+    size_t length = 0;
+    int depth = 0;
+    bool quoted = false;
+
+    for (; at[length] && (quoted || depth > 0 || !is_break(at + length)); length++) {
+        quoted ^= at[length] == '"' && at[length - 1] != '\\';
+        if (!quoted && !any)
+            depth += (strchr("([{", at[length]) != NULL) - (strchr(")]}", at[length]) != NULL);
+    }
+    return length;
+}
+
+/* One logical line, broken behind commas so that it stands in EMITTED_WIDTH, aligned behind its open parenthesis. */
+static void wrap_line(struct text *out, const char *line)
+{
+    size_t indent = strspn(line, " "), column = 0, open[64] = {indent + 4};
+    int depth = 0;
+    bool quoted = false;
+
+    if (strlen(line) <= EMITTED_WIDTH) {
+        text_printf(out, "%s\n", line);
+        return;
+    }
+    for (const char *at = line; *at; at++) {
+        size_t piece, whole; /* up to and with the next comma; of this depth */
+
+        text_add_bytes(out, at, 1);
+        column++;
+        quoted ^= *at == '"' && (at == line || at[-1] != '\\');
+        if (quoted)
+            continue;
+        if ((*at == '(' || *at == '[' || *at == '{') && at[1] && depth < 63)
+            open[++depth] = column;
+        if ((*at == ')' || *at == ']' || *at == '}') && depth > 0)
+            depth--;
+        if (!is_break(at))
+            continue;
+        piece = piece_length(at + 1, true);
+        whole = piece_length(at + 1, false);
+        if (column + (open[depth] + whole < EMITTED_WIDTH ? whole : piece) + 1 > EMITTED_WIDTH) {
+            text_printf(out, "\n%*s", (int)open[depth], "");
+            column = open[depth];
+            at++;
+        }
+    }
+    text_add(out, "\n");
+}
+
+static bool holds(const char *text, size_t length, const char *pair)
+{
+    for (const char *at = text; (at = memchr(at, pair[0], length - (size_t)(at - text))); at++)
+        if ((size_t)(at - text) + 1 < length && at[1] == pair[1])
+            return true;
+    return false;
+}
+
+/* Statements that a template breaks over lines become one logical line, since names have other lengths now. */
+static void lay_out(struct cx *cx, struct text *out, const char *text)
+{
+    struct text logical = text_new(&cx->arena);
+    int depth = 0;
+    bool comment = false;
+
+    while (*text) {
+        size_t length = strcspn(text, "\n"), start = logical.length > 0 ? strspn(text, " ") : 0;
+        const char *next = text + length + (text[length] == '\n');
+        bool directive = text[strspn(text, " ")] == '#';
+
+        comment |= logical.length == 0 && holds(text, length, "/*");
+        if (logical.length > 0 && logical.data[logical.length - 1] != '(')
+            text_add(&logical, " ");
+        text_add_bytes(&logical, text + start, length - start);
+        for (size_t i = 0; i < length && !comment && !directive; i++) {
+            depth += text[i] == '(';
+            depth -= text[i] == ')';
+        }
+        if (comment || directive || depth <= 0) {
+            if (comment || directive)
+                text_printf(out, "%s\n", logical.data);
+            else
+                wrap_line(out, simplify(cx, logical.data));
+            logical.length = 0;
+            logical.data[0] = 0;
+            depth = 0;
+        }
+        comment = comment && !holds(text, length, "*/");
+        text = next;
+    }
+}
+
+void template_wrap(struct cx *cx, struct text *out, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        char *line = arena_copy(&cx->arena, text, length);
+
+        if (length > EMITTED_WIDTH && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#')
+            wrap_line(out, line);
+        else
+            text_printf(out, "%s\n", line);
+        text += length + (text[length] == '\n');
+    }
+}
+
+void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill)
+{
+    enum { OTHER, ACTIVE, DONE, WAITING } stack[32] = {ACTIVE};
+    int depth = 0, hidden = 0;
+    const char *line = template_text;
+    struct text *const result = out;
+    struct text filled = text_new(&cx->arena);
+
+    out = &filled;
+    if (strncmp(line, "/*", 2) == 0) {
+        line = strstr(line, "*/");
+        line += 2;
+        while (*line == '\n')
+            line++;
+    }
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+        const char *next = line + length + (line[length] == '\n');
+        bool ours = false; /* a line for the filler, not for C */
+        size_t indent = strspn(line, " ");
+
+        if (line[indent] == '#') {
+            const char *word = line + indent;
+
+            if (strncmp(word, "#if", 3) == 0) {
+                ours = strncmp(word, "#if ", 4) == 0 &&
+                       strstr(arena_copy(&cx->arena, word, length - indent), "T_");
+                if (depth + 1 == 32)
+                    fault("conditions are nested too deep", fill->name);
+                stack[++depth] = !ours                                             ? OTHER
+                                 : hidden                                          ? WAITING
+                                 : decide(cx, fill, word + 4, length - indent - 4) ? ACTIVE
+                                                                                   : WAITING;
+                if (ours && hidden)
+                    stack[depth] = DONE;
+                hidden += stack[depth] == WAITING || stack[depth] == DONE;
+            } else if (strncmp(word, "#elif", 5) == 0 || strncmp(word, "#else", 5) == 0) {
+                ours = stack[depth] != OTHER;
+                if (ours) {
+                    bool was = stack[depth] == WAITING;
+
+                    hidden -= stack[depth] != ACTIVE;
+                    if (stack[depth] == ACTIVE || stack[depth] == DONE)
+                        stack[depth] = DONE;
+                    else if (was && (word[3] == 's' || decide(cx, fill, word + 6, length - indent - 6)))
+                        stack[depth] = ACTIVE;
+                    hidden += stack[depth] != ACTIVE;
+                }
+            } else if (strncmp(word, "#endif", 6) == 0) {
+                ours = stack[depth] != OTHER;
+                if (ours)
+                    hidden -= stack[depth] != ACTIVE;
+                depth--;
+            }
+        }
+        if (!ours && hidden == 0) {
+            fill_text(cx, out, line, length, fill);
+            text_add(out, "\n");
+        }
+        line = next;
+    }
+    if (depth != 0)
+        fault("an #if without its #endif", fill->name);
+    lay_out(cx, result, filled.data);
+}

@@ -1,0 +1,46 @@
+/* template.h - fills the holes of a template. Knows no ops.
+ *
+ * A template is plain C. T_NAME is the function's name, and the head of the names of its helpers (T_NAME_tile); T_PARTS is
+ * in the same way the name under which another template was filled, whose functions this one calls; every other T_word is a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of
+ * modc_simd.h, T_W(load) and T_W(load_part) those that read weights; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are
+ * the fused tail; T_IF(hole, a, b) is the text a where the hole is not 0, else b. Lines `#if`, `#elif`, `#else`,
+ * `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is for its
+ * readers and is not printed. */
+#ifndef MODC_TEMPLATE_H
+#define MODC_TEMPLATE_H
+
+#include "base/text.h"
+
+#define EMITTED_WIDTH 108 /* columns of a line of emitted code */
+
+struct hole {
+    const char *name; /* "T_m" */
+    const char *text; /* a number, an identifier, or an expression (which gets parentheses) */
+};
+
+struct fill {
+    const char *name;             /* of the kernel */
+    const char *parts;            /* T_PARTS, or NULL */
+    const char *vector, *weights; /* "modc_f32", "modc_bfloat16" */
+    const struct hole *holes;
+    int count;
+    /* The tail of one value, or of a vector of values. */
+    const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column);
+    void *data;
+};
+
+/* Is `word` an identifier of a template's code (not of its comments)? */
+bool template_has(const char *text, const char *word);
+
+/* Is `word` an identifier of some template's code (not of its comments)? */
+bool template_uses(const char *word);
+
+/* The text of a template that is built into modc ("c/gemm_panel.c"), or NULL. */
+const char *template_find(const char *name);
+
+/* Breaks the lines of emitted text that are too long, behind commas and aligned: what prints lines need not. */
+void template_wrap(struct cx *cx, struct text *out, const char *text);
+
+void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill);
+
+#endif

@@ -1,0 +1,287 @@
+/* eval.h - the partial evaluator that the module tree and the graph share.
+ *
+ * It runs the spec's expressions and statements, and the bodies of layers and functions, over values that are known
+ * (numbers, strings, tuples, dtypes, size expressions, constant tensors) or not (graph values). Building an op infers
+ * its shape at once, so shapes are plain integers here and conditions on them are decided while lowering.
+ * A faulty value becomes EV_BAD, which silences what follows from it. */
+#ifndef MODC_EVAL_H
+#define MODC_EVAL_H
+
+#include "base/diag.h"
+#include "base/dim.h"
+#include "base/dtype.h"
+#include "ops/ops.h"
+#include "spec/expr.h"
+
+enum ev_kind {
+    EV_BAD,
+    EV_NONE,
+    EV_BOOL,   /* integer is 0 or 1 */
+    EV_INT,    /* dim: a constant or an expression over sizes */
+    EV_FLOAT,  /* number; where sizes decide it, a dag over them, of float64, and text: how it is written */
+    EV_STRING, /* text */
+    EV_DTYPE,  /* dtype */
+    EV_TUPLE,  /* items, count; fields for named tuples; list for [..] */
+    EV_SLICE,  /* items[0..2]: start, stop, step */
+    EV_ELLIPSIS,
+    EV_MODULE,   /* module */
+    EV_TENSOR,   /* tensor: a graph value, constant or not */
+    EV_FUNCTION, /* function */
+    EV_METHOD,   /* text of items[0], a tensor; of a module its row's text */
+    EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
+};
+
+struct module;
+struct spec_function;
+struct function_row;
+struct eval;
+struct frame;
+
+#define EVAL_MAX_ITEMS                                                                                       \
+    65536 /* in a tuple with all that it holds; characters of a string that is made of others */
+
+struct ev {
+    enum ev_kind kind;
+    struct loc loc;
+    bool list;
+    int64_t integer;
+    double number;
+    const char *text;
+    enum dtype dtype;
+    const struct dim *dim;
+    const struct dag *dag;
+    struct ev *items;
+    const char *const *fields;
+    int count;
+    int total; /* TUPLE: of items, and of theirs */
+    struct module *module;
+    struct value *tensor;
+    const struct function_row *function; /* FUNCTION: one of the three */
+    const struct elementwise_row *elementwise;
+    const struct spec_function *spec_function;
+};
+
+/* Arguments of a call, in the order written. */
+struct call {
+    struct loc loc; /* of the whole call */
+    struct ev *args;
+    const char **names; /* NULL: positional */
+    struct loc *locs;   /* of the keyword, or of the argument */
+    int count;
+};
+
+struct binding {
+    const char *name;
+    struct ev value;
+};
+
+/* Names, innermost first. `find` gives what has no binding: a module's children and tensors, the model's constants. */
+struct scope {
+    struct scope *outer;
+    struct binding *items;
+    int count;
+    bool (*find)(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out);
+    void (*names)(struct eval *eval, struct scope *scope, const char ***names,
+                  int *count); /* of find, for hints */
+    bool (*explain)(struct eval *eval, struct scope *scope, const char *name,
+                    struct loc loc); /* says why a name that is
+                                                                                                  somewhere is not known */
+    const void *data;                /* for find, names and explain */
+    bool partial;        /* a statement could not be read: a name that is not known may be one of its */
+    struct module *self; /* whose statements run; NULL in functions of the spec */
+};
+
+struct eval {
+    struct cx *cx;
+    struct graph *graph; /* where ops go; NULL while the module tree is built: tensors are constants then */
+    enum dtype default_dtype;
+    bool training;
+    struct module_call *call; /* the module call whose statements run */
+    int depth;                /* of nested calls */
+    const char
+        *within; /* the function whose body in the tables runs: messages name it, not what it is made of */
+    int calls;   /* of functions of the spec, so far */
+    struct function_faults {
+        const struct spec_function *function;
+        int count;
+    } * faults; /* functions of the spec whose calls were faulty, and how often */
+    int fault_count;
+    bool full;                 /* the graph has more ops than it may have, which was said */
+    bool backward;             /* gradients are made: passes/backward.c counts the ops */
+    const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
+    bool partial;              /* as spec.h's */
+    struct loc at;             /* the user's call, for faults inside bodies of the tables */
+    struct scope
+        *globals; /* constants, sizes and functions of the spec; NULL while the module tree is built */
+    /* Supplied by graph.c: what a module does when it is called, or a method of its row's, and a write to self.NAME or a part
+     * of it. */
+    struct ev (*call_module)(struct eval *eval, struct module *module, const struct call *call);
+    bool (*write)(struct eval *eval, struct module *self, const char *name, struct loc loc,
+                  struct value *target, struct value *value);
+    struct ev (*call_method)(struct eval *eval, struct module *module, const char *method,
+                             const struct call *call);
+    struct ev (*read)(struct eval *eval, struct module_tensor *tensor,
+                      struct loc loc);                                /* a tensor of the tree */
+    struct value *(*refresh)(struct eval *eval, struct value *value); /* newest version of a slot's view */
+};
+
+struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* Runs statements; the value of `return`, or EV_NONE. */
+struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
+
+/* What goes wrong in the expression is said to be at `loc`. */
+void eval_place(struct expr *expr, struct loc loc);
+
+/* Runs text of the tables (a body, a shape, a default): names are those of the scope. */
+struct ev eval_text(struct eval *eval, struct scope *scope, const char *text);
+struct ev eval_body(struct eval *eval, struct scope *scope, const char *text);
+
+void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
+
+/* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").
+ * `what` names the callee in messages. Defaults are
+ * evaluated around `scope`, as Python does where a function is defined. `gather`: 0, or which argument, counted from
+ * 1, takes all further positional ones as one tuple. False after a fault. */
+bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args,
+               int count, int gather, const struct call *call);
+
+/* Parses "name(arg, arg=default)" of a table once per compilation. */
+const struct signature *eval_signature(struct eval *eval, const char *text);
+
+struct ev ev_bad(struct loc loc);
+struct ev ev_none(struct loc loc);
+struct ev ev_bool(struct loc loc, bool value);
+struct ev ev_int(struct eval *eval, struct loc loc, int64_t value);
+struct ev ev_dim(struct loc loc, const struct dim *dim);
+struct ev ev_float(struct loc loc, double value);
+struct ev ev_float_dag(struct loc loc, const struct dag *dag, const char *text);
+struct ev ev_string(struct loc loc, const char *text);
+struct ev ev_dtype(struct loc loc, enum dtype dtype);
+struct ev ev_tensor(struct loc loc, struct value *value);
+struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
+struct ev ev_module(struct loc loc, struct module *module);
+const char *ev_text(struct eval *eval,
+                    const struct ev *value);      /* as Python's repr: for messages and extra_repr */
+const char *ev_kind_text(const struct ev *value); /* "a tuple", "a tensor" */
+
+bool ev_is_number(const struct ev *value); /* a bool, an integer or a float, known or decided by sizes */
+
+/* Known while generating, as the asked type; false otherwise, without a message. */
+bool ev_get_int(const struct ev *value, int64_t *out);
+bool ev_get_number(const struct ev *value, double *out);
+bool ev_get_bool(const struct ev *value, bool *out);
+
+/* ---- building ops (used by functions.c, layers and graph.c) ------------------------------------------------ */
+
+/* Appends an op with one output, infers it and, where all inputs are constant, computes it. NULL after a fault, which
+ * was said at `loc`. */
+struct value *build_op(struct eval *eval, struct loc loc, struct op *op);
+/* Appends an op with `count` outputs, whose shapes were checked, and infers it; nothing computes it while generating. */
+void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count);
+struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs,
+                  int count);
+
+/* What torch.tensor makes of a number or nested lists of numbers: in `dtype`, or NULL: as they are. EV_NONE: it is neither,
+ * without a message. */
+struct ev build_tensor(struct eval *eval, struct loc loc, const struct ev *data, const enum dtype *dtype);
+struct value *build_const(struct eval *eval, struct loc loc, const struct tensor *tensor);
+struct value *build_scalar(struct eval *eval, struct loc loc,
+                           const struct ev *number); /* 0-dim constant or DIM map */
+/* A map over tensors that broadcast; dag input i is tensors[i]. */
+struct value *build_map(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
+                        struct value *const *tensors, int count);
+struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype);
+/* The type in which operands meet, by PyTorch's promotion: tensors with dimensions, 0-dim tensors, numbers. */
+enum dtype build_dtype(struct eval *eval, const struct ev *const *operands, int count);
+/* False after an error: an integer that its narrow type cannot hold, where PyTorch refuses one. Unsigned types take
+ * negative ones. */
+bool build_number_fits(struct eval *eval, const struct ev *x, enum dtype dtype);
+/* A binary primitive with PyTorch's promotion; either side may be a number. */
+struct ev build_binary(struct eval *eval, struct loc loc, enum prim prim, const char *label,
+                       const struct ev *a, const struct ev *b);
+/* condition (bool) ? a : b, with the promotion of a and b. */
+struct ev build_where(struct eval *eval, struct loc loc, struct value *condition, const struct ev *a,
+                      const struct ev *b);
+/* A line of one argument, of a number that sizes decide. */
+struct dag *build_number(struct eval *eval, const struct elementwise_row *row, const struct ev *x);
+/* An arithmetic primitive of two such numbers, as Python computes it. */
+struct dag *build_number_binary(struct eval *eval, enum prim prim, const struct ev *a, const struct ev *b);
+struct ev build_elementwise(struct eval *eval, struct loc loc, const struct elementwise_row *row,
+                            struct ev *args, int count);
+/* The graph has more ops than it may have, which is said at `loc` the first time. Asked before each expression, none of
+ * which builds many of its own. */
+bool build_is_full(struct eval *eval, struct loc loc);
+/* False after an error: `name`, of one type, cannot hold what would be written there, of another. */
+bool build_type_fits(struct eval *eval, struct loc loc, const char *name, enum dtype dtype,
+                     enum dtype written);
+/* x becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of, reads that. The tensor
+ * of a caller stays as it is. False after a fault: what x is a part of, or a tensor of the model, would change. */
+bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);
+/* A call needs `dim` >= 0; elsewhere nothing happens. */
+void build_need(struct eval *eval, const struct dim *dim);
+/* A call needs `count` not to be 1; elsewhere nothing happens. */
+void build_need_several(struct eval *eval, const struct dim *count);
+struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm);
+struct value *build_slice(struct eval *eval, struct loc loc, struct value *value, int axis,
+                          const struct dim *start, const struct dim *step, const struct dim *length);
+struct value *build_reshape(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                            const struct dim *const *dims);
+struct value *build_expand(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                           const struct dim *const *dims);
+/* One value is itself. */
+struct value *build_concat(struct eval *eval, struct loc loc, const char *label, struct value *const *values,
+                           int count, int axis);
+struct value *build_flip(struct eval *eval, struct loc loc, struct value *value, int axis);
+/* Windows of `size` elements, `dilation` apart, along an axis, from one to the next `step`; a last axis for their elements.
+ * A call needs room for one. */
+struct value *build_window(struct eval *eval, struct loc loc, const char *label, struct value *value,
+                           int axis, int64_t size, int64_t step, int64_t dilation);
+struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,
+                           const bool *axes, bool keepdim);
+/* The elements of x at `index`, integers, along an axis: `along` and the dims are GRAPH_OP_GATHER's. Indices outside end
+ * the call (or are an error, where they are known); with `negative` those below 0 count from the end. */
+struct value *build_gather(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                           struct value *index, bool along, bool negative);
+/* The same at an index that is inside. */
+struct value *build_gather_inside(struct eval *eval, struct loc loc, const char *label, struct value *x,
+                                  int axis, struct value *index, bool along);
+/* The same at places along `count` axes from `axis` on, one index for each, that broadcast. */
+struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                  struct value *const *indices, int count);
+/* An index of which negative elements count from the end, checked, as int64 without them. */
+struct value *build_from_the_end(struct eval *eval, struct loc loc, const char *label, struct value *index,
+                                 const struct dim *extent);
+/* x with the elements of `source`, of its type, at `index`: GRAPH_OP_SCATTER's dims. `prim` joins what stands there and what
+ * comes: PRIM_ADD, PRIM_MUL, PRIM_MAX, PRIM_MIN; PRIM_LOAD takes what comes. */
+struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,
+                            struct value *index, struct value *source, enum prim prim, bool along);
+/* The same at an index that is inside. */
+struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char *label, struct value *x,
+                                   int axis, struct value *index, struct value *source, enum prim prim,
+                                   bool along);
+/* Sums, or products, up to each element; integers and bool: int64. */
+struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, enum scan_kind kind,
+                         bool reverse);
+/* SCAN_DECAYED. x, cut and factor (NULL: that number) have one shape, `before`, what stands before the first element, all of it but
+ * the axis (NULL: 0); all but cut are floating, of one type. */
+struct value *build_decayed(struct eval *eval, struct loc loc, struct value *before, struct value *x,
+                            struct value *cut, struct value *factor, double number, int axis, bool reverse);
+/* The int64 order of the elements along an axis; equal ones stay as they stand, NaN is above all. */
+struct value *build_argsort(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending);
+/* The call ends where an index is outside 0 .. extent - 1; with `negative` those below 0 count from the end. False after an
+ * error: it is known. */
+bool build_in_range(struct eval *eval, struct loc loc, const char *label, struct value *index,
+                    const struct dim *extent, bool negative);
+/* Where the divisor has a 0, the call ends. NULL after an error: it is known. */
+struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor);
+/* Where the mask has a false, the call ends. False: it is known to have one. */
+bool build_holds(struct eval *eval, struct loc loc, struct value *mask);
+struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b,
+                           struct value *bias);
+struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
+
+/* x[..., index, ...] on one axis, which disappears; index is an EV_INT. */
+struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index);
+
+#endif

@@ -1,0 +1,114 @@
+/* pytorch.c - PyTorch's names as plain lists, since most of them have no row in any table yet. Apart from layers.c and
+ * functions.c: these are words for messages, and nothing is compiled from them. */
+#include "eval/pytorch.h"
+
+#include <string.h>
+
+/* Each name has a blank before and behind it. */
+static const struct {
+    unsigned space;
+    const char *names;
+} lists[] = {
+    {PYTORCH_MODULE,
+     " AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d "
+     "AdaptiveMaxPool2d AdaptiveMaxPool3d AlphaDropout AvgPool1d AvgPool2d AvgPool3d BCELoss BCEWithLogitsLoss "
+     "BatchNorm1d BatchNorm2d BatchNorm3d Bilinear Buffer CELU CTCLoss ChannelShuffle CircularPad1d CircularPad2d "
+     "CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d Container Conv1d Conv2d Conv3d ConvTranspose1d "
+     "ConvTranspose2d ConvTranspose3d CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss CrossMapLRN2d DataParallel "
+     "Dropout Dropout1d Dropout2d Dropout3d ELU Embedding EmbeddingBag FeatureAlphaDropout Flatten Fold "
+     "FractionalMaxPool2d FractionalMaxPool3d GELU GLU GRU GRUCell GaussianNLLLoss GroupNorm Hardshrink Hardsigmoid "
+     "Hardswish Hardtanh HingeEmbeddingLoss HuberLoss Identity InstanceNorm1d InstanceNorm2d InstanceNorm3d KLDivLoss "
+     "L1Loss LPPool1d LPPool2d LPPool3d LSTM LSTMCell LayerNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d "
+     "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
+     "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear LeakyReLU Linear LinearCrossEntropyLoss LocalResponseNorm "
+     "LogSigmoid LogSoftmax MSELoss MarginRankingLoss MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d "
+     "Mish Module ModuleDict ModuleList MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss "
+     "MultiheadAttention NLLLoss NLLLoss2d PReLU PairwiseDistance Parameter ParameterDict ParameterList PixelShuffle "
+     "PixelUnshuffle PoissonNLLLoss RMSNorm RNN RNNBase RNNCell RNNCellBase RReLU ReLU ReLU6 ReflectionPad1d "
+     "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU Sequential SiLU Sigmoid "
+     "SmoothL1Loss SoftMarginLoss Softmax Softmax2d Softmin Softplus Softshrink Softsign SyncBatchNorm Tanh Tanhshrink "
+     "Threshold Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer "
+     "TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold UninitializedBuffer UninitializedParameter "
+     "Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d "},
+    {PYTORCH_FUNCTIONAL,
+     " adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d "
+     "adaptive_max_pool3d affine_grid alpha_dropout avg_pool1d avg_pool2d avg_pool3d batch_norm bilinear "
+     "binary_cross_entropy binary_cross_entropy_with_logits celu channel_shuffle conv1d conv2d conv3d conv_transpose1d "
+     "conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity cross_entropy ctc_loss dropout "
+     "dropout1d dropout2d dropout3d elu embedding embedding_bag feature_alpha_dropout fold fractional_max_pool2d "
+     "fractional_max_pool3d gaussian_nll_loss gelu glu grid_sample group_norm gumbel_softmax hardshrink hardsigmoid "
+     "hardswish hardtanh hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu "
+     "linear local_response_norm log_softmax logsigmoid lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d "
+     "max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d mish mse_loss multi_head_attention_forward "
+     "multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss native_channel_shuffle nll_loss normalize "
+     "one_hot pad pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 rms_norm rrelu "
+     "scaled_dot_product_attention selu sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin softplus softshrink "
+     "softsign tanh tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold upsample "
+     "upsample_bilinear upsample_nearest "},
+    {PYTORCH_TORCH,
+     " abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr all allclose alpha_dropout amax amin aminmax "
+     "angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere as_strided "
+     "as_tensor asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d baddbmm bartlett_window batch_norm "
+     "bernoulli bilinear bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor "
+     "blackman_window block_diag bmm broadcast_shapes broadcast_tensors broadcast_to bucketize cartesian_prod cat cdist "
+     "ceil celu chain_matmul channel_shuffle cholesky cholesky_inverse cholesky_solve chunk clamp clamp_max clamp_min "
+     "clip clone column_stack combinations complex concat concatenate conj conj_physical constant_pad_nd conv1d conv2d "
+     "conv3d conv_transpose1d conv_transpose2d conv_transpose3d copysign corrcoef cos cosh cosine_similarity "
+     "count_nonzero cov cross cummax cummin cumprod cumsum cumulative_trapezoid deg2rad det detach diag diag_embed "
+     "diagflat diagonal diagonal_scatter diff digamma dist div divide dot dropout dsplit dstack einsum embedding empty "
+     "empty_like empty_permuted empty_strided eq equal erf erfc erfinv exp exp2 expm1 eye fix flatten flip fliplr flipud "
+     "float_power floor floor_divide fmax fmin fmod frac frexp from_file from_numpy frombuffer full full_like gather gcd "
+     "ge geqrf ger gradient greater greater_equal group_norm gt hamming_window hann_window hardshrink heaviside histc "
+     "histogram histogramdd hsplit hspmm hstack hypot i0 igamma igammac imag index_add index_copy index_fill index_put "
+     "index_reduce index_select inner instance_norm inverse isclose isfinite isin isinf isnan isneginf isposinf isreal "
+     "istft kaiser_window kl_div kron kthvalue layer_norm lcm ldexp le lerp less less_equal lgamma linspace log log10 "
+     "log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not logical_or logical_xor "
+     "logit logspace logsumexp lstm lt lu_solve lu_unpack manual_seed masked_fill masked_scatter masked_select matmul "
+     "matrix_exp matrix_power max max_pool1d max_pool2d maximum mean median meshgrid min minimum mm mode moveaxis "
+     "movedim msort mul multinomial multiply mv mvlgamma nan_to_num nanmean nanmedian nanquantile nansum narrow "
+     "narrow_copy ne neg negative nextafter nonzero nonzero_static norm normal not_equal numel ones ones_like orgqr "
+     "ormqr outer pca_lowrank permute pinverse pixel_shuffle pixel_unshuffle poisson polar polygamma positive pow prelu "
+     "prod qr quantile rad2deg rand rand_like randint randint_like randn randn_like randperm range ravel real reciprocal "
+     "relu remainder renorm repeat_interleave reshape resolve_conj resolve_neg result_type rms_norm roll rot90 round "
+     "row_stack rrelu rsqrt rsub scalar_tensor scatter scatter_add scatter_reduce searchsorted select select_scatter "
+     "selu sgn sigmoid sign signbit sin sinc sinh slice_scatter softmax sort split split_with_sizes sqrt square squeeze "
+     "stack std std_mean stft sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_dim tan tanh tensor "
+     "tensor_split tensordot threshold tile topk trace transpose trapezoid trapz triangular_solve tril tril_indices triu "
+     "triu_indices true_divide trunc unbind unflatten unfold_copy unique unique_consecutive unravel_index unsqueeze "
+     "vander var var_mean vdot view_as_complex view_as_real vmap vsplit vstack where xlogy zeros zeros_like "},
+    {PYTORCH_METHOD,
+     " H T abs_ add_ apply_ bernoulli_ bfloat16 bool byte cauchy_ cdouble cfloat chalf char clamp_ contiguous copy_ cpu "
+     "cuda data data_ptr dense_dim detach_ device dim div_ double element_size expand expand_as exponential_ fill_ float "
+     "geometric_ get_device grad half index_add_ index_copy_ index_fill_ index_put_ int is_contiguous is_cuda is_leaf "
+     "item itemsize log_normal_ long mH mT map_ masked_fill_ masked_scatter_ mul_ narrow nbytes ndim ndimension "
+     "nelement new_empty new_full new_ones new_tensor new_zeros normal_ numpy permute random_ relu_ repeat requires_grad "
+     "requires_grad_ reshape_as resize_ scatter_ scatter_add_ scatter_reduce_ shape short sigmoid_ size squeeze_ storage "
+     "stride sub_ sum_to_size tanh_ to tolist transpose_ type type_as unfold uniform_ unsqueeze_ view view_as zero_ "},
+    {PYTORCH_INIT,
+     " constant_ dirac_ eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ orthogonal_ sparse_ trunc_normal_ uniform_ "
+     "xavier_normal_ xavier_uniform_ zeros_ "},
+    {PYTORCH_DTYPE,
+     " bfloat16 bool cdouble cfloat chalf complex128 complex32 complex64 double float float16 float32 float64 "
+     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz half int int16 int32 int64 int8 long short uint16 uint32 "
+     "uint64 uint8 "},
+};
+
+static bool is_in(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = strstr(list, name); at && length > 0; at = strstr(at + 1, name))
+        if (at[-1] == ' ' && at[length] == ' ')
+            return true;
+    return false;
+}
+
+bool pytorch_has(unsigned spaces, const char *name)
+{
+    if (strchr(name, ' '))
+        return false;
+    for (unsigned i = 0; i < sizeof lists / sizeof *lists; i++)
+        if ((lists[i].space & spaces) && is_in(lists[i].names, name))
+            return true;
+    return false;
+}

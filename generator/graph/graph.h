@@ -1,0 +1,127 @@
+/* graph.h - values and ops in running order, one graph for each entry, mode and fencing, and one for each region. */
+#ifndef MODC_GRAPH_H
+#define MODC_GRAPH_H
+
+#include "eval/eval.h"
+#include "module/module.h"
+#include "ops/ops.h"
+
+/* One call of a module, as the spec writes it. The tree of calls follows the nesting of modules. */
+struct module_call {
+    struct module *module;
+    struct module_call *outer;
+    struct loc loc;
+    int index;        /* in the order of calls of its graph */
+    struct ev result; /* what the module returned, as the spec's statements see it */
+};
+
+/* Of sizes: `dim` is not negative; or with not_one, it is not 1. */
+struct need {
+    const struct dim *dim;
+    bool not_one;
+};
+
+#define GRAPH_MAX_OPS 10000 /* passes look at all ops for each, so that more would take minutes */
+
+struct graph {
+    struct cx *cx;
+    struct program *program;
+    const char *name;      /* "forward", "act", or the region's */
+    struct module *root;   /* region: the representative instance; else the model's root */
+    struct region *region; /* NULL: an entry's graph */
+    bool training, fenced;
+    bool loss;  /* of `training:`: its one result is what gradients are of */
+    bool saves; /* what backward needs is kept: see note [two calls] in passes/backward.c */
+    struct value **inputs;
+    int input_count;
+    const char **output_names; /* of results */
+    struct value **outputs;    /* results of the call, then gradients */
+    int output_count, result_count;
+    struct module_tensor *
+        *gradient_of; /* by output, behind the results: a parameter; NULL: an input, the next that has one */
+    struct op **ops;  /* in running order */
+    int op_count;
+    struct module_call **calls;
+    int call_count;
+    struct value **
+        unread; /* until backward is written: what ops would read that have nothing to compute; its gradient is 0 */
+    int unread_count;
+    int value_count;    /* ids handed out */
+    struct need *needs; /* a call whose sizes break one of them is refused */
+    int need_count;
+    struct value **slots; /* newest version of every tensor that was read or written, by first use */
+    struct module_tensor **slot_tensors;
+    int slot_count;
+    bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
+    /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
+    struct op **pack_ops;
+    int pack_count;
+};
+
+/* Instances of a user class with equal arguments, shapes and mode: lowered, passed and planned once. */
+struct region {
+    const char *name;      /* "block_64" */
+    const char *signature; /* of its instances */
+    const char *key;       /* signature, input shapes, mode, fencing */
+    struct graph *graph;   /* NULL: it draws random numbers, which differ by instance: called inline */
+    struct ev result;      /* what the class returned, over graph->outputs */
+};
+
+struct entry {
+    const char *name;
+    bool loss; /* what `training:` says: forward, and the loss of what it returns and of further inputs */
+    const struct spec_function *spec; /* NULL: the list of modules is called in turn */
+    struct size *sizes;               /* the model's, with this entry's maxima */
+    const struct spec_input **inputs; /* in the order of the entry's arguments */
+    int input_count;
+    struct module *criterion;   /* of a loss in the short form; NULL: it is statements */
+    int model_count;            /* of inputs: those of the model, in front of what the loss alone needs */
+    struct graph *graphs[2][2]; /* [training][fenced]; fenced NULL with hooks: none */
+    struct graph *saving[2][2]; /* the same with what backward needs; NULL without that */
+};
+
+struct program {
+    struct cx *cx;
+    struct module_tree *tree;
+    struct entry *entries;
+    int entry_count;
+    struct region **regions; /* in the order of first use */
+    int region_count;
+    bool resolving; /* only to see the first calls of lazy modules */
+};
+
+/* What module.h says of lazy modules: lowers the entries of a tree that has some, in the order of the text, evaluation first,
+ * and finishes the tree. False after a fault of theirs or of any call, when nothing more is to be lowered. */
+bool graph_resolve(struct cx *cx, struct module_tree *tree);
+
+/* Of a finished tree. */
+struct program *graph_lower(struct cx *cx, struct module_tree *tree);
+
+/* A call of the graph needs it: of the lengths of all values, indices inside their tensors, numbers of values that a
+ * variance is of. */
+void graph_need(struct graph *graph, struct need need);
+
+/* Every input is made before it is used, every read of a slot version stands before the write that replaces it, dims
+ * and dtypes are what infer says. NULL, or what is broken. */
+const char *graph_check(const struct graph *graph);
+
+void graph_dump(struct text *text, const struct graph *graph, bool json);
+void program_dump(struct text *text, const struct program *program, bool json);
+
+/* ---- editing, for passes ----------------------------------------------------------------------------------- */
+
+/* Every graph of the program: regions first. `data` is handed on. */
+void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data);
+
+struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim,
+                          const struct dim *const *dims);
+/* Uses of `from` after `first` (an index into ops; outputs too) become `to`. */
+void graph_replace(struct graph *graph, struct value *from, struct value *to);
+int graph_uses(const struct graph *graph, const struct value *value); /* by ops and as outputs */
+int graph_position(const struct graph *graph, const struct op *op);
+void graph_insert(struct graph *graph, int position, struct op *op);
+void graph_remove(struct graph *graph, int position);
+struct value *value_root(struct value *value); /* through views */
+bool value_is_slot(const struct value *value); /* a TENSOR's value or a WRITE's result */
+
+#endif

@@ -1,0 +1,187 @@
+/* layers.c - lookup in the layer and function tables, and the texts that rows make. */
+#include "layers/layers.h"
+
+#include <string.h>
+
+extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
+    dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
+    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[], loss_rows[];
+
+const struct layer_row *const layer_families[] = {
+    container_rows, linear_rows,     sparse_rows,  conv_rows,    padding_rows, fold_rows,       pooling_rows,
+    norm_rows,      activation_rows, dropout_rows, flatten_rows, shuffle_rows, upsampling_rows, rnn_rows,
+    distance_rows,  loss_rows,       lazy_rows,    return_rows,  NULL,
+};
+
+const char *const layer_family_names[] = {
+    "containers",    "linear",     "sparse",  "convolution", "padding",   "folding",    "pooling",
+    "normalisation", "activation", "dropout", "shape",       "shuffling", "upsampling", "recurrent",
+    "distances",     "losses",     "lazy",    "returns",     NULL,
+};
+
+extern const struct function_row product_functions[], conv_functions[], pad_functions[], fold_functions[],
+    pool_functions[], norm_functions[], activation_functions[], random_functions[], choose_functions[],
+    index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
+    arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
+    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
+    loss_functions[], return_functions[];
+
+const struct function_row *const function_families[] = {
+    product_functions,    conv_functions,      pad_functions,
+    fold_functions,       pool_functions,      norm_functions,
+    activation_functions, random_functions,    choose_functions,
+    index_functions,      shape_functions,     convert_functions,
+    reduce_functions,     create_functions,    math_functions,
+    arithmetic_functions, join_functions,      arrange_functions,
+    distance_functions,   shuffle_functions,   resample_functions,
+    einsum_functions,     attention_functions, rnn_functions,
+    loss_functions,       return_functions,    NULL,
+};
+
+const char *const function_family_names[] = {
+    "products",     "convolution", "padding",   "folding",   "pooling",     "normalising", "activations",
+    "random",       "choosing",    "indexing",  "shapes",    "conversions", "reductions",  "tensors",
+    "elementwise",  "arithmetic",  "joining",   "arranging", "distances",   "shuffling",   "resampling",
+    "contractions", "attention",   "recurrent", "losses",    "returns",     NULL,
+};
+
+const struct layer_row *layer_find(const char *name)
+{
+    for (int i = 0; layer_families[i]; i++)
+        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+            if (strcmp(row->name, name) == 0)
+                return row;
+    return NULL;
+}
+
+const char *layer_signature(struct cx *cx, const struct layer_row *row)
+{
+    const int most = sizeof row->args / sizeof *row->args;
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "%s(%s", row->name, row->container == LAYER_PLAIN ? "" : "...");
+    for (int i = 0; i < most && row->args[i].name; i++) {
+        const struct layer_arg *arg = &row->args[i];
+
+        text_printf(&text, "%s%s%s%s%s", i ? ", " : "",
+                    arg->keyword && (i == 0 || !arg[-1].keyword) ? "*, " : "", arg->name,
+                    arg->value ? "=" : "", arg->value ? arg->value : "");
+    }
+    text_add(&text, ")");
+    return text.data;
+}
+
+const char *const *layer_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; layer_families[i]; i++)
+        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+            ARENA_PUSH(&cx->arena, names, *count, row->name);
+    for (int i = 0; i < elementwise_row_count; i++)
+        if (elementwise_rows[i].module)
+            ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].module);
+    return names;
+}
+
+static bool row_named(const struct function_row *row, const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(row->signature, name, length) == 0 && row->signature[length] == '(';
+}
+
+const struct function_row *function_find(const char *name, unsigned flags)
+{
+    for (int i = 0; function_families[i]; i++)
+        for (const struct function_row *row = function_families[i]; row->signature; row++)
+            if ((row->flags & flags) && row_named(row, name))
+                return row;
+    return NULL;
+}
+
+unsigned function_flags(const struct elementwise_row *line)
+{
+    unsigned method = line->flags & ELEMENTWISE_METHOD ? FUNCTION_METHOD : 0;
+
+    if (line->flags & ELEMENTWISE_HIDDEN)
+        return FUNCTION_HIDDEN | method;
+    if (!(line->flags & ELEMENTWISE_TORCH))
+        return FUNCTION_FUNCTIONAL | method;
+    return FUNCTION_TORCH | (line->flags & ELEMENTWISE_FUNCTIONAL ? FUNCTION_FUNCTIONAL : 0) | method;
+}
+
+const char *const *function_names(struct cx *cx, unsigned flags, int *count)
+{
+    const char **names = NULL;
+
+    *count = 0;
+    for (int i = 0; function_families[i]; i++)
+        for (const struct function_row *row = function_families[i]; row->signature; row++)
+            if (row->flags & flags)
+                ARENA_PUSH(&cx->arena, names, *count,
+                           arena_copy(&cx->arena, row->signature,
+                                      (size_t)(strchr(row->signature, '(') - row->signature)));
+    for (int i = 0; i < elementwise_row_count; i++)
+        if (function_flags(&elementwise_rows[i]) & flags)
+            ARENA_PUSH(&cx->arena, names, *count, elementwise_rows[i].name);
+    return names;
+}
+
+/* The bracket that ends a [condition?text], and its question mark. NULL: it is a bracket of the text. */
+static const char *choice_end(const char *format, size_t length, const char **question)
+{
+    int depth = 0;
+
+    *question = NULL;
+    for (size_t i = 0; i < length; i++) {
+        depth += (format[i] == '[') - (format[i] == ']');
+        if (format[i] == '?' && !*question)
+            *question = format + i;
+        if (depth == 0)
+            return *question ? format + i : NULL;
+    }
+    return NULL;
+}
+
+static void repr_part(struct eval *eval, struct scope *scope, struct text *text, const char *format,
+                      size_t length)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    for (size_t i = 0; i < length; i++) {
+        const char *close, *question;
+
+        if (format[i] == '{') {
+            close = strchr(format + i, '}');
+
+            size_t inner = (size_t)(close - (format + i)) - 1;
+            bool quoted = inner > 2 && memcmp(close - 2, "!r", 2) == 0;
+            struct ev value = eval_text(eval, scope,
+                                        arena_copy(arena, format + i + 1, quoted ? inner - 2 : inner));
+
+            text_add(text, value.kind == EV_STRING && !quoted ? value.text : ev_text(eval, &value));
+            i += inner + 1;
+        } else if (format[i] == '[' && (close = choice_end(format + i, length - i, &question))) {
+            bool truth = false;
+            struct ev value = eval_text(
+                eval, scope, arena_copy(arena, format + i + 1, (size_t)(question - (format + i)) - 1));
+
+            if (ev_get_bool(&value, &truth) && truth)
+                repr_part(eval, scope, text, question + 1, (size_t)(close - question) - 1);
+            i = (size_t)(close - format);
+        } else {
+            text_add_bytes(text, format + i, 1);
+        }
+    }
+}
+
+const char *layer_repr(struct eval *eval, struct scope *scope, const char *format)
+{
+    struct text text = text_new(&eval->cx->arena);
+
+    if (format)
+        repr_part(eval, scope, &text, format, strlen(format));
+    return text.data;
+}

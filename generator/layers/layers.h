@@ -1,0 +1,138 @@
+/* layers.h - the layer table and the function table: rows of torch.nn's classes and of its functions.
+ *
+ * A row says arguments with PyTorch's names and defaults, parameters, checks, and a body in the spec's own statements.
+ * Rows live in layers/<family>.c, in files named like torch/nn/modules, and in functions/<family>.c. */
+#ifndef MODC_LAYERS_H
+#define MODC_LAYERS_H
+
+#include "eval/eval.h"
+
+enum arg_kind {
+    ARG_ANY,
+    ARG_INT,
+    ARG_FLOAT,
+    ARG_BOOL,
+    ARG_STRING,
+    ARG_SINGLE, /* an int, or a tuple of one: always a tuple of one in the body and in extra_repr */
+    ARG_PAIR,   /* of two */
+    ARG_TRIPLE, /* of three */
+    ARG_FOUR,
+    ARG_SIX,
+    ARG_TUPLE,  /* a tuple or list of integers, as given */
+    ARG_INTS,   /* an int or a tuple: always a tuple */
+    ARG_FLOATS, /* None, a number or a tuple of them: floats */
+    ARG_OPTION  /* as given: None, a string, a number */
+};
+
+struct layer_arg {
+    const char *name;
+    enum arg_kind kind;
+    const char *value; /* default as text, or NULL: needed */
+    bool keyword;      /* given by name alone, as all that follow it */
+};
+
+struct layer_tensor {
+    const char *name;
+    const char *shape; /* dimensions as text over the arguments: "out_features, in_features"; "" is 0-dim */
+    const char *init;  /* of torch.nn.init, without its tensor; buffers: a constructor over the shape */
+    const char *when;  /* condition; otherwise the slot is None */
+    const char *with;  /* bindings for init: "bound = 1 / sqrt(in_features)" */
+    const char *dtype; /* NULL: the model's */
+    const char *zero_row; /* an argument: None, or the row that is 0 initially */
+    const char *value;    /* buffers: an expression evaluated while generating, instead of shape and init */
+    bool optional;        /* may be missing in a file (num_batches_tracked) */
+};
+
+/* A module that belongs to every module of the row. */
+struct layer_child {
+    const char *name;
+    const char *call; /* a constructor over the arguments: "Linear(in_features, 4)" */
+    const char *when; /* condition; otherwise there is none */
+};
+
+struct layer_check {
+    const char *condition, *message; /* message with {arg} holes */
+};
+
+enum layer_container {
+    LAYER_PLAIN,
+    LAYER_SEQUENTIAL,
+    LAYER_MODULE_LIST,
+    LAYER_MODULE_DICT,
+    LAYER_PARAMETER_LIST,
+    LAYER_PARAMETER_DICT
+};
+
+#define LAYER_MAX_CHECKS 12
+#define LAYER_MAX_METHODS 2
+
+struct layer_row {
+    const char *name;
+    struct layer_arg args[16];
+    struct layer_tensor params[8], buffers[6];
+    /* Params are there once for each `index` below `repeat`, of which `each` binds what their names, with holes, and shapes
+     * use. NULL: once. */
+    const char *repeat, *each;
+    struct layer_child children[2];
+    struct layer_check checks[LAYER_MAX_CHECKS];
+    const char *forward; /* "forward(input): return ..."; statements separated by newlines */
+    const char *methods
+        [LAYER_MAX_METHODS]; /* "log_prob(input): return ...", called as criterion.log_prob(x), around the module's hooks */
+    const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see layer_repr */
+    enum layer_container container;
+    /* Lazy forms: the class that the first call makes of it, whose arguments are one that stands before those of this row;
+     * it is the extent of the first input along `axis`. */
+    const char *becomes;
+    int axis;
+    const char *doc; /* one line for `modc layers` */
+};
+
+extern const struct layer_row *const layer_families[]; /* each ends with a row without name; NULL ends */
+extern const char *const layer_family_names[];         /* for `modc layers` */
+
+const struct layer_row *layer_find(const char *name);
+
+/* "BatchNorm1d(num_features, eps=1e-5, ..., *, bias=True)" */
+const char *layer_signature(struct cx *cx, const struct layer_row *row);
+
+/* All names: rows and the elementwise lines that are modules too. For hints and `modc layers`. */
+const char *const *layer_names(struct cx *cx, int *count);
+
+/* ---- functions --------------------------------------------------------------------------------------------- */
+
+enum {
+    FUNCTION_TORCH = 1,      /* torch.NAME */
+    FUNCTION_FUNCTIONAL = 2, /* torch.nn.functional.NAME */
+    FUNCTION_METHOD = 4,     /* torch.Tensor.NAME: the first argument is the tensor */
+    FUNCTION_VARARGS =
+        8, /* further positional arguments of the method form gather in the second: permute(0, 2, 1) */
+    FUNCTION_HIDDEN = 16,   /* for bodies only: a spec cannot name it */
+    FUNCTION_SIZES = 32,    /* positional arguments gather in the first: ones(2, 3) */
+    FUNCTION_REST = 64,     /* further positional arguments gather in the second: einsum("ij,jk", a, b) */
+    FUNCTION_RETURNS = 128, /* torchrl.objectives.value.functional.NAME, by its bare name */
+    FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS
+};
+
+struct function_row {
+    const char *signature; /* "linear(input, weight, bias=None)" */
+    unsigned flags;
+    struct ev (*build)(struct eval *eval, struct ev *args, int count, struct loc loc); /* or */
+    const char *body;                                                                  /* statements */
+};
+
+extern const struct function_row
+    *const function_families[];                   /* each ends with a row without signature; NULL ends */
+extern const char *const function_family_names[]; /* for `modc layers` */
+
+/* By name among those that have one of the flags. */
+const struct function_row *function_find(const char *name, unsigned flags);
+const char *const *function_names(struct cx *cx, unsigned flags, int *count); /* with the elementwise lines */
+
+/* The flags that a line of elementwise.c would have as a row. */
+unsigned function_flags(const struct elementwise_row *line);
+
+/* Fills the {holes} of an extra_repr or message from the bindings of `scope`. A part in `[cond? text]` stands only where
+ * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
+const char *layer_repr(struct eval *eval, struct scope *scope, const char *format);
+
+#endif

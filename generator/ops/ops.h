@@ -1,0 +1,365 @@
+/* ops.h - SSA values, ops, and the op table: all that passes, plan and templates know.
+ *
+ * A value has a dtype and dimensions in PyTorch's axis order. Its elements lie row-major in a buffer of its own, or it
+ * is a view of another value: the view ops (permute, slice, expand, reshape, window) stay in the graph as ops, so that passes
+ * can move and cancel them, and `legalise` resolves them to offset and strides at the end.
+ *
+ * note [memory order]
+ * There is no second axis order beside the dimensions. A channels-last convolution is the op `conv` over (n, h, w, c)
+ * values, with permute views around it; passes/layout.c puts them there and cancels what meets. So every buffer is
+ * row-major in its own dimensions and every rule about views holds for every layout. */
+#ifndef MODC_OPS_H
+#define MODC_OPS_H
+
+#include "base/diag.h"
+#include "base/dim.h"
+#include "base/dtype.h"
+#include "ops/elementwise.h"
+
+#define MAX_DIMS 8
+
+struct module;
+struct module_tensor;
+struct module_call;
+struct graph;
+struct op;
+
+/* A tensor with known elements: constants while generating, and what `interpret` works on. */
+struct tensor {
+    enum dtype dtype;
+    int ndim;
+    int64_t dims[MAX_DIMS];
+    union scalar *data; /* .f for floating types, .i for others; row-major */
+};
+
+int64_t tensor_count(const struct tensor *tensor);
+
+struct value {
+    int id; /* unique in its graph, in the order of making */
+    enum dtype dtype;
+    int ndim;
+    const struct dim *dims[MAX_DIMS];
+    struct op *op; /* its producer */
+    int result;    /* which of the op's outputs */
+    struct loc loc;
+    const char *name;              /* the local of the spec that it was first bound to, or NULL */
+    const struct tensor *constant; /* elements known while generating, or NULL */
+    struct value *newer; /* slots: the version that a write made of it; others: what it became in place */
+
+    /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). */
+    struct value *base;
+    const struct dim *offset;
+    const struct dim *strides[MAX_DIMS];
+
+    bool
+        image; /* Set by layout: the last axis are the channels of a convolutional part, the first the batch */
+
+    /* Set by fold: computed by MODEL_pack from parameters alone. */
+    bool prepared;
+};
+
+enum op_code {
+    GRAPH_OP_INPUT,  /* an input of the entry or region; index */
+    GRAPH_OP_TENSOR, /* a parameter, buffer or state of the module tree, as it is at the start of the call */
+    GRAPH_OP_CONST,  /* elements known while generating */
+    GRAPH_OP_VIEW,   /* permute, slice, expand, reshape, window of input 0 */
+    GRAPH_OP_MAP,    /* dag over inputs that broadcast to the output; the identity is a copy */
+    GRAPH_OP_REDUCE, /* head dag, then a reduction over axes, then tail dag */
+    GRAPH_OP_CONTRACT, /* (..., m, k) x (..., k, n) [+ bias (n)], tail */
+    GRAPH_OP_CONV,     /* convolution, tail */
+    GRAPH_OP_POOL,     /* windowed max or mean, tail */
+    GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
+    GRAPH_OP_SOFTMAX,  /* along the last axis, or its logarithm, tail */
+    GRAPH_OP_ATTENTION, /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail; what passes/attention.c makes */
+    GRAPH_OP_RECURRENT,          /* a recurrent layer in one direction, step by step; see note [recurrent] */
+    GRAPH_OP_RECURRENT_GRADIENT, /* the same backwards, from the gradients of its results */
+    GRAPH_OP_CONCAT,             /* along an axis */
+    GRAPH_OP_GATHER, /* elements of input 0 at the places along an axis that input 1, integers, names */
+    GRAPH_OP_SCATTER, /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
+    GRAPH_OP_SCAN, /* along an axis, each element of what the one before it has made and of the inputs: sums, products */
+    GRAPH_OP_SORT, /* int64: which element along an axis stands where, when they are in order; equal ones keep theirs */
+    GRAPH_OP_CTC, /* -log of what (t, n, c) log-probabilities give the labels of each sample, or its slope: templates/c/ctc.c */
+    GRAPH_OP_CHECK, /* ends the call with a status where input 0, integers, has what is not allowed; no output */
+    GRAPH_OP_WRITE,  /* slot version, target view of it, dag over inputs 2.. -> next version */
+    GRAPH_OP_FENCE,  /* a module boundary with hooks: n values -> n values */
+    GRAPH_OP_RANDOM, /* uniform [0, 1) float32 from Philox, keyed by seed, call, module and element; tail */
+    GRAPH_OP_CALL,   /* a region: inputs -> outputs */
+    GRAPH_OP_PANELS, /* packing: (k, n) to panels; only in what MODEL_pack runs */
+    GRAPH_OP_YIELD, /* the forward call ends here, its outputs made; the gradients of these come with the backward call */
+    GRAPH_OP_UPDATE, /* a step of the optimiser with input 0, the gradient of a parameter -> the parameter; `update: fused` */
+    GRAPH_OP_GRADIENT, /* the gradient of a parameter before the call, or whether there is one: 0-dim, 1 or 0 */
+    GRAPH_OP_COUNT
+};
+
+enum view_kind { VIEW_PERMUTE, VIEW_SLICE, VIEW_EXPAND, VIEW_RESHAPE, VIEW_WINDOW };
+enum reduce_kind {
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_ANY,
+    REDUCE_ALL,
+    REDUCE_ARGMAX,
+    REDUCE_ARGMIN /* one axis or all; int64 */
+};
+enum pool_kind { POOL_MAX, POOL_AVG };
+/* DECAYED, over x, a bool cut and a factor: x, plus factor times what came before where that is not cut */
+enum scan_kind { SCAN_SUM, SCAN_PRODUCT, SCAN_DECAYED };
+
+/* note [recurrent]
+ * RECURRENT goes over L steps of N rows. Inputs, of which those behind the weight are there as the op says: what the input adds to the gates (L, N,
+ * G), the weight of the state (G, P), its bias (G), the states before the first step (N, P) and, of an LSTM, (N, H), zeros
+ * where they are missing; the weight (P, H) that projects what an LSTM puts out, else P is H; how many steps each row has (N); a
+ * weight (F, G) and its bias (G), with which input 0 is (L, N, F) and its product is what adds to the gates. Outputs:
+ * the states of all steps (L, N, P), 0 behind a row's last one; with lengths each row's last state (N, P); of an LSTM its last cell
+ * state (N, H); where it saves, what its gradient reads (L, N, K): of an LSTM the gates i, f, g, o and the cell state, of a GRU r,
+ * z, n and what the state adds to n; 0 behind a row's last step. `reverse` starts at each row's end.
+ *
+ * RECURRENT_GRADIENT has of these inputs what it reads, and behind them what RECURRENT saved, its states, and the gradients of
+ * its results; those of the last states may be missing. Outputs: the gradient of what the input adds to the gates (L, N, G);
+ * of a GRU that of what the state adds (L, N, G), which else is the same; those of the states before the first step (N, P), not
+ * made unless it is to go on to them, and, of an LSTM, (N, H); with a projection that of all of each step's state (L, N, P). */
+enum recurrent_kind { RECURRENT_TANH, RECURRENT_RELU, RECURRENT_LSTM, RECURRENT_GRU };
+enum recurrent_input {
+    RECURRENT_GATES,
+    RECURRENT_WEIGHT,
+    RECURRENT_BIAS,
+    RECURRENT_STATE,
+    RECURRENT_CELL,
+    RECURRENT_PROJECTION,
+    RECURRENT_LENGTHS,
+    RECURRENT_INPUT_WEIGHT,
+    RECURRENT_INPUT_BIAS,
+    RECURRENT_SAVED,
+    RECURRENT_STATES,
+    RECURRENT_D_STATES,
+    RECURRENT_D_LAST,
+    RECURRENT_D_CELL,
+    RECURRENT_INPUTS
+};
+
+enum fence_kind {
+    FENCE_FORWARD_PRE,
+    FENCE_FORWARD, /* before and behind a module's call */
+    FENCE_BACKWARD_PRE,
+    FENCE_BACKWARD /* before and behind it in backward */
+};
+
+enum check_kind {
+    CHECK_INDEX,   /* every element is in [lowest, extent), lowest being 0 or -extent */
+    CHECK_DIVISOR, /* no element is 0 */
+    CHECK_TRUE     /* every element, a bool, is true */
+};
+
+struct op {
+    enum op_code code;
+    struct value **inputs;
+    int input_count;
+    struct value **outputs;
+    int output_count;
+    struct loc loc;
+    struct module_call
+        *call;         /* the module call that made it; NULL in the model's own statements of a model */
+    const char *label; /* function's name, for kernels and comments: "relu", "linear" */
+    bool shared;       /* a copy that legalise made, which others may read that want the same */
+
+    /* Elementwise parts. head: over inputs before the op proper (REDUCE; CONV: of input 0 and of what lies from
+     * conv_head_first on, which differs by channel alone; ATTENTION: of the scores, and of inputs 3 to tail_first - 1). tail: input 0 of the dag is the op's result
+     * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
+     * from 2 on, of SCATTER over two elements, of SCAN over the element before and all inputs but what is given. */
+    struct dag *dag, *head, *tail;
+    struct dag **
+        gradients; /* MAP of a line of elementwise.c, in a graph that saves: by input, what the line says of its
+                             * gradient, over the inputs, the result and the upstream gradient; NULL: nothing flows there */
+    int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
+
+    union {
+        struct {
+            int index;
+            bool constant;
+        } input; /* constant: no gradient flows to it */
+        struct {
+            struct module_tensor *tensor;
+        } tensor;
+        struct {
+            enum view_kind kind;
+            int perm[MAX_DIMS]; /* PERMUTE: output axis i is input axis perm[i] */
+            int axis;           /* SLICE, WINDOW */
+            const struct dim *start,
+                *step; /* SLICE: the step may be negative. WINDOW: from one to the next */
+            const struct dim
+                *dilation; /* WINDOW: between neighbours in one; they are the last axis of the output */
+            bool detached; /* no gradient flows back through it */
+        } view;
+        /* equal_nans, of MAX and MIN: NaNs share the gradient of a NaN */
+        struct {
+            enum reduce_kind kind;
+            bool axes[MAX_DIMS];
+            bool keepdim, equal_nans;
+        } reduce;
+        struct {
+            bool bias;
+        } contract; /* input 2 is the bias */
+        /* Windows over (h, w). conv: inputs x, weight, [bias]. channels_last: x is (n, h, w, c) and the weight
+         * (oc, kh, kw, c / groups); else (n, c, h, w) and (oc, c / groups, kh, kw). conv: padding stands in front, behind
+         * stands padding + extra, and below 0 they crop: as many windows as fit. */
+        struct {
+            enum pool_kind kind;
+            int kernel[2], stride[2], padding[2], extra[2], dilation[2], groups;
+            bool bias, channels_last, ceil_mode, count_include_pad;
+            int divisor; /* avg: 0 is the window */
+        } window;
+        struct {
+            int axes;
+            double eps;
+            bool weight, bias;
+        } norm;
+        struct {
+            int axis;
+            bool log, safe;
+        } softmax; /* safe: lines of nothing but -inf become 0, not NaN */
+        /* causal: query i sees keys 0 to i + ahead; safe: one that sees none gives 0 */
+        struct {
+            bool safe, causal;
+            int64_t ahead;
+        } attention;
+        struct {
+            enum recurrent_kind kind;
+            bool has[RECURRENT_INPUTS], reverse, saves, to_state;
+        } recurrent; /* has: which inputs */
+        struct {
+            int axis;
+        } concat;
+        /* along: torch.gather, the index has the output's dims; else the index's dims stand where the axis stood. */
+        struct {
+            int axis;
+            bool along;
+        } gather;
+        /* Where an element goes is where GATHER would take it from: input 2 has the dims of what that makes, but `along`
+         * the index may be smaller. The dag's input 0 is what stands there, input 1 what comes: the sum, the second. What
+         * comes later meets what came before. */
+        struct {
+            int axis;
+            bool along;
+        } scatter;
+        /* reverse: from the axis' end. given: input 0, which has not that axis, stands before the first element; else that is 1
+         * of products, or 0. */
+        struct {
+            int axis;
+            enum scan_kind kind;
+            bool reverse, given;
+            double factor;
+        } scan; /* DECAYED without a third input: factor */
+        struct {
+            int axis;
+            bool descending;
+        } sort; /* NaN is above all */
+        /* inputs: log-probabilities, labels, and by sample where its labels begin, its steps, its labels, of which there are
+         * at most `labels` */
+        struct {
+            int64_t blank;
+            const struct dim *labels;
+            bool gradient;
+        } ctc;
+        struct {
+            enum check_kind kind;
+            bool negative;
+            const struct dim *extent;
+        } check; /* negative: lowest is -extent */
+        struct {
+            struct module_tensor *tensor;
+            bool detached;
+        } write; /* detached: of a layer, beside the gradients' way */
+        /* The first `seen` values are only looked at: FORWARD: what went into the module; BACKWARD: the gradients of its
+         * results. Of the two in backward: the boundary of forward, where these values' gradients come by, and which of the
+         * values that hooks may change there each is of; the others have none. */
+        struct {
+            struct module *module;
+            enum fence_kind kind;
+            int seen;
+            const struct op *forward;
+            const int *slots;
+        } fence;
+        struct {
+            struct region *region;
+            struct module *instance;
+            int count;
+        } invoke; /* CALL; count > 1: of neighbours */
+        struct {
+            struct module *module;
+            int draw;
+        } random; /* draw: how often the module has drawn before in the graph */
+        struct {
+            bool transposed;
+        } panels; /* the input is (n, k) */
+        struct {
+            struct module_tensor *tensor;
+            bool present;
+        } gradient; /* UPDATE: the tensor alone */
+    };
+};
+
+/* What an op can read without a copy before it. */
+enum op_accepts {
+    ACCEPT_ANY,  /* any strides */
+    ACCEPT_ROWS, /* last axis contiguous, the others collapse to one stride */
+    ACCEPT_DENSE /* row-major without gaps */
+};
+
+struct op_row {
+    const char *name;
+    /* Sets dtype and dims of the outputs from inputs and attributes; or returns what is wrong, for a message at the
+     * call. */
+    const char *(*infer)(struct cx *cx, struct op *op);
+    /* The reference result in double; NULL: none. Inputs and outputs have their final dims. */
+    void (*interpret)(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs);
+    enum op_accepts (*accepts)(const struct op *op, int input); /* NULL: any */
+    bool pure; /* may be removed when unused, and run by MODEL_pack */
+};
+
+extern const struct op_row op_rows[GRAPH_OP_COUNT];
+
+/* Shape helpers used by infer functions and by eval. */
+bool dims_equal(const struct value *a, const struct value *b);
+const struct dim *dims_count(struct arena *arena, const struct value *value);         /* number of elements */
+const char *shape_text(struct arena *arena, int ndim, const struct dim *const *dims); /* "(batch, 64)" */
+
+/* How many windows there are along an axis of `in` elements, each from its first cell to its last `reach` long. */
+const struct dim *window_count(struct arena *arena, const struct dim *in, int64_t reach, int64_t stride,
+                               int64_t padding, bool ceil_mode);
+
+bool softmax_is_last(const struct op *op); /* along the last axis */
+
+int recurrent_gates(enum recurrent_kind kind); /* how many: 1, 4, 3 */
+int recurrent_saved(enum recurrent_kind kind); /* K / H: 0, 5, 4 */
+
+/* Which of the op's inputs has that role; -1: none. */
+int recurrent_at(const struct op *op, enum recurrent_input role);
+struct value *recurrent_input(const struct op *op, enum recurrent_input role); /* NULL: none */
+int op_bias_at(
+    const struct op *op); /* which input of a product, convolution or recurrent layer is added; -1: none */
+bool op_is_recurrent(const struct op *op);              /* or the gradient of such a layer */
+bool recurrent_by_rows(const struct op *op, int input); /* it lies by steps and rows, at any distances */
+const struct dim *recurrent_width(struct arena *arena, const struct op *op); /* H, units of a gate */
+
+/* Do windows along space axis i reach over the border? padded: over that of the padding. */
+bool window_is_clipped(const struct op *op, int i, bool padded);
+bool pool_is_uneven(const struct op *op); /* its means divide by other counts at the border */
+
+/* Broadcast `dims` of `ndim` axes with those of `value`, PyTorch's rule. False where they do not fit. */
+bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const struct value *value);
+
+/* Runs an op over constant inputs; NULL if it has no interpreter, the result would be over 1 MiB, or the compilation
+ * has computed so much already that it would take too long. */
+struct tensor *op_interpret(struct cx *cx, const struct op *op);
+
+/* Multiply-adds (contract, conv), comparisons and additions (pool, reduce) of one run at the sizes' maxima. */
+double op_macs(const struct op *op);
+
+/* The first operand of a convolution's head behind its input 0; the last is before tail_first. */
+int conv_head_first(const struct op *op);
+
+/* The numbers of a strided view of a row-major base: used by interpret and by legalise. False: a copy is needed. */
+bool view_resolve(struct arena *arena, const struct op *op, const struct value *input, struct value *output);
+
+#endif

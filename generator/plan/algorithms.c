@@ -1,0 +1,709 @@
+/* algorithms.c - how ops can be computed: one row a template. A new algorithm is a template, a row here, and its forced
+ * tests. Rows of one op get the same holes (kernel.c). */
+#include <string.h>
+
+#include "passes/pass.h"
+#include "plan/cost.h"
+#include "plan/plan.h"
+#include "plan/target.h"
+
+static int64_t upper(const struct dim *dim)
+{
+    return dim_upper(dim);
+}
+
+/* ---- tiles: what a template deals out to threads, for vectors of 64 bytes ------------------------------------ */
+
+enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
+
+static int64_t tiles_of(int64_t count, int64_t tile)
+{
+    return (count + tile - 1) / tile;
+}
+
+/* Of the first `count` dimensions together: those that are constants, where they give a few tiles to each of two threads,
+ * since a call may have small sizes; else all. */
+static int64_t dealt(const struct value *y, int count)
+{
+    int64_t fixed = 1, all = 1, extent;
+
+    for (int i = 0; i < count; i++) {
+        fixed *= dim_is_const(y->dims[i], &extent) ? extent : 1;
+        all *= upper(y->dims[i]);
+    }
+    return fixed >= 4 ? fixed : all;
+}
+
+/* ---- contract --------------------------------------------------------------------------------------------- */
+
+static int64_t contract_rows(const struct op *op)
+{
+    const struct value *y = op->outputs[0];
+    int64_t rows = 1;
+
+    for (int i = 0; i < y->ndim - 1; i++)
+        rows *= upper(y->dims[i]);
+    return rows;
+}
+
+static int64_t contract_columns(const struct op *op)
+{
+    return upper(op->outputs[0]->dims[op->outputs[0]->ndim - 1]);
+}
+
+static int64_t contract_depth(const struct op *op)
+{
+    return upper(op->inputs[0]->dims[op->inputs[0]->ndim - 1]);
+}
+
+static int64_t panel(const struct op *op)
+{
+    return 64 / dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+static bool fits_panels(const struct graph *graph, const struct op *op)
+{
+    return op_is_packed(graph, op) && op->inputs[1]->ndim == 2 &&
+           dim_is_const(op->inputs[1]->dims[0], NULL) && dim_is_const(op->inputs[1]->dims[1], NULL) &&
+           contract_depth(op) > 0 && contract_columns(op) > 0;
+}
+
+static bool fits_gemv(const struct graph *graph, const struct op *op)
+{
+    int64_t rows = 0;
+    const struct value *y = op->outputs[0];
+
+    for (int i = 0; i < y->ndim - 1; i++)
+        if (!dim_is_const(y->dims[i], &rows) || rows != 1)
+            return false;
+    return fits_panels(graph, op);
+}
+
+static bool fits_dot(const struct graph *graph, const struct op *op)
+{
+    if (fits_panels(graph, op) || op_is_narrow(graph, op))
+        return true;
+    /* without packing: rows of a parameter as they lie */
+    return op->inputs[1]->ndim == 2 && value_is_static(graph, op->inputs[1]) &&
+           dim_equals(op->inputs[1]->strides[0], 1);
+}
+
+static double cost_gemm_panel(const struct op *op)
+{
+    int64_t p = panel(op), columns = (contract_columns(op) + p - 1) / p * p;
+
+    return (double)contract_rows(op) * (double)columns * (double)contract_depth(op) + 40;
+}
+
+static double cost_gemv_panel(const struct op *op)
+{
+    return 0.9 * cost_gemm_panel(op);
+}
+
+static double cost_gemm_dot(const struct op *op)
+{
+    return (double)contract_rows(op) * (double)contract_columns(op) * (1.4 * (double)contract_depth(op) + 16);
+}
+
+static bool fits_strided(const struct graph *graph, const struct op *op)
+{
+    return op->outputs[0]->ndim <= 4 && !op_is_narrow(graph, op); /* two batch axes */
+}
+
+static void tiles_gemm_panel(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = tiles_of(contract_rows(op), TILE_ROWS);
+    tiles[SPLIT_COLUMNS] = tiles_of(contract_columns(op), TILE_VECTORS * panel(op));
+}
+
+static void tiles_gemv_panel(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_COLUMNS] = tiles_of(contract_columns(op), 8 * panel(op));
+}
+
+static void tiles_gemm_dot(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = tiles_of(contract_rows(op), 4);
+}
+
+static void tiles_strided(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+
+    tiles[SPLIT_ROWS] = tiles_of(upper(y->dims[y->ndim - 2]), TILE_ROWS);
+    tiles[SPLIT_BATCHES] = y->ndim > 2 ? dealt(y, y->ndim - 2) : 0;
+}
+
+static double cost_strided(const struct op *op)
+{
+    return 2.0 * cost_gemm_panel(op) + 100;
+}
+
+/* ---- windows, norms --------------------------------------------------------------------------------------- */
+
+static bool fits_conv(const struct graph *graph, const struct op *op)
+{
+    return op_is_packed(graph, op) && op->window.channels_last;
+}
+
+/* CONV_BAND: columns of the widest register tile of a line, whatever the vectors; CONV_ROWS: pixels of the tallest;
+ * CONV_TILE: so many accumulators keep the multiply-adds busy while weights are fetched. */
+#define CONV_BAND 64
+#define CONV_ROWS 14
+#define CONV_TURNED 16 /* pixels of a line, and channels that are computed apart */
+#define CONV_TILE 20
+
+int64_t conv_lines(const struct op *op)
+{
+    return (int64_t)(op->window.kernel[0] - 1) * op->window.dilation[0] + 1;
+}
+
+/* Accumulators of a tile of conv_direct where a line has so many pixels: MODC_LINE_ROWS and MODC_TILE_VECTORS of 16 lanes. */
+static int64_t tile_of_line(int64_t pixels)
+{
+    int64_t tiles = tiles_of(pixels, CONV_ROWS), rows = tiles > 0 ? tiles_of(pixels, tiles) : 0;
+
+    return rows * (rows >= 8 ? 2 : rows > 1 ? 4 : 8);
+}
+
+int conv_joined_lines(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    int64_t lines, width;
+    int joined = 1;
+
+    if (op->window.kernel[0] * op->window.kernel[1] != 1 ||
+        op->window.stride[0] * op->window.stride[1] != 1 || op->window.padding[0] != 0 ||
+        op->window.padding[1] != 0 || op->head || conv_is_turned(op) || !dim_equal(x->dims[1], y->dims[1]) ||
+        !dim_equal(x->dims[2], y->dims[2]) || !dim_is_const(x->dims[1], &lines) ||
+        !dim_is_const(x->dims[2], &width))
+        return 1;
+    for (int count = 1; count <= lines && tile_of_line(joined * width) < CONV_TILE; count++)
+        if (lines % count == 0 && tile_of_line(count * width) > tile_of_line(joined * width))
+            joined = count;
+    return joined;
+}
+
+/* The sums are long enough for a call for each line; and a second pass over the line, which lies in the cache, takes less than a
+ * hundredth of their time. */
+bool conv_is_apart(const struct op *op)
+{
+    int64_t products = op->window.kernel[0] * op->window.kernel[1] * upper(op->inputs[0]->dims[3]) /
+                       op->window.groups;
+
+    return products >= (op->tail ? 256 : 64);
+}
+
+static int64_t whole_panels(const struct op *op, int64_t count)
+{
+    return tiles_of(count, panel(op)) * panel(op);
+}
+
+bool conv_turns(const struct op *op, const struct value *place)
+{
+    bool alone = !op->tail ||
+                 op->tail_first == op->input_count; /* of the tail: it reads nothing by row and column */
+
+    return op->outputs[0]->dtype == DTYPE_FLOAT32 && alone && dim_equals(place->strides[2], 1) &&
+           upper(place->dims[2]) >= CONV_TURNED &&
+           (!op_is_depthwise(op) || upper(place->dims[3]) >= CONV_TURNED);
+}
+
+bool conv_is_turned(const struct op *op)
+{
+    const struct value *y = op->outputs[0];
+
+    return !dim_equals(y->dims[3], 1) && !dim_equals(y->strides[3], 1);
+}
+
+int64_t conv_band(const struct op *op)
+{
+    int64_t columns = whole_panels(op, upper(op->outputs[0]->dims[3]) / op->window.groups);
+
+    return columns < CONV_BAND ? columns : CONV_BAND;
+}
+
+/* Behind what a convolution with a head works in: the lines of an image that one line of windows sees. */
+int64_t conv_band_offset(const struct op *op)
+{
+    const struct value *x = op->inputs[0];
+
+    return !op->head ? 0 : whole_panels(op, conv_lines(op) * upper(x->dims[2]) * upper(x->dims[3]));
+}
+
+static int64_t scratch_conv(const struct op *op)
+{
+    int64_t band = conv_is_turned(op) ? upper(op->outputs[0]->dims[2]) * conv_band(op) : 0;
+    int64_t bytes = (conv_band_offset(op) + band) * dtype_rows[op->outputs[0]->dtype].bytes;
+
+    return op->head && bytes == 0 ? 1 : bytes;
+}
+
+static bool fits_direct(const struct graph *graph, const struct op *op)
+{
+    return fits_conv(graph, op) && (!op->head || op->window.groups == 1);
+}
+
+/* Others read values that lie in memory as they compute with them. */
+static bool has_head(const struct op *op)
+{
+    return op->head;
+}
+
+/* What no weight is packed for. */
+static bool fits_conv_plain(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->window.channels_last && !has_head(op);
+}
+
+static bool fits_pool(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->window.channels_last;
+}
+
+static bool fits_pool_planes(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return !op->window.channels_last;
+}
+
+static bool fits_softmax(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return softmax_is_last(op);
+}
+
+static bool fits_softmax_columns(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return !softmax_is_last(op);
+}
+
+static int64_t scratch_softmax_columns(const struct op *op)
+{
+    int64_t length = upper(op->inputs[0]->dims[op->softmax.axis]);
+
+    return 64 * (length > 0 ? length : 1); /* a parameter that is there, even where there is nothing */
+}
+
+/* A value for each state; for a gradient of each step, and once more. */
+static int64_t scratch_ctc(const struct op *op)
+{
+    int64_t states = 2 * upper(op->ctc.labels) + 1;
+
+    return states * (op->ctc.gradient ? upper(op->inputs[0]->dims[0]) + 1 : 1) *
+           dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+/* Lines follow each other in the scratch so that windows at a line's end see at most padding of the next one, and what
+ * they make follows in y without a gap. */
+static bool pool_is_compact(const struct op *op)
+{
+    int64_t w, ow, reach = (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1] + 1;
+    int64_t stride = op->window.stride[1], padding = op->window.padding[1], over = reach - stride;
+
+    return op->input_count == op->tail_first && !pool_is_uneven(op) &&
+           dim_is_const(op->inputs[0]->dims[3], &w) && dim_is_const(op->outputs[0]->dims[3], &ow) &&
+           ow < 64 && (over <= 0 || (over <= padding && padding + w <= ow * stride));
+}
+
+/* Vectors of what comes out may read so much behind the first window. */
+static int64_t pool_reach(const struct op *op, int64_t windows)
+{
+    return whole_panels(op, windows) * op->window.stride[1] +
+           (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1];
+}
+
+struct pool_plan pool_plan_of(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    int64_t w = upper(x->dims[3]), ow = upper(y->dims[3]), padded = op->window.padding[1] + w,
+            reach = pool_reach(op, ow);
+    struct pool_plan plan = {.compact = pool_is_compact(op), .wide = w};
+
+    plan.span = plan.compact ? ow * op->window.stride[1] : padded > reach ? padded : reach;
+    plan.lines = 1024 / (plan.span > 16 ? plan.span : 16); /* a few KB */
+    plan.lines = plan.lines < 1 ? 1 : plan.lines;
+    if (plan.compact && padded > plan.span)
+        plan.wide = plan.span - op->window.padding[1];
+    plan.room = plan.compact ? pool_reach(op, plan.lines * ow) : plan.lines * plan.span;
+    plan.scratch = panel(op) + plan.room + w + whole_panels(op, ow);
+    return plan;
+}
+
+static int64_t scratch_pool_planes(const struct op *op)
+{
+    return pool_plan_of(op).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+static bool fits_depthwise(const struct graph *graph, const struct op *op)
+{
+    return fits_conv(graph, op) && op_is_depthwise(op);
+}
+
+static double cost_conv(const struct op *op)
+{
+    return op_macs(op) + 100;
+}
+
+static double cost_conv_plain(const struct op *op)
+{
+    return 2.0 * op_macs(op) + 200;
+}
+
+static double cost_depthwise(const struct op *op)
+{
+    return op_macs(op);
+}
+
+/* Channels are whole panels. The weights are larger: nothing for a chip, which counts its flash. */
+static bool fits_winograd(const struct graph *graph, const struct op *op)
+{
+    int64_t in, out;
+
+    for (int i = 0; i < 2; i++)
+        if (op->window.kernel[i] != 3 || op->window.stride[i] != 1 || op->window.dilation[i] != 1)
+            return false;
+    return fits_conv(graph, op) && !has_head(op) && graph->program->tree->spec->winograd != SPEC_OFF &&
+           target_of(graph->cx)->hosted && op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
+           dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
+           in % panel(op) == 0 && out % panel(op) == 0;
+}
+
+int winograd_side(enum packed_format format)
+{
+    return format == PACKED_WINOGRAD4 ? 6 : format == PACKED_WINOGRAD2 ? 4 : 0;
+}
+
+/* The planes of a block stay in the cache, and its tiles are whole images where it can be. */
+struct winograd winograd_of(const struct op *op, enum packed_format format)
+{
+    const struct value *y = op->outputs[0];
+    int64_t in = upper(op->inputs[0]->dims[3]), out = upper(y->dims[3]), images = upper(y->dims[0]), most,
+            each;
+    struct winograd plan = {.side = winograd_side(format)};
+
+    plan.outputs = plan.side - 2;
+    plan.planes = plan.side * plan.side;
+    plan.tiles = images * tiles_of(upper(y->dims[1]), plan.outputs) *
+                 tiles_of(upper(y->dims[2]), plan.outputs);
+    plan.stream = plan.planes * in * out * 4 > COST_CACHE_BYTES;
+    most = COST_CACHE_BYTES / (plan.planes * in * 4);
+    most = most > 64 ? 64 : most < 8 ? 8 : most;
+    each = images > 0 ? plan.tiles / images : 0;
+    if (each > 0 && each <= most && plan.tiles > most)
+        plan.block = most / each * each;
+    else if (each > most)
+        plan.block = tiles_of(each, tiles_of(each, most));
+    else
+        plan.block = plan.tiles > 0 ? plan.tiles : 1;
+    plan.chunk = plan.block >= 8 ? 32 : 64;
+    if (plan.chunk > out)
+        plan.chunk = out;
+    return plan;
+}
+
+static int64_t scratch_winograd(const struct op *op, enum packed_format format)
+{
+    struct winograd plan = winograd_of(op, format);
+    int64_t in = upper(op->inputs[0]->dims[3]);
+
+    return 4 * plan.planes * (plan.block * in + panel(op) + plan.block * plan.chunk + panel(op) + in);
+}
+
+static int64_t scratch_winograd4(const struct op *op)
+{
+    return scratch_winograd(op, PACKED_WINOGRAD4);
+}
+
+static int64_t scratch_winograd2(const struct op *op)
+{
+    return scratch_winograd(op, PACKED_WINOGRAD2);
+}
+
+/* The products, the transforms of inputs and outputs, and what it takes to read weights that no cache holds, all as
+ * measured on AVX-512 (bench/README.md). */
+static double cost_winograd(const struct op *op, enum packed_format format)
+{
+    struct winograd plan = winograd_of(op, format);
+    double in = (double)upper(op->inputs[0]->dims[3]), out = (double)upper(op->outputs[0]->dims[3]);
+    double tiles = (double)plan.tiles, blocks = tiles / (double)plan.block, planes = (double)plan.planes;
+    double idle = plan.block < 4 ? 4 / (double)plan.block : 1; /* too few accumulators to hide the latency */
+    double cost = tiles * planes * (in * out * 1.15 * idle + 4 * in + 4 * out) + 1000;
+
+    if (plan.stream)
+        cost += (blocks < 1 ? 1 : blocks) * planes * in * out * 4 * 2.0;
+    return cost;
+}
+
+static double cost_winograd4(const struct op *op)
+{
+    return cost_winograd(op, PACKED_WINOGRAD4);
+}
+
+static double cost_winograd2(const struct op *op)
+{
+    return cost_winograd(op, PACKED_WINOGRAD2);
+}
+
+static void tiles_lines(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = dealt(op->outputs[0], 2);
+}
+
+static void tiles_planes(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = dealt(op->outputs[0], 3);
+}
+
+static void tiles_conv(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_lines(op, tiles);
+    tiles[SPLIT_ROWS] /= conv_joined_lines(op);
+    tiles[SPLIT_GROUPS] = op->window.groups > 1 ? op->window.groups : 0;
+    if (op->window.groups == 1)
+        tiles[SPLIT_COLUMNS] = tiles_of(upper(op->outputs[0]->dims[3]), TILE_VECTORS * panel(op));
+}
+
+/* Rows are blocks of tiles, of which an image alone may have no more than one; columns are chunks, for each of which all
+ * inputs are transformed. */
+static void tiles_winograd(const struct op *op, enum packed_format format, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+    struct winograd plan = winograd_of(op, format);
+    int64_t images = upper(y->dims[0]), all = plan.tiles;
+
+    if (!dim_is_const(y->dims[0], NULL) && images > 0)
+        all /= images;
+    tiles[SPLIT_ROWS] = tiles_of(all, plan.block);
+    tiles[SPLIT_COLUMNS] = tiles_of(upper(y->dims[3]), plan.chunk);
+}
+
+static void tiles_winograd4(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_winograd(op, PACKED_WINOGRAD4, tiles);
+}
+
+static void tiles_winograd2(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_winograd(op, PACKED_WINOGRAD2, tiles);
+}
+
+static void tiles_norm(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+
+    tiles[SPLIT_ROWS] = dealt(y, y->ndim - (op->code == GRAPH_OP_NORM ? op->norm.axes : 1));
+}
+
+/* Vectors of columns. */
+static void tiles_softmax_columns(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+    int axis = op->softmax.axis;
+    int64_t columns = 1;
+
+    for (int i = axis + 1; i < y->ndim; i++)
+        columns *= upper(y->dims[i]);
+    tiles[SPLIT_ROWS] = dealt(y, axis) * tiles_of(columns, panel(op));
+}
+
+/* ---- attention -------------------------------------------------------------------------------------------- */
+
+/* ATTENTION_ROWS: what tiles of 14 and of 6 rows fill; ATTENTION_BYTES: scores of so many rows stay in the second cache, else
+ * a block is one tile; ATTENTION_TURNED: from so many rows on it pays to transpose keys that lie by rows. */
+#define ATTENTION_ROWS 42
+#define ATTENTION_BYTES (192 * 1024)
+#define ATTENTION_TURNED 16
+
+/* In elements, at least as many: whole cache lines, an odd number of them, so that rows do not drive each other from the
+ * cache. */
+static int64_t odd_lines(const struct op *op, int64_t count)
+{
+    return (tiles_of(count, panel(op)) | 1) * panel(op);
+}
+
+struct attention attention_of(const struct op *op, bool whole)
+{
+    const struct value *q = op->inputs[0], *k = op->inputs[1], *y = op->outputs[0];
+    int64_t m = upper(y->dims[y->ndim - 2]), keys = upper(k->dims[k->ndim - 1]), extent;
+    struct attention plan = {.stride = odd_lines(op, keys)};
+    int64_t bytes = plan.stride * dtype_rows[y->dtype].bytes;
+    int64_t most = op->attention.causal || ATTENTION_ROWS * bytes > ATTENTION_BYTES ? TILE_ROWS
+                                                                                    : ATTENTION_ROWS;
+
+    plan.rows = m < 1 ? 1 : whole || m < most ? m : most; /* a causal block computes what its last row sees */
+    plan.even = dim_is_const(y->dims[y->ndim - 2], &extent) && extent % plan.rows == 0;
+    plan.turned = m >= ATTENTION_TURNED && !dim_equals(k->strides[k->ndim - 1], 1) &&
+                  dim_equals(k->strides[k->ndim - 2], 1);
+    plan.room = plan.rows * plan.stride;
+    plan.scratch = plan.room + (plan.turned ? upper(q->dims[q->ndim - 1]) * plan.stride : 0);
+    return plan;
+}
+
+static int64_t scratch_blocks(const struct op *op)
+{
+    return attention_of(op, false).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+static int64_t scratch_heads(const struct op *op)
+{
+    return attention_of(op, true).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+}
+
+static void tiles_attention(const struct op *op, bool whole, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *y = op->outputs[0];
+
+    tiles[SPLIT_ROWS] = dealt(y, y->ndim - 2) *
+                        tiles_of(upper(y->dims[y->ndim - 2]), attention_of(op, whole).rows);
+}
+
+static void tiles_blocks(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_attention(op, false, tiles);
+}
+
+static void tiles_heads(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_attention(op, true, tiles);
+}
+
+/* Both products, and the exponentials, which take as long as some multiply-adds. */
+static double cost_blocks(const struct op *op)
+{
+    return 1.2 * op_macs(op) + 100;
+}
+
+/* Scores that no cache holds are written once and read three times. */
+static double cost_heads(const struct op *op)
+{
+    int64_t bytes = attention_of(op, true).room * dtype_rows[op->outputs[0]->dtype].bytes;
+
+    return cost_blocks(op) * (bytes > ATTENTION_BYTES ? 1.2 : 1.01);
+}
+
+/* ---- recurrent -------------------------------------------------------------------------------------------- */
+
+static bool fits_recurrent_ahead(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->recurrent.has[RECURRENT_INPUT_WEIGHT]; /* pass_gates has seen to the rest */
+}
+
+static bool fits_recurrent_panel(const struct graph *graph, const struct op *op)
+{
+    return !fits_recurrent_ahead(graph, op) && op_is_packed(graph, op);
+}
+
+static bool fits_recurrent_dot(const struct graph *graph, const struct op *op)
+{
+    return !fits_recurrent_ahead(graph, op) && !op_is_narrow(graph, op);
+}
+
+static double cost_recurrent_panel(const struct op *op)
+{
+    return 1.2 * op_macs(op) + 100;
+}
+
+static double cost_recurrent_dot(const struct op *op)
+{
+    return 2.0 * op_macs(op) + 100;
+}
+
+/* What the input adds to the gates of all steps. */
+static int64_t scratch_ahead(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *weight = recurrent_input(op, RECURRENT_INPUT_WEIGHT);
+
+    return upper(x->dims[0]) * upper(x->dims[1]) * upper(weight->dims[1]) * dtype_rows[x->dtype].bytes;
+}
+
+/* What a step of an LSTM puts out before it is projected, or the gradient of that. */
+static int64_t scratch_recurrent(const struct op *op)
+{
+    const struct value *y = op->outputs[0], *projection = recurrent_input(op, RECURRENT_PROJECTION);
+
+    return projection ? upper(y->dims[1]) * upper(projection->dims[1]) * dtype_rows[y->dtype].bytes : 0;
+}
+
+/* A step's product with the weight, as many gates, and what makes these. */
+static double cost_recurrent_gradient(const struct op *op)
+{
+    return 1.5 * op_macs(op) + 100;
+}
+
+static bool fits_always(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    (void)op;
+    return true;
+}
+
+const char *const split_names[SPLIT_AXES] = {NULL, "rows", "columns", "groups", "batches"};
+
+const struct algorithm algorithms[] = {
+    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", NULL, fits_gemv, cost_gemv_panel, tiles_gemv_panel,
+     PACKED_PANELS, PACKED_VECTOR, NULL,
+     "one row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once"},
+    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", NULL, fits_panels, cost_gemm_panel, tiles_gemm_panel,
+     PACKED_PANELS, PACKED_VECTOR, NULL,
+     "in register tiles over all of the inner length, as many rows and panels of w as there are registers"},
+    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", NULL, fits_dot, cost_gemm_dot, tiles_gemm_dot,
+     PACKED_ROWS, PACKED_NONE, NULL,
+     "in dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies"},
+    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", NULL, fits_strided, cost_strided,
+     tiles_strided, PACKED_NONE, PACKED_NONE, NULL,
+     "in register tiles from where both operands lie: neither is a weight that could be packed"},
+    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", NULL, fits_depthwise, cost_depthwise, tiles_lines,
+     PACKED_COLUMNS, PACKED_NONE, scratch_conv,
+     "by line, tile of pixels and vector of channels, all taps at once"},
+    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", "c/conv_direct_line.c", fits_direct, cost_conv,
+     tiles_conv, PACKED_PANELS, PACKED_VECTOR, scratch_conv,
+     "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
+    {"conv_winograd4", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd,
+     cost_winograd4, tiles_winograd4, PACKED_WINOGRAD4, PACKED_VECTOR, scratch_winograd4,
+     "by Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144"},
+    {"conv_winograd2", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd,
+     cost_winograd2, tiles_winograd2, PACKED_WINOGRAD2, PACKED_VECTOR, scratch_winograd2,
+     "by Winograd's F(2x2, 3x3), a block of tiles at a time: 16 products for 4 pixels instead of 36, and half as many weights\n"
+     " * as F(4x4, 3x3) reads"},
+    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", NULL, fits_conv_plain, cost_conv_plain, tiles_lines,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "one output at a time over w as it lies: it is no weight that could be packed"},
+    {"pool", GRAPH_OP_POOL, "c/pool.c", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
+     "by line and pixel, vectors of channels innermost"},
+    {"pool_planes", GRAPH_OP_POOL, "c/pool_planes.c", NULL, fits_pool_planes, op_macs, tiles_planes,
+     PACKED_NONE, PACKED_NONE, scratch_pool_planes,
+     "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window"},
+    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE,
+     PACKED_NONE, NULL, "a row at a time: its mean, then its variance, then the result"},
+    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", NULL, fits_softmax, op_macs, tiles_norm, PACKED_NONE,
+     PACKED_NONE, NULL, "a row at a time: its maximum, then exponentials and their sum, then the result"},
+    {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", NULL, fits_softmax_columns, op_macs,
+     tiles_softmax_columns, PACKED_NONE, PACKED_NONE, scratch_softmax_columns,
+     "a vector of columns at a time: their maxima, then exponentials and their sums, then the results"},
+    {"ctc", GRAPH_OP_CTC, "c/ctc.c", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_ctc,
+     "a sample at a time, step by step over its labels and the blanks between them"},
+    {"attention_heads", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_heads, tiles_heads,
+     PACKED_NONE, PACKED_NONE, scratch_heads,
+     "a head at a time: all of its scores, then its weights, then its values"},
+    {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks,
+     PACKED_NONE, PACKED_NONE, scratch_blocks,
+     "some queries of a head at a time: so few that their scores stay in the cache"},
+    {"recurrent_ahead", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_ahead,
+     cost_recurrent_panel, NULL, PACKED_PANELS, PACKED_VECTOR, scratch_ahead,
+     "step by step, all gates of some units in one register tile, and beside it some of what the input adds to later steps' gates"},
+    {"recurrent_panel", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_panel,
+     cost_recurrent_panel, NULL, PACKED_PANELS, PACKED_VECTOR, scratch_recurrent,
+     "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once"},
+    {"recurrent_dot", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_dot,
+     cost_recurrent_dot, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+     "step by step and row by row, in dot products with the weight as it lies"},
+    {"recurrent_gradient", GRAPH_OP_RECURRENT_GRADIENT, "c/recurrent_gradient.c", "c/recurrent_parts.c",
+     fits_always, cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+     "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before"},
+};
+const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);

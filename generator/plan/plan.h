@@ -1,0 +1,312 @@
+/* plan.h - everything that emit prints is decided here: the algorithm of each op, packed entries, where every value
+ * lies, and names. */
+#ifndef MODC_PLAN_H
+#define MODC_PLAN_H
+
+#include "graph/graph.h"
+#include "module/optim.h"
+#include "plan/nest.h"
+#include "spec/emitted.h"
+
+/* ---- packed entries: what MODEL_pack makes from parameters --------------------------------------------------- */
+
+enum packed_format {
+    PACKED_NONE,    /* read where it is */
+    PACKED_PANELS,  /* [ceil(n / P)][k][P], zero padded; P elements of the model's dtype are 64 bytes */
+    PACKED_ROWS,    /* [n][k] */
+    PACKED_COLUMNS, /* [k][n] */
+    PACKED_VECTOR,  /* [n], zero padded to whole panels */
+    PACKED_WINOGRAD4, /* [36][ceil(n / P)][c][P] of a weight (n, 3, 3, c), see templates/c/conv_winograd.c. The parts
+                       * put the weight itself, by taps, in the last 9 planes; G g G^T is made of it in place. */
+    PACKED_DENSE,    /* row-major, as the value's dims say */
+    PACKED_WINOGRAD2 /* as PACKED_WINOGRAD4, in 16 planes, for tiles of 2 x 2 outputs */
+};
+
+/* One loop nest over the elements: out[nest] = dag(operands). */
+struct packed_part {
+    struct nest nest;
+    int64_t to;    /* offset in the entry, elements */
+    int64_t *from; /* offset of each operand behind its own */
+};
+
+struct packed {
+    const char *name; /* member of the packed struct */
+    const char *key;  /* equal entries are one */
+    const struct module
+        *root; /* the module that its operands' tensors belong to: an instance of the group's class */
+    const char *comment; /* what it holds */
+    enum packed_format format;
+    enum dtype dtype;
+    int64_t n, k, count; /* count: elements with padding */
+    int panel;           /* P */
+    int groups;          /* of n, each padded apart */
+    bool woven;          /* PANELS: [panels of a group][K][groups][P] */
+    bool narrow;         /* rounded to dtype, which is the spec's `storage` */
+    bool zero;           /* padding is to be cleared first */
+    struct packed_part *parts;
+    int part_count;
+    struct value **operands;               /* resolved; base is a tensor, a constant or a prepared value */
+    const struct packed **operand_entries; /* of prepared operands */
+    int operand_count;
+    const struct dag *dag;
+    const struct module_tensor *permutes; /* holds exactly this tensor, in another order; or NULL */
+    int64_t offset;                       /* bytes in the group's struct */
+};
+
+/* The packed struct of the model, or of one class of regions. */
+struct pack_group {
+    const char *name;          /* "" for the model; else the region class: "block_64" */
+    const struct module *root; /* representative */
+    struct packed **entries;
+    int entry_count;
+    struct pack_child {     /* instances of other groups inside */
+        const char *member; /* "blocks" */
+        struct pack_group *group;
+        const struct module *first; /* its module; array children follow each other */
+        int count;                  /* > 0: an array of so many; 0: one */
+        int64_t offset;
+    } * children;
+    int child_count;
+    int64_t bytes;
+};
+
+/* ---- places ------------------------------------------------------------------------------------------------- */
+
+enum place_kind {
+    PLACE_NONE,
+    PLACE_INPUT,  /* the caller's; index */
+    PLACE_OUTPUT, /* the caller's; index */
+    PLACE_TENSOR, /* a pointer of the parameter struct */
+    PLACE_STATE,  /* in the state block */
+    PLACE_CONST,  /* a constant array of the emitted file */
+    PLACE_NUMBER, /* a constant of equal elements that maps alone read: it is written in their kernels */
+    PLACE_PACKED,
+    PLACE_WORKSPACE, /* offset */
+    PLACE_FENCE, /* through the slot of a module boundary; index: of the pointer that backward reads it through, -1: none */
+    PLACE_GRADIENT, /* of a parameter; index among the plan's gradients */
+    PLACE_PRESENT   /* whether that is there */
+};
+
+/* An entry, NULL: none, and the instance that holds it: "" or "blocks[3]." */
+struct packed_at {
+    const struct packed *entry;
+    const char *inside;
+};
+
+struct place {
+    enum place_kind kind;
+    int index;
+    int64_t offset, bytes; /* WORKSPACE */
+    int first, last;       /* WORKSPACE: steps in which it is live, from the first that writes there */
+    struct module_tensor *tensor;
+    struct packed_at packed;
+    const char *name;         /* the local in C, or of the constant */
+    const struct value *same; /* WORKSPACE: lies in the memory of this value */
+};
+
+struct algorithm;
+
+/* Along which loop a step is split for threads, never along what is summed. Of a convolution or a pool the rows are the
+ * lines of all images; of a loop nest they are its outermost loop. */
+enum split_axis { SPLIT_NONE, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_GROUPS, SPLIT_BATCHES, SPLIT_AXES };
+extern const char *const split_names[SPLIT_AXES]; /* "rows"; NULL for none */
+
+struct split {
+    enum split_axis axis;
+    int slices;     /* 1: it is one call */
+    int64_t values; /* results from which on threads pay, where sizes decide how many there are; 0: always */
+};
+
+struct step {
+    struct op *op;
+    const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
+    struct packed_at *packed;          /* by input; NULL: none is packed */
+    struct split split;
+    int64_t region_offset; /* CALL: where the region's workspace starts; -1: none */
+    int64_t
+        scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
+};
+
+/* A buffer of the workspace, for the dump, the summary and the liveness bound. */
+struct interval {
+    const char *what;
+    const struct op *op; /* whose result it is or that works in it; NULL: a shadow */
+    int64_t offset, bytes;
+    int first, last;
+    int64_t *to; /* where its offset is wanted */
+};
+
+struct variant {
+    struct graph *graph;
+    const struct entry *entry;  /* NULL: a region */
+    const char *function;       /* "forward_eval", "block_64_eval" */
+    const struct variant *same; /* emitted text is that of this variant */
+    const char *body, *second;  /* what emit has printed for it; for the call behind the YIELD */
+    struct pack_group *group;
+    struct step *steps;
+    int step_count;
+    struct place *places; /* by value id; of base values */
+    struct interval *intervals;
+    int interval_count;
+    int yield; /* the step that parts forward and backward; -1: none */
+    int *
+        guards; /* by step: the one gradient, an index of outputs, that all it does is for; -1: none, or several */
+    int64_t
+        kept_offset; /* where forward leaves pointers to what hooks gave, for backward; see place->index of FENCE */
+    int kept_count;
+    int64_t zeros_offset,
+        zeros_bytes; /* backward: what stands for gradients of results that the caller leaves out; 0 bytes: nothing */
+    int64_t peak;  /* bytes of workspace */
+    int64_t bound; /* the liveness bound */
+    bool uses_packed, uses_buffers, writes_buffers;
+    bool outdates_packed; /* writes buffers that packed weights may be made of */
+    bool fails;           /* a call can end in it: the fenced ones, and those with checks */
+    double macs;
+    struct module_tensor *
+        *shadows; /* slots that are worked on in a copy, since the call may end after a write */
+    int64_t *shadow_offsets;
+    int shadow_count;
+};
+
+struct algorithm {
+    const char *name; /* for --plan 'contract=gemm_dot' and --explain */
+    enum op_code op;
+    const char *template;
+    const char *parts; /* a second template, whose functions it calls; NULL: none. See templates/README.md */
+    bool (*fits)(const struct graph *graph, const struct op *op);
+    double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
+    /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split.
+     * NULL: it is one call. */
+    void (*tiles)(const struct op *op, int64_t tiles[SPLIT_AXES]);
+    enum packed_format weight, bias;
+    int64_t (*scratch)(
+        const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
+    const char *how;          /* for the comment of a kernel: how it goes about it, and why so */
+};
+
+extern const struct algorithm algorithms[];
+extern const int algorithm_count;
+
+/* How conv_winograd4 and conv_winograd2 divide their work: tiles of so many outputs by as many, of side x side inputs; so many
+ * tiles at a time, so many output channels of them at a time. */
+struct winograd {
+    int64_t outputs, side, planes; /* planes: side * side, one for each product */
+    int64_t tiles, block, chunk;
+    bool stream; /* the weights do not stay in a cache: the next ones are fetched ahead */
+};
+
+struct winograd winograd_of(const struct op *op, enum packed_format format);
+
+/* How many inputs a tile of Winograd's transform has on a side: 6, 4; 0 of other formats. */
+int winograd_side(enum packed_format format);
+
+/* How templates/c/attention.c divides its work and lays out its scratch, in elements at the maxima of the sizes: scores of so
+ * many rows, `stride` apart; `room` behind their start the keys, transposed, where they have to be. */
+struct attention {
+    int64_t rows, stride, room, scratch;
+    bool even;   /* all blocks have so many rows */
+    bool turned; /* the keys of a head are transposed first */
+};
+
+struct attention attention_of(const struct op *op, bool whole); /* whole: all rows of a head */
+
+/* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
+ * convolution with a head. */
+int64_t conv_lines(const struct op *op);
+
+/* How many lines of pixels conv_direct takes as one, where each pixel is computed from one: so tiles are tall in small images,
+ * and weights are read less often. 1: lines as they are. */
+int conv_joined_lines(const struct op *op);
+
+/* Is a line of conv_direct a kernel of its own, which knows no tail, so that convolutions that differ in it share that kernel? */
+bool conv_is_apart(const struct op *op);
+
+/* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time,
+ * which they make in their scratch, so many elements from the start. */
+bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
+bool conv_is_turned(const struct op *op);
+int64_t conv_band(const struct op *op);
+int64_t conv_band_offset(const struct op *op);
+
+/* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
+ * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
+struct pool_plan {
+    int64_t span, lines, wide, room, scratch;
+    bool compact; /* the windows of all lines are those of one long line */
+};
+
+struct pool_plan pool_plan_of(const struct op *op);
+
+/* Where the optimiser's block has the states and the average of a gradient's parameter, and how much of it these are. */
+struct optimizer_place {
+    int64_t states[OPTIM_MAX_STATES], average, bytes;
+};
+
+struct plan {
+    struct program *program;
+    struct plan *next;                      /* the same spec in its next dtype; NULL: none */
+    const char *model;                      /* prefix of what is emitted */
+    const struct embedded_weights *weights; /* weights.h; NULL: none */
+    int align;                              /* of blocks and of what lies in them */
+    struct variant **variants;              /* regions before what calls them */
+    int variant_count;
+    struct pack_group **groups; /* [0] is the model's */
+    int group_count;
+    struct value **constants; /* distinct constant tensors */
+    const char **constant_names;
+    int constant_count;
+    int64_t state_bytes, *state_offsets; /* by index of tree->states */
+    int64_t param_bytes, *param_offsets; /* by index of tree->keys */
+    struct module_tensor **gradients; /* with backward: the parameters that have one, in the order of keys */
+    const char **gradient_names;      /* their constants, POLICY_GRADIENT_TRUNK_0_WEIGHT */
+    int gradient_count;
+    int64_t gradient_bytes, *gradient_offsets;
+    int64_t
+        gradient_block; /* these, then a cell of 8 bytes for each: whether it is there; then a byte: whether it is wanted.
+                             * `update: fused`: the last alone */
+    struct optimizer_place *optimizer_places; /* with `training:`, by gradient */
+    int64_t optimizer_bytes;
+    uint64_t schema;
+    int threads; /* the most that a step is split for; 0: none is split */
+};
+
+/* NULL after an error that was said (something is too large). */
+struct plan *plan_make(struct cx *cx, struct program *program);
+void plan_dump(struct text *text, const struct plan *plan, bool json);
+
+/* --explain: how each step is computed, why, and what that is thought to take; explain.c. */
+void plan_explain(struct text *text, const struct plan *plan);
+
+/* What the step's kernel reads for an input of its op: NULL: the value where it lies. */
+const struct packed *step_packed(const struct step *step, int input);
+
+/* The algorithm of --plan 'contract=gemm_dot', or NULL. */
+const char *plan_forced(const struct cx *cx, enum op_code code);
+
+/* Rounded up to whole plan->align. */
+int64_t plan_aligned(const struct plan *plan, int64_t bytes);
+
+/* Whether something is packed in this format. */
+bool plan_uses(const struct plan *plan, enum packed_format format);
+
+/* The constant array that holds these elements; equal ones are one. */
+const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value);
+
+const struct variant *plan_variant(const struct plan *plan, const struct graph *graph);
+
+/* The name of a tensor, module or packed entry as C path members: "trunk.0.weight" -> "trunk._0.weight". */
+const char *c_path(struct cx *cx, const char *path);
+
+/* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
+const char *c_argument(struct cx *cx, const char *name);
+
+/* An output as an argument: `return x` of an input x writes x_out. */
+const char *c_output(struct cx *cx, const struct graph *graph, int index);
+
+/* The gradient of an input or a result as an argument: dlogits; of an input x that is returned dx and dx_out. */
+const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
+
+/* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
+const char *relative_path(const struct module *root, const char *path);
+
+#endif

@@ -1,0 +1,193 @@
+/* plan_join.c - see note [joins] in plan_join.h. Apart from plan.c, which decides what of this pays. */
+#include "plan/plan_join.h"
+
+#include <string.h>
+
+#include "passes/pass.h"
+
+bool op_is_join(const struct op *op)
+{
+    if (op->code == GRAPH_OP_CONCAT)
+        return true;
+    return op->code == GRAPH_OP_MAP && op->input_count == 1 && dag_is_identity(op->dag) &&
+           dims_equal(op->inputs[0], op->outputs[0]);
+}
+
+struct value join_part(struct arena *arena, const struct op *op, int input)
+{
+    struct value part = *op->outputs[0];
+
+    if (op->code == GRAPH_OP_CONCAT) {
+        int axis = op->concat.axis;
+
+        for (int i = 0; i < input; i++)
+            part.offset = dim_add(arena, part.offset,
+                                  dim_mul(arena, op->inputs[i]->dims[axis], part.strides[axis]));
+        part.dims[axis] = op->inputs[input]->dims[axis];
+    }
+    return part;
+}
+
+bool join_is_done(struct arena *arena, const struct op *op, int input)
+{
+    struct value part = join_part(arena, op, input);
+    const struct value *value = op->inputs[input];
+
+    if (value->base != part.base || !dim_equal(value->offset, part.offset))
+        return false;
+    for (int i = 0; i < part.ndim; i++)
+        if (!dim_equals(part.dims[i], 1) && !dim_equal(value->strides[i], part.strides[i]))
+            return false;
+    return true;
+}
+
+/* ---- what kernels can write ------------------------------------------------------------------------------- */
+
+static bool is_contiguous_last(const struct value *value)
+{
+    for (int i = value->ndim - 1; i >= 0; i--)
+        if (!dim_equals(value->dims[i], 1))
+            return dim_equals(value->strides[i], 1);
+    return true;
+}
+
+/* Whether the step's kernel can put its result where `y` says. Loop nests take any strides, but are fast along a contiguous
+ * axis alone. */
+static bool can_write(struct arena *arena, const struct step *step, const struct value *y)
+{
+    const struct op *op = step->op;
+
+    switch (op->code) {
+    case GRAPH_OP_MAP:
+    case GRAPH_OP_REDUCE:
+    case GRAPH_OP_CONCAT:
+    case GRAPH_OP_GATHER:
+    case GRAPH_OP_SCATTER:
+    case GRAPH_OP_SCAN:
+    case GRAPH_OP_SORT:
+        return is_contiguous_last(y);
+    case GRAPH_OP_CONTRACT:
+    case GRAPH_OP_ATTENTION:
+        if (step->algorithm->weight == PACKED_NONE)
+            return dim_equals(y->dims[y->ndim - 1], 1) || dim_equals(y->strides[y->ndim - 1], 1);
+        return value_is_rows(arena, y);
+    case GRAPH_OP_CONV:
+        return value_is_rows(arena, y) ||
+               ((step->algorithm->weight == PACKED_PANELS || step->algorithm->weight == PACKED_COLUMNS) &&
+                conv_turns(op, y));
+    case GRAPH_OP_RECURRENT:
+        return dim_equals(y->dims[y->ndim - 1], 1) || dim_equals(y->strides[y->ndim - 1], 1);
+    case GRAPH_OP_POOL:
+        return op->window.channels_last ? value_is_rows(arena, y) : value_is_dense(arena, y);
+    case GRAPH_OP_SOFTMAX:
+        return softmax_is_last(op) ? value_is_rows(arena, y) : value_is_dense(arena, y);
+    case GRAPH_OP_NORM:
+        return op->norm.axes == 1 ? value_is_rows(arena, y) : value_is_dense(arena, y);
+    case GRAPH_OP_RANDOM:
+    case GRAPH_OP_CALL:
+        return value_is_dense(arena, y);
+    default:
+        return false;
+    }
+}
+
+static const struct step *find_step(const struct variant *variant, const struct op *op)
+{
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op == op)
+            return &variant->steps[s];
+    return NULL;
+}
+
+/* ---- moving a value ---------------------------------------------------------------------------------------- */
+
+/* `place` says where an operand of a join goes: now where what is behind the views of it goes. False: that has no strides. */
+static bool look_behind(struct arena *arena, const struct value *operand, struct value *place)
+{
+    while (operand->op->code == GRAPH_OP_VIEW) {
+        const struct op *view = operand->op;
+        struct value behind = *view->inputs[0];
+
+        behind.base = place->base;
+        behind.offset = place->offset;
+        if (view->view.kind == VIEW_PERMUTE) {
+            for (int i = 0; i < place->ndim; i++)
+                behind.strides[view->view.perm[i]] = place->strides[i];
+        } else if (view->view.kind != VIEW_RESHAPE || !view_resolve(arena, view, place, &behind)) {
+            return false;
+        }
+        operand = view->inputs[0];
+        *place = behind;
+    }
+    return true;
+}
+
+static void save(struct cx *cx, struct joined *joined, struct value *value)
+{
+    int count = joined->count;
+
+    ARENA_PUSH(&cx->arena, joined->changed, count, *value);
+    ARENA_PUSH(&cx->arena, joined->places, joined->count, value);
+}
+
+static void put(struct value *value, const struct value *place)
+{
+    value->base = place->base;
+    value->offset = place->offset;
+    memcpy(value->strides, place->strides, sizeof value->strides);
+}
+
+void join_undo(const struct joined *joined)
+{
+    for (int i = joined->count - 1; i >= 0; i--)
+        put(joined->places[i], &joined->changed[i]);
+}
+
+/* Resolves the views of the value again. False: one has no strides any more, or a reader cannot take them. */
+static bool renew_readers(struct cx *cx, struct graph *graph, struct joined *joined)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count; j++) {
+            if (value_root(op->inputs[j]) != joined->value)
+                continue;
+            if (op->code == GRAPH_OP_VIEW) {
+                save(cx, joined, op->outputs[0]);
+                if (!view_resolve(&cx->arena, op, op->inputs[0], op->outputs[0]))
+                    return false;
+            } else if (!pass_reads(graph, op, j)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool has_others(const struct graph *graph, const struct value *value)
+{
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->output_count; j++)
+            if (graph->ops[i]->outputs[j]->base == value && graph->ops[i]->outputs[j] != value &&
+                graph->ops[i]->code != GRAPH_OP_VIEW)
+                return true;
+    return false;
+}
+
+bool join_apply(struct cx *cx, const struct variant *variant, struct op *op, int input, struct joined *joined)
+{
+    struct value *value = value_root(op->inputs[input]), place = join_part(&cx->arena, op, input);
+    const struct step *step = find_step(variant, value->op);
+
+    *joined = (struct joined){.value = value};
+    if (!step || value->base != value || variant->places[value->id].kind != PLACE_WORKSPACE ||
+        join_is_done(&cx->arena, op, input) || !look_behind(&cx->arena, op->inputs[input], &place) ||
+        !can_write(&cx->arena, step, &place) || has_others(variant->graph, value))
+        return false;
+    save(cx, joined, value);
+    put(value, &place);
+    if (renew_readers(cx, variant->graph, joined) && join_is_done(&cx->arena, op, input))
+        return true;
+    join_undo(joined);
+    return false;
+}

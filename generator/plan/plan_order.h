@@ -1,0 +1,25 @@
+/* plan_order.h - the order of backward's steps, for plan.c.
+ *
+ * note [order]
+ * passes/backward.c writes gradients in the order in which it goes back through forward, and passes behind it move what they
+ * join. Any order that makes values before they are read gives the same numbers. Which of them keeps least in memory is
+ * NP-complete to find, so steps are moved one by one, with what they cannot do without, and a move stays where it makes the
+ * liveness bound lower: such as the gradient of a weight, the last to read a saved value, that comes before the gradient of
+ * the input, which takes memory. Of equal bounds the order counts in which less is live over all steps, but only among the
+ * neighbours of one module call, so that the text keeps together what belongs together. Forward stays as it is. */
+#ifndef MODC_PLAN_ORDER_H
+#define MODC_PLAN_ORDER_H
+
+#include "plan/plan.h"
+
+/* What lives in the workspace: the most in a step, which is the first such one, and the sum over all steps. */
+struct load {
+    int64_t most, sum;
+    int at;
+};
+
+/* Puts the steps behind the YIELD in a better order, if there is one. They stand in the graph's order before. `measure` finds
+ * lives and load of the steps as they stand; it has done so for the order that is left. */
+void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(void *data), void *data);
+
+#endif

@@ -1,0 +1,373 @@
+/* plan_pack.c - packed entries: which loop nest makes them from parameters. Apart from plan.c, which decides who needs
+ * one. All extents are constants here. */
+#include "plan/plan_pack.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "passes/pass.h"
+
+static int64_t constant(const struct dim *dim)
+{
+    int64_t value = 0;
+    bool known = dim_is_const(dim, &value);
+
+    assert(known && "parameters have one shape");
+    (void)known;
+    return value;
+}
+
+static const struct dim *number(struct cx *cx, int64_t value)
+{
+    return dim_const(&cx->arena, value);
+}
+
+/* An axis of the loops: where it goes in the entry, and what it is of the source. */
+struct loop {
+    int64_t extent;
+    bool is_n;
+    int64_t unit; /* in n, or in k */
+    int axis;     /* of the source's dims */
+};
+
+/* The stride of `operand`, broadcast to `dims` of the source, along an axis. */
+static const struct dim *operand_stride(struct cx *cx, const struct value *operand, int ndim, int axis)
+{
+    int at = axis - (ndim - operand->ndim);
+
+    if (at < 0 || dim_equals(operand->dims[at], 1))
+        return number(cx, 0);
+    return operand->strides[at];
+}
+
+/* The loops over what `value` is made of. `n_axis` of value is n (-1: none), all others are k in their order. The
+ * source is the prepared map that owns the value, if its axes each lie in one axis of the value, else the value. */
+static int make_loops(const struct value *value, int n_axis, const struct value *source, struct loop *loops)
+{
+    int64_t unit[MAX_DIMS], k = 1;
+    int count = 0;
+
+    for (int j = value->ndim - 1; j >= 0; j--) {
+        unit[j] = j == n_axis ? 1 : k;
+        if (j != n_axis)
+            k *= constant(value->dims[j]);
+    }
+    if (source == value) {
+        for (int j = 0; j < value->ndim; j++)
+            loops[count++] = (struct loop){constant(value->dims[j]), j == n_axis, unit[j], j};
+        return count;
+    }
+    for (int a = 0; a < source->ndim; a++) {
+        int64_t extent = constant(source->dims[a]), stride = constant(source->strides[a]);
+        int found = -1;
+
+        if (extent == 1)
+            continue;
+        for (int j = 0; j < value->ndim; j++) {
+            int64_t step = constant(value->strides[j]), size = constant(value->dims[j]);
+
+            if (size > 1 && step > 0 && stride % step == 0 && stride / step < size &&
+                stride / step * (extent - 1) < size)
+                found = found < 0 || constant(value->strides[found]) < step ? j : found;
+        }
+        if (found < 0)
+            return -1;
+
+        int64_t part = stride / constant(value->strides[found]);
+
+        if (found == n_axis && (part != 1 || extent != constant(value->dims[n_axis])))
+            return -1;
+        loops[count++] = (struct loop){extent, found == n_axis, part * unit[found], a};
+    }
+    return count;
+}
+
+/* One nest: n from `first`, `n_count` of them, in steps of `panel` if `split`; `to` is where they go. */
+static void make_part(struct cx *cx, struct packed *entry, const struct loop *loops, int loop_count,
+                      int source_ndim, int64_t first, int64_t n_count, int64_t panel, bool split, int64_t to)
+{
+    struct packed_part *part;
+    struct nest *nest;
+    int side = winograd_side(entry->format);
+    bool winograd = side > 0, panels = entry->format == PACKED_PANELS || winograd;
+    int64_t depth = winograd ? entry->k / 9 : entry->k; /* of a panel */
+    int64_t row = panel * (entry->woven ? entry->groups : 1);
+    int operands = entry->operand_count;
+
+    ARENA_PUSH(&cx->arena, entry->parts, entry->part_count, (struct packed_part){.to = to});
+    part = &entry->parts[entry->part_count - 1];
+    nest = &part->nest;
+    nest->operand_count = operands + 1;
+    nest->operands = ARENA_ARRAY(&cx->arena, operands + 1, struct nest_operand);
+    nest->operands[0].dtype = entry->dtype;
+    part->from = ARENA_ARRAY(&cx->arena, operands + 1, int64_t);
+    for (int i = 0; i < operands; i++)
+        nest->operands[1 + i].dtype = entry->operands[i]->dtype;
+    for (int l = 0; l < loop_count; l++) {
+        const struct loop *loop = &loops[l];
+        int pieces = loop->is_n && split ? 2 : 1;
+
+        for (int piece = 0; piece < pieces; piece++) {
+            int d = nest->ndim++;
+            int64_t extent = loop->extent, step, scale = 1;
+
+            if (loop->is_n) {
+                extent = !split ? n_count : piece == 0 ? n_count / panel : panel;
+                scale = split && piece == 0 ? panel : 1;
+                if (panels)
+                    step = split && piece == 0 ? depth * row : 1;
+                else
+                    step = entry->format == PACKED_ROWS ? entry->k : 1;
+            } else if (winograd && loop->unit >= depth) { /* of a line or pixel of the kernel: by planes */
+                step = loop->unit / depth * (entry->count / (side * side));
+            } else {
+                step = panels                            ? loop->unit * row
+                       : entry->format == PACKED_COLUMNS ? loop->unit * entry->n
+                                                         : loop->unit;
+            }
+            nest->dims[d] = number(cx, extent);
+            nest->operands[0].strides[d] = number(cx, step);
+            for (int i = 0; i < operands; i++) {
+                const struct dim *stride = operand_stride(cx, entry->operands[i], source_ndim, loop->axis);
+
+                nest->operands[1 + i].strides[d] = number(cx, constant(stride) * scale);
+                if (loop->is_n && piece == 0)
+                    part->from[i] = first * constant(stride);
+            }
+        }
+    }
+}
+
+/* What it is, `entry` if that is made before, and where its elements lie. */
+static const char *operand_key(struct cx *cx, const struct module *root, const struct value *operand,
+                               const struct packed *entry)
+{
+    struct text text = text_new(&cx->arena);
+    const struct op *op = operand->base->op;
+
+    if (entry)
+        text_printf(&text, "(%s)", entry->key);
+    else if (op->code == GRAPH_OP_TENSOR)
+        text_add(&text, relative_path(root, op->tensor.tensor->path));
+    else
+        text_printf(&text, "%s#%d", op_rows[op->code].name, operand->base->id);
+    text_printf(&text, "+%s", dim_text(&cx->arena, operand->offset));
+    for (int i = 0; i < operand->ndim; i++)
+        text_printf(&text, ",%s*%s", dim_text(&cx->arena, operand->dims[i]),
+                    dim_text(&cx->arena, operand->strides[i]));
+    return text.data;
+}
+
+/* What tells the entry from another one of the same tensor. */
+static const char *other_form(const struct packed *entry, const struct value *operand, const char *suffix)
+{
+    bool matrix = operand && operand->ndim == 2 && operand->base->ndim == 2;
+
+    if (winograd_side(entry->format) > 0)
+        return "winograd";
+    if (entry->format == PACKED_ROWS)
+        return "rows";
+    if (entry->format == PACKED_PANELS && matrix && dim_equals(operand->base->dims[0], entry->k))
+        return "transposed"; /* a gradient sums over what forward puts out */
+    return suffix;
+}
+
+static const char *entry_name(struct cx *cx, const struct pack_group *group, const struct packed *entry,
+                              const struct value *value)
+{
+    const char *name = value->name ? value->name : "prepared", *suffix = "";
+    const struct value *biggest = NULL;
+    bool taken;
+
+    for (int i = 0; i < entry->operand_count; i++) { /* the tensor that it is mostly made of */
+        const struct value *operand = entry->operands[i];
+
+        if (operand->base->op->code == GRAPH_OP_TENSOR &&
+            (!biggest || module_tensor_count(operand->base->op->tensor.tensor) >
+                             module_tensor_count(biggest->base->op->tensor.tensor)))
+            biggest = operand;
+    }
+    if (biggest)
+        name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
+    if (!dag_is_identity(entry->dag) && !entry->narrow)
+        suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
+    for (int round = 0; round < 3; round++) {
+        const char *full;
+
+        if (round == 1)
+            suffix = other_form(entry, biggest, suffix);
+        full = arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix);
+        if (round == 2)
+            full = arena_format(&cx->arena, "%s_%04x", full,
+                                (unsigned)(text_hash(entry->key, strlen(entry->key)) & 0xffff));
+        taken = false;
+        for (int i = 0; i < group->entry_count; i++)
+            taken |= strcmp(group->entries[i]->name, full) == 0;
+        if (!taken)
+            return full;
+    }
+    return arena_format(&cx->arena, "%s_%d", name, group->entry_count);
+}
+
+static const char *entry_comment(struct cx *cx, const struct packed *entry, const struct value *value)
+{
+    int planes = winograd_side(entry->format) * winograd_side(entry->format);
+
+    switch (entry->format) {
+    case PACKED_PANELS:
+        if (entry->woven)
+            return arena_format(&cx->arena, "panels [%lld][%lld][%d][%d]",
+                                (long long)(entry->count / entry->k / entry->groups / entry->panel),
+                                (long long)entry->k, entry->groups, entry->panel);
+        return arena_format(&cx->arena, "panels [%lld][%lld][%d]",
+                            (long long)(entry->count / entry->k / entry->panel), (long long)entry->k,
+                            entry->panel);
+    case PACKED_WINOGRAD4:
+    case PACKED_WINOGRAD2:
+        return arena_format(&cx->arena, "planes [%d] of panels [%lld][%lld][%d], G g G^T", planes,
+                            (long long)(entry->count / planes / (entry->k / 9) / entry->panel),
+                            (long long)entry->k / 9, entry->panel);
+    case PACKED_ROWS:
+        return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->n, (long long)entry->k);
+    case PACKED_COLUMNS:
+        return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->k, (long long)entry->n);
+    case PACKED_VECTOR:
+        return arena_format(&cx->arena, "[%lld]%s", (long long)entry->n, entry->zero ? ", zero padded" : "");
+    default:
+        return shape_text(&cx->arena, value->ndim, value->dims);
+    }
+}
+
+/* y = x, rounded to a narrower type. */
+static const struct dag *narrowing(struct cx *cx, enum dtype from, enum dtype to)
+{
+    struct dag *dag = dag_new(&cx->arena, 1);
+
+    dag->result = dag_cast(&cx->arena, dag, dag_load(&cx->arena, dag, 0, from), to);
+    return dag;
+}
+
+static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
+                                         struct packing packing, struct value *value, bool make)
+{
+    const enum packed_format format = packing.format;
+    const int planes = winograd_side(format) * winograd_side(format);
+    int n_axis = packing.n_axis, groups = packing.groups;
+    struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
+    struct value *source = value;
+    struct loop loops[MAX_DIMS];
+    struct text key = text_new(&cx->arena);
+    int panel = 64 / dtype_rows[value->dtype].bytes;
+    struct op *map = value->base->op;
+    int loop_count = -1;
+
+    entry->root = root;
+    entry->format = format;
+    entry->dtype = packing.dtype;
+    entry->panel = panel;
+    entry->k = 1;
+    entry->n = n_axis >= 0 ? constant(value->dims[n_axis]) : 1;
+    for (int i = 0; i < value->ndim; i++)
+        if (i != n_axis)
+            entry->k *= constant(value->dims[i]);
+    if (value->base->prepared && map->code == GRAPH_OP_MAP) { /* computed on the way */
+        source = value->base;
+        loop_count = value == source ? make_loops(value, n_axis, value, loops)
+                                     : make_loops(value, n_axis, source, loops);
+        if (loop_count >= 0) {
+            entry->dag = map->dag;
+            entry->operands = map->inputs;
+            entry->operand_count = map->input_count;
+        } else {
+            source = value;
+        }
+    }
+    if (loop_count < 0) {
+        loop_count = make_loops(value, n_axis, value, loops);
+        entry->dag = dag_identity(&cx->arena, value->dtype);
+        entry->operands = ARENA_ARRAY(&cx->arena, 1, struct value *);
+        entry->operands[0] = value;
+        entry->operand_count = 1;
+    }
+    if (packing.dtype != value->dtype) {
+        assert(dag_is_identity(entry->dag) && "op_is_narrow has parameters alone");
+        entry->dag = narrowing(cx, value->dtype, packing.dtype);
+        entry->narrow = true;
+    }
+    entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
+    entry->woven = packing.woven && groups > 1;
+    if ((format != PACKED_PANELS && format != PACKED_VECTOR) ||
+        (entry->n / groups % panel == 0 && !entry->woven))
+        groups = 1; /* without padding they lie one behind the other */
+    entry->groups = groups;
+    text_printf(&key, "%d %d %lld %lld %d%s ", format, entry->dtype, (long long)entry->n, (long long)entry->k,
+                groups, entry->woven ? "w" : "");
+    for (int l = 0; l < loop_count; l++)
+        text_printf(&key, "%s%lld*%lld ", loops[l].is_n ? "n" : "k", (long long)loops[l].extent,
+                    (long long)loops[l].unit);
+    dag_print(&key, entry->dag);
+    for (int i = 0; i < entry->operand_count; i++) {
+        struct value *operand = entry->operands[i];
+
+        if (operand->base->prepared) { /* made before */
+            entry->operand_entries[i] = find_or_make(
+                cx, group, root, (struct packing){PACKED_DENSE, operand->dtype, -1, 1}, operand->base, make);
+            if (!entry->operand_entries[i])
+                return NULL;
+        }
+        text_printf(&key, " %s", operand_key(cx, root, operand, entry->operand_entries[i]));
+    }
+    entry->key = key.data;
+    for (int i = 0; i < group->entry_count; i++)
+        if (strcmp(group->entries[i]->key, entry->key) == 0)
+            return group->entries[i];
+    if (!make)
+        return NULL;
+
+    entry->count = entry->n * entry->k;
+    if (format == PACKED_PANELS || format == PACKED_VECTOR) {
+        int64_t padded = (entry->n / groups + panel - 1) / panel * panel * groups;
+
+        entry->zero = padded != entry->n;
+        entry->count = padded * entry->k;
+    }
+    if (planes > 0) {
+        entry->zero = entry->n % panel != 0;
+        entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * planes;
+    }
+    for (int g = 0; g < groups; g++) {
+        bool by_panels = format == PACKED_PANELS || planes > 0;
+        int64_t n = entry->n / groups, whole = by_panels ? n / panel * panel : 0;
+        int64_t depth = planes > 0 ? entry->k / 9 : entry->k;
+        int64_t to = planes > 0 ? entry->count / planes * (planes - 9)
+                                : g * (entry->woven ? panel : entry->count / groups);
+
+        if (whole > 0)
+            make_part(cx, entry, loops, loop_count, source->ndim, g * n, whole, panel, true, to);
+        if (n > whole || entry->n == 0)
+            make_part(cx, entry, loops, loop_count, source->ndim, g * n + whole, n - whole, panel, false,
+                      to + whole * depth * (entry->woven ? groups : 1));
+    }
+    for (int p = 0; p < entry->part_count; p++)
+        nest_normalise(&cx->arena, &entry->parts[p].nest);
+    entry->comment = entry_comment(cx, entry, value);
+    entry->name = entry_name(cx, group, entry, value);
+    if (planes == 0 && entry->operand_count == 1 && dag_is_identity(entry->dag) &&
+        !entry->operand_entries[0] && entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
+        entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
+        entry->permutes = entry->operands[0]->base->op->tensor.tensor;
+    ARENA_PUSH(&cx->arena, group->entries, group->entry_count, entry);
+    return entry;
+}
+
+const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
+                                struct packing packing, struct value *value)
+{
+    return find_or_make(cx, group, root, packing, value, true);
+}
+
+const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
+                               struct packing packing, struct value *value)
+{
+    return find_or_make(cx, group, root, packing, value, false);
+}

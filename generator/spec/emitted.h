@@ -1,0 +1,47 @@
+/* emitted.h - what emitted code calls the things of a spec, and what it calls its own: so the rooms that check names and
+ * those that print them agree, and no name of a spec becomes one that every model has. Apart, since both sides of the row
+ * of rooms need it.
+ *
+ * All names stand without the model's prefix: the function `load` is policy_load, the constant ROOT is POLICY_ROOT. A test
+ * compares the lists with what the goldens have (tests/support/emitted.py). */
+#ifndef MODC_EMITTED_H
+#define MODC_EMITTED_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+/* Whether every model has a function or object of this name, or a later version of modc will. */
+bool emitted_function(const char *name);
+
+/* The same for struct tags: policy_params, policy_packed, policy_state, policy_code, policy_rollout, policy_window. */
+bool emitted_struct(const char *name);
+
+/* One identifier for a path: "trunk.0" -> "trunk_0". */
+const char *emitted_flat(struct cx *cx, const char *path);
+
+/* The constant of a module: TRUNK_0; ROOT for the path "". */
+const char *emitted_module(struct cx *cx, const char *path);
+
+/* The constant of a parameter's gradient: GRADIENT_TRUNK_0_WEIGHT. */
+const char *emitted_gradient(struct cx *cx, const char *path);
+
+/* MAX_BATCH; ACT_MAX_BATCH for an entry that has a maximum of its own (NULL: the model's). */
+const char *emitted_max(struct cx *cx, const char *entry, const char *size);
+
+/* WORKSPACE_BYTES, ACT_TRAIN_FENCED_WORKSPACE_BYTES, FENCED_BACKWARD_WORKSPACE_BYTES */
+enum emitted_variant {
+    EMITTED_FUSED,
+    EMITTED_FENCED,
+    EMITTED_SAVING,
+    EMITTED_SAVING_FENCED,
+    EMITTED_VARIANTS
+};
+const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant);
+
+/* The other constants, in a list that ends with NULL. */
+extern const char *const emitted_constants[];
+
+/* How the functions of an entry's variants end: policy_act_eval, policy_act_train_fenced. */
+extern const char *const emitted_variants[12];
+
+#endif

@@ -1,0 +1,305 @@
+/* spec.h - the first room: YAML text to struct spec. Nothing right of here knows libyaml.
+ *
+ * spec_read checks what can be checked without knowing layers: keys, their kinds, duplicates, statements' and
+ * expressions' syntax, C names. What expressions mean is the business of module.c and graph.c. */
+#ifndef MODC_SPEC_H
+#define MODC_SPEC_H
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "spec/expr.h"
+
+struct spec_const { /* constants: name: expression */
+    const char *name;
+    struct loc loc;
+    struct expr *value;
+};
+
+struct spec_size { /* sizes: name: maximum (an expression over constants) */
+    const char *name;
+    struct loc loc;
+    struct expr *max;
+};
+
+struct spec_input { /* inputs: name: [dims] or {shape, dtype} */
+    const char *name;
+    struct loc loc;
+    struct expr *shape; /* LIST or TUPLE */
+    struct expr *dtype; /* NAME, or NULL: the model's. Its text is PyTorch's own name: int64, not long */
+    bool constant;      /* requires_grad: false */
+};
+
+/* A place where a module is written: a call (or REPEAT, FOR: only inside lists), a list, or a mapping. What is written
+ * `blocks: 12 x Block(4)` is a list that holds the one REPEAT. */
+enum spec_module_kind { SPEC_MODULE_CALL, SPEC_MODULE_LIST, SPEC_MODULE_MAP };
+
+struct spec_module {
+    enum spec_module_kind kind;
+    const char *name; /* key in a mapping; NULL in a list */
+    struct loc loc;
+    struct loc text_loc; /* CALL: the text as the user wrote it, which emitted comments quote */
+    const char *text;    /* CALL: the same on one line, without YAML's quotes and without comments */
+    struct expr *call;
+    struct spec_module **children;
+    int count;
+};
+
+enum spec_tensor_kind { SPEC_PARAMETER, SPEC_BUFFER, SPEC_STATE };
+
+struct spec_tensor { /* parameters:, buffers:, state: */
+    enum spec_tensor_kind kind;
+    const char *name;
+    struct loc loc;
+    struct expr *shape; /* or NULL with value; BAD where the tensor was not understood */
+    struct expr *init;  /* CALL or NAME; NULL: zeros */
+    struct expr *value;
+    struct expr *dtype; /* NULL: the model's */
+    bool persistent;    /* default true */
+    bool requires_grad; /* default true for parameters */
+};
+
+struct spec_function { /* functions, forward, entries */
+    const char *name;
+    struct loc loc;
+    struct signature_arg *args;
+    int arg_count;
+    bool has_args; /* false: the model's `forward:`, which takes the inputs by name */
+    struct stmt **statements;
+    int count;
+    struct spec_size *max; /* entries: lowered maxima; name and expression */
+    int max_count;
+};
+
+struct spec_class {
+    const char *name;
+    struct loc loc;
+    struct signature_arg *args;
+    int arg_count;
+    struct spec_module *modules;  /* LIST or MAP, or NULL: none */
+    struct spec_tensor **tensors; /* in the order of the text */
+    int tensor_count;
+    int tensors_first;             /* how many of them stand before the modules */
+    struct spec_function *forward; /* NULL: a list of modules, called in turn */
+    const char *extra_repr;        /* as in a formatted string of Python, with {expression}; NULL: none */
+    struct loc extra_repr_loc;
+};
+
+enum spec_change_kind { SPEC_SET, SPEC_ADD };
+
+struct spec_change { /* set: and add: */
+    enum spec_change_kind kind;
+    const char *path; /* "blocks.3.norm1"; never the root's */
+    struct loc loc;
+    struct spec_module *module;
+};
+
+struct spec_tie { /* tie: {path: source}: keys of parameters; the first shares the tensor of the second */
+    const char *path, *source;
+    struct loc loc, source_loc;
+};
+
+struct
+    spec_patterns { /* over paths of parameters or modules; of a rollout these themselves, and keys of records */
+    const char **list;
+    struct loc *locs;
+    int count;
+};
+
+struct spec_group { /* one of groups: parameters with values of their own */
+    struct loc loc;
+    struct spec_patterns params;
+    const char **names; /* arguments of the optimiser */
+    struct loc *locs;
+    struct expr **values;
+    int count;
+};
+
+struct spec_training {
+    struct loc loc;
+    struct spec_input *inputs; /* what only the loss needs */
+    int input_count;
+    struct stmt **loss; /* statements, or */
+    int loss_count;
+    struct expr
+        *criterion; /* the short form, a CALL: the loss takes the model's output and an input `target` */
+    struct loc loss_loc;
+    struct expr *optimizer, *clip, *scheduler, *ema; /* NULL: none */
+    struct spec_group *groups;
+    int group_count;
+};
+
+struct spec_record { /* rollout: what is recorded of each step */
+    const char *key; /* "next.observation" */
+    struct loc loc;
+    struct expr *shape; /* LIST or TUPLE */
+    struct expr *dtype; /* NULL: bool where rollout.h says so, else the model's */
+};
+
+struct spec_rollout {
+    struct loc loc;
+    struct spec_record *records; /* in the order of the text */
+    int record_count;
+    /* At most one of multi_step (the path of a module), done and mask. None: the only MultiStep, next.reward, next.done,
+     * collector.mask where it is recorded. */
+    struct spec_patterns multi_step, rewards, done, mask, info;
+};
+
+/* Its settings by their names, which are no records. */
+struct spec_rollout_setting {
+    const char *name; /* NULL behind the last */
+    size_t at;        /* of its struct spec_patterns */
+    bool one;         /* it takes one key, not a list */
+};
+extern const struct spec_rollout_setting spec_rollout_settings[];
+const struct spec_patterns *spec_rollout_keys(const struct spec_rollout *rollout,
+                                              const struct spec_rollout_setting *setting);
+
+enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
+
+struct spec {
+    const struct source *source;
+    const struct source **sources; /* this one and all that it extends, one through the other */
+    int source_count;
+    const char *model; /* "model" where that failed */
+    struct loc model_loc;
+    const char **dtypes; /* at least one: float32 where none is given */
+    struct loc *dtype_locs;
+    int dtype_count;
+    const char **devices;
+    struct loc *device_locs;
+    int device_count;
+    struct spec_const *constants;
+    int constant_count;
+    struct spec_size *sizes;
+    int size_count;
+    struct spec_input *inputs;
+    int input_count;
+    struct spec_class **classes;
+    int class_count;
+    struct spec_function **functions;
+    int function_count;
+    struct spec_class root;         /* the model itself: modules, tensors, forward */
+    struct spec_function **entries; /* without forward */
+    int entry_count;
+    struct spec_change *changes; /* in the order in which they apply */
+    int change_count;
+    struct spec_tie *ties;
+    int tie_count;
+    struct spec_patterns freeze, eval;
+    enum spec_toggle hooks, pack, state_dict, winograd;
+    bool flushes;                   /* denormals: flush */
+    bool backward;                  /* gradients are wanted */
+    struct loc backward_loc;        /* of `backward: true` */
+    struct spec_training *training; /* NULL: none */
+    struct spec_rollout *rollout;   /* NULL: none */
+    struct spec_patterns checkpoint;
+    bool fused; /* update: fused */
+    struct loc update_loc;
+    const char *storage; /* dtype in which weights are packed; NULL: the model's */
+    struct loc storage_loc;
+    int threads; /* default 1 */
+    struct loc threads_loc;
+
+    /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
+    bool partial;
+    bool unreadable; /* one of them is a file that is extended and cannot be read: status 3 */
+};
+
+#define SPEC_MAX_BYTES ((size_t)16 << 20)
+#define SPEC_MAX_NESTING 64
+
+/* Reads and checks a spec file and those that it extends. Never NULL; after faults (said through diag) what was readable is there. */
+struct spec *spec_read(struct cx *cx, const struct source *source);
+
+/* Whether a model can be called so; else why not is said. */
+bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc);
+
+void spec_dump(struct text *text, const struct spec *spec, bool json);
+
+/* ---- the keys, for the schema and the language reference ---------------------------------------------------- */
+
+/* Where a key may stand; bits. */
+enum {
+    SPEC_IN_MODEL = 1,
+    SPEC_IN_CLASS = 2,
+    SPEC_IN_INPUT = 4,
+    SPEC_IN_PARAMETER = 8,
+    SPEC_IN_BUFFER = 16,
+    SPEC_IN_STATE = 32,
+    SPEC_IN_ENTRY = 64,
+    SPEC_IN_TRAINING = 128,
+    SPEC_IN_GROUP = 256,   /* beside the arguments of the optimiser */
+    SPEC_IN_ROLLOUT = 512, /* beside the records */
+    SPEC_IN_RECORD = 1024,
+    SPEC_IN_TENSOR = SPEC_IN_PARAMETER | SPEC_IN_BUFFER | SPEC_IN_STATE
+};
+
+/* What stands behind a key. */
+enum spec_value {
+    SPEC_VALUE_VERSION,
+    SPEC_VALUE_NAME,
+    SPEC_VALUE_DTYPES,     /* that a model computes in: one or a list */
+    SPEC_VALUE_DEVICES,    /* one or a list */
+    SPEC_VALUE_CONSTANTS,  /* name: expression */
+    SPEC_VALUE_SIZES,      /* name: maximum */
+    SPEC_VALUE_INPUTS,     /* name: shape, or keys of SPEC_IN_INPUT */
+    SPEC_VALUE_FUNCTIONS,  /* signature: statements */
+    SPEC_VALUE_CLASSES,    /* signature: keys of SPEC_IN_CLASS */
+    SPEC_VALUE_MODULES,    /* a list of modules, or name: module */
+    SPEC_VALUE_PARAMETERS, /* name: keys of SPEC_IN_PARAMETER; these three in the order of the bits */
+    SPEC_VALUE_BUFFERS,
+    SPEC_VALUE_STATES,
+    SPEC_VALUE_STATEMENTS,
+    SPEC_VALUE_ENTRIES,   /* signature: statements, or keys of SPEC_IN_ENTRY */
+    SPEC_VALUE_PATTERNS,  /* one or a list */
+    SPEC_VALUE_REPLACED,  /* path: module */
+    SPEC_VALUE_TIES,      /* path: path */
+    SPEC_VALUE_TOGGLE,    /* none, on */
+    SPEC_VALUE_SWITCH,    /* off, on */
+    SPEC_VALUE_DENORMALS, /* keep, flush */
+    SPEC_VALUE_WHOLE,     /* an integer from 1 */
+    SPEC_VALUE_TEXT,
+    SPEC_VALUE_SHAPE, /* a list of dimensions */
+    SPEC_VALUE_DTYPE,
+    SPEC_VALUE_STORAGE, /* a dtype that weights are packed in */
+    SPEC_VALUE_INIT,    /* of torch.nn.init, without its tensor */
+    SPEC_VALUE_EXPRESSION,
+    SPEC_VALUE_BOOL,
+    SPEC_VALUE_TRAINING, /* keys of SPEC_IN_TRAINING */
+    SPEC_VALUE_LOSS,     /* statements, or a call of a loss */
+    SPEC_VALUE_GROUPS,   /* a list of mappings with keys of SPEC_IN_GROUP */
+    SPEC_VALUE_ROLLOUT, /* keys of SPEC_IN_ROLLOUT, and records: key: shape, keys of SPEC_IN_RECORD, or more records */
+    SPEC_VALUE_KEY,       /* of a record */
+    SPEC_VALUE_KEYS,      /* one or a list */
+    SPEC_VALUE_INFO,      /* the same of gather_index, done_at_gather_index, terminated_at_gather_index */
+    SPEC_VALUE_UPDATE,    /* separate, fused */
+    SPEC_VALUE_OPTIMIZER, /* calls */
+    SPEC_VALUE_CLIP,
+    SPEC_VALUE_SCHEDULER,
+    SPEC_VALUE_LATER /* not supported yet by this version */
+};
+
+struct spec_key {
+    unsigned where;
+    const char *name;
+    enum spec_value value;
+    const char *doc;     /* one line, without a full stop */
+    const char *example; /* of the value, on one line of YAML */
+};
+
+/* In the order in which one reads about them; NULL behind the last. `forward` stands for itself with arguments too. */
+const struct spec_key *spec_key(int index);
+
+/* The dtypes that a model computes in, or (false) that a tensor may have, with PyTorch's aliases. */
+const char *const *spec_dtypes(struct cx *cx, bool model, int *count);
+
+/* The devices that a model may be made for. */
+const char *const *spec_devices(int *count);
+
+/* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
+const char *spec_c_name(struct cx *cx, const char *name);
+
+/* The same in upper case: names that are equal so cannot stand beside each other. */
+const char *spec_upper_c_name(struct cx *cx, const char *name);
+
+#endif

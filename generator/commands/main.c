@@ -23,6 +23,7 @@
 #include "commands/validate.h"
 #include "commands/weights.h"
 #include "emit/emit.h"
+#include "lower/lower.h"
 #include "module/rollout.h"
 #include "module/training.h"
 #include "passes/pass.h"
@@ -119,13 +120,13 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
 {
     progress_step("building the modules and graphs of %s ...", spec->model);
     struct module_tree *tree = module_build(cx, spec, variant);
-    bool resolved = graph_resolve(cx, tree);
+    bool resolved = lower_resolve(cx, tree);
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);
     tree->training = resolved ? training_read(cx, tree) : NULL;
     tree->rollout = resolved ? rollout_read(cx, tree) : NULL;
 
-    return resolved ? graph_lower(cx, tree) : NULL;
+    return resolved ? lower_program(cx, tree) : NULL;
 }
 
 static struct plan *make_plan(struct cx *cx, struct program *program, struct dump *dump)

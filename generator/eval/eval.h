@@ -113,7 +113,7 @@ struct eval {
     struct loc at;             /* the user's call, for faults inside bodies of the tables */
     struct scope
         *globals; /* constants, sizes and functions of the spec; NULL while the module tree is built */
-    /* Supplied by graph.c: what a module does when it is called, or a method of its row's, and a write to self.NAME or a part
+    /* Supplied by lower/lower_call.c: what a module does when it is called, or a method of its row's, and a write to self.NAME or a part
      * of it. */
     struct ev (*call_module)(struct eval *eval, struct module *module, const struct call *call);
     bool (*write)(struct eval *eval, struct module *self, const char *name, struct loc loc,
@@ -172,7 +172,7 @@ bool ev_get_int(const struct ev *value, int64_t *out);
 bool ev_get_number(const struct ev *value, double *out);
 bool ev_get_bool(const struct ev *value, bool *out);
 
-/* ---- building ops (used by functions.c, layers and graph.c) ------------------------------------------------ */
+/* ---- building ops (used by functions, layers and lowering) ------------------------------------------------ */
 
 /* Appends an op with one output, infers it and, where all inputs are constant, computes it. NULL after a fault, which
  * was said at `loc`. */

@@ -90,13 +90,6 @@ struct program {
     bool resolving; /* only to see the first calls of lazy modules */
 };
 
-/* What module.h says of lazy modules: lowers the entries of a tree that has some, in the order of the text, evaluation first,
- * and finishes the tree. False after a fault of theirs or of any call, when nothing more is to be lowered. */
-bool graph_resolve(struct cx *cx, struct module_tree *tree);
-
-/* Of a finished tree. */
-struct program *graph_lower(struct cx *cx, struct module_tree *tree);
-
 /* A call of the graph needs it: of the lengths of all values, indices inside their tensors, numbers of values that a
  * variance is of. */
 void graph_need(struct graph *graph, struct need need);

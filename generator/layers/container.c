@@ -1,4 +1,4 @@
-/* container.c - rows of torch/nn/modules/container.py. What calling a list does is in graph.c. */
+/* container.c - rows of torch/nn/modules/container.py. What calling a list does is in lower/lower_call.c. */
 #include "layers/layers.h"
 
 extern const struct layer_row container_rows[];

@@ -1,5 +1,5 @@
 /* module.c - expands classes, lists and repetitions of a spec into the tree of modules, with checked arguments and the
- * shapes of all tensors. Apart from graph.c, because what a module has does not depend on how it is called. */
+ * shapes of all tensors. Apart from lowering, because what a module has does not depend on how it is called. */
 #include "module/module.h"
 
 #include <assert.h>

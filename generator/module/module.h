@@ -125,7 +125,7 @@ struct module_tree {
 struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant);
 
 /* note [lazy modules]
- * What a lazy module is shows at its first call, so that a tree with some is not whole: graph_resolve, the room behind,
+ * What a lazy module is shows at its first call, so that a tree with some is not whole: lower_resolve, the room behind,
  * lowers the entries once, to see the calls. module_resolve makes of the module what it becomes, and gives it its tensors;
  * false after a fault. Then module_finish numbers keys, orders draws (PyTorch draws for them at their first calls, when
  * everything else is made), and ties: module_build did, where nothing is lazy. A module that was not resolved has no

@@ -1,7 +1,7 @@
 /* spec.h - the first room: YAML text to struct spec. Nothing right of here knows libyaml.
  *
  * spec_read checks what can be checked without knowing layers: keys, their kinds, duplicates, statements' and
- * expressions' syntax, C names. What expressions mean is the business of module.c and graph.c. */
+ * expressions' syntax, C names. What expressions mean is the business of the evaluator, of module.c and of lowering. */
 #ifndef MODC_SPEC_H
 #define MODC_SPEC_H
 

@@ -3,6 +3,7 @@
 #include "commands/summary.h"
 #include "emit/emit.h"
 #include "fuzz.h"
+#include "lower/lower.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
 
@@ -66,9 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         module_dump(&out, tree, false);
         module_dump(&out, tree, true);
-        if (!graph_resolve(&cx, tree))
+        if (!lower_resolve(&cx, tree))
             continue;
-        program = graph_lower(&cx, tree);
+        program = lower_program(&cx, tree);
         if (diag_errors(&cx) == 0 && is_small(program))
             finish(&cx, program);
     }

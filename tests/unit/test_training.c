@@ -15,6 +15,7 @@
 
 #include "commands/options.h"
 #include "emit/emit.h"
+#include "lower/lower.h"
 #include "module/training.h"
 #include "passes/pass.h"
 #include "programs.h"
@@ -52,7 +53,7 @@ static void write_model(struct cx *cx, const char *folder, const char *section)
     int count;
 
     tree->training = training_read(cx, tree);
-    graphs = graph_lower(cx, tree);
+    graphs = lower_program(cx, tree);
     if (diag_errors(cx) > 0)
         diag_print(cx, stderr, DIAG_PLAIN);
     assert_int_equal(diag_errors(cx), 0);

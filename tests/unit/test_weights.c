@@ -15,6 +15,7 @@
 #include "commands/process.h"
 #include "commands/weights.h"
 #include "emit/emit.h"
+#include "lower/lower.h"
 #include "passes/pass.h"
 #include "plan/target.h"
 #include "spec/settings.h"
@@ -45,7 +46,7 @@ static struct model *make(const char *spec, const char *weights, struct setting 
     struct spec *read = spec_read(&model->cx, source);
 
     assert_true(settings_apply(&model->cx, read));
-    program = graph_lower(&model->cx, module_build(&model->cx, read, 0));
+    program = lower_program(&model->cx, module_build(&model->cx, read, 0));
     assert_int_equal(diag_errors(&model->cx), 0);
     pass_run(&model->cx, program, NULL, NULL);
     model->plan = plan_make(&model->cx, program);

@@ -1,0 +1,415 @@
+/* lower.c - lowers the entries of a model: runs their statements over graph values, in each mode, fused and fenced.
+ *
+ * Apart from the evaluator, because this room knows what calling a module means: its body, its boundary, its region. */
+#include "lower/lower.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "lower/lower_parts.h"
+
+/* The dtype and shape of an input; false after a fault. */
+static bool lower_input(struct lower *lower, struct scope *scope, const struct spec_input *spec,
+                        struct value **out)
+{
+    struct eval *eval = &lower->eval;
+    int errors = diag_errors(eval->cx);
+    struct ev shape = eval_expr(eval, scope, spec->shape);
+
+    if (diag_errors(eval->cx) > errors)
+        diag_hint(eval->cx,
+                  "a dimension that each call chooses is declared under 'sizes:', with its maximum");
+    enum dtype dtype = eval->default_dtype;
+    const struct dim *dims[MAX_DIMS];
+    struct op *op;
+
+    if (spec->dtype) {
+        struct scope none = {0}; /* its name is the dtype's, whatever else may have that name */
+        struct ev type = eval_expr(eval, &none, spec->dtype);
+
+        if (type.kind == EV_BAD)
+            return false;
+        assert(type.kind == EV_DTYPE);
+        dtype = type.dtype;
+    }
+    if (shape.kind != EV_TUPLE || shape.count > MAX_DIMS) {
+        if (shape.kind != EV_BAD)
+            diag_error(eval->cx, spec->shape->loc, "a shape is a list of at most %d dimensions", MAX_DIMS);
+        return false;
+    }
+    for (int i = 0; i < shape.count; i++) {
+        if (shape.items[i].kind != EV_INT) {
+            if (shape.items[i].kind != EV_BAD)
+                diag_error(eval->cx, shape.items[i].loc, "a dimension is an integer or a size, found %s",
+                           ev_kind_text(&shape.items[i]));
+            return false;
+        }
+        dims[i] = shape.items[i].dim;
+        if (dim_lower(dims[i]) < 0 || dim_upper(dims[i]) > 1 << 30) {
+            diag_error(eval->cx, shape.items[i].loc, "dimension %s %s %s",
+                       dim_text(&eval->cx->arena, dims[i]), dim_is_const(dims[i], NULL) ? "is" : "may be",
+                       dim_lower(dims[i]) < 0 ? "negative" : "larger than 2**30");
+            return false;
+        }
+    }
+    op = op_new(eval, GRAPH_OP_INPUT, spec->name, NULL, 0);
+    op->loc = spec->loc;
+    op->input.index = eval->graph->input_count;
+    op->input.constant = spec->constant;
+    *out = graph_value(eval->graph, op, dtype, shape.count, dims);
+    (*out)->name = spec->name;
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    ARENA_PUSH(&eval->cx->arena, eval->graph->inputs, eval->graph->input_count, *out);
+    return true;
+}
+
+void lower_name_outputs(struct graph *graph, const struct expr *written, const struct ev *result, int *at)
+{
+    bool tuple = written && (written->kind == EXPR_TUPLE || written->kind == EXPR_LIST);
+    const char *name = written && written->kind == EXPR_NAME ? written->text : NULL;
+
+    if (result->kind == EV_TUPLE) {
+        for (int i = 0; i < result->count; i++)
+            lower_name_outputs(graph, tuple ? written->items[i] : NULL, &result->items[i], at);
+        return;
+    }
+    for (int i = 0; name && i < *at; i++)
+        if (strcmp(graph->output_names[i], name) == 0)
+            name = NULL;
+    if (!name)
+        name = graph->output_count == 1 ? "output" : arena_format(&graph->cx->arena, "output_%d", *at);
+    graph->output_names[(*at)++] = name;
+}
+
+/* Everything returned, as tensors. */
+static bool flatten_result(struct eval *eval, struct ev *result)
+{
+    switch (result->kind) {
+    case EV_TENSOR:
+        return true;
+    case EV_INT:
+    case EV_FLOAT:
+    case EV_BOOL:
+        *result = ev_tensor(result->loc, build_scalar(eval, result->loc, result));
+        return result->kind == EV_TENSOR;
+    case EV_TUPLE:
+        for (int i = 0; i < result->count; i++)
+            if (!flatten_result(eval, &result->items[i]))
+                return false;
+        return true;
+    case EV_BAD:
+        return false;
+    default:
+        diag_error(eval->cx, result->loc, "an entry returns tensors, found %s", ev_kind_text(result));
+        return false;
+    }
+}
+
+static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced,
+                                 bool saves)
+{
+    struct module_tree *tree = program->tree;
+    struct lower lower = {.program = program, .entry = entry, .fenced = fenced};
+    struct eval *eval = &lower.eval;
+    struct graph *graph = ARENA_NEW(&program->cx->arena, struct graph);
+    struct scope *scope, *own;
+    struct call call = {0};
+    const struct expr *returned = NULL;
+    struct ev result;
+    int named = 0;
+    bool fine = true;
+
+    *graph = (struct graph){.cx = program->cx,
+                            .program = program,
+                            .name = entry->name,
+                            .root = tree->root,
+                            .training = training,
+                            .fenced = fenced,
+                            .loss = entry->loss,
+                            .saves = saves};
+    eval->cx = program->cx;
+    eval->graph = graph;
+    eval->default_dtype = tree->dtype;
+    eval->training = training && !tree->root->always_eval;
+    eval->globals = module_global_scope(eval, tree, true);
+    eval->call_module = lower_module;
+    eval->call_method = lower_method;
+    eval->write = lower_write;
+    eval->read = lower_read;
+    eval->refresh = lower_refresh;
+    eval->partial = tree->spec->partial;
+    tree->sizes = entry->sizes;
+    scope = module_scope(eval, tree, tree->root);
+    own = ARENA_NEW(&program->cx->arena, struct scope);
+    own->outer = scope;
+
+    struct scope *shapes = module_global_scope(eval, tree, true);
+    struct ev *args = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct ev);
+    struct value **values = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct value *);
+
+    for (int i = 0; i < entry->input_count; i++)
+        if (entry->inputs[i]->shape && !lower_input(&lower, shapes, entry->inputs[i], &values[i]))
+            values[i] = NULL, fine = false;
+    if (fenced && entry->model_count > 0 && fine)
+        lower_fence(eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
+    for (int i = 0; i < entry->input_count; i++) {
+        args[i] = ev_tensor(entry->inputs[i]->loc, values[i]); /* bad where the input is */
+        if (i < entry->model_count)
+            scope_bind(eval, own, entry->inputs[i]->name, args[i]);
+    }
+    call.loc = entry->spec ? entry->spec->loc : tree->root->loc;
+    call.args = args;
+    call.count = entry->model_count;
+    call.names = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, const char *);
+    call.locs = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct loc);
+    if (entry->spec)
+        result = eval_statements(eval, own, entry->spec->statements, entry->spec->count);
+    else
+        result = lower_children(eval, tree->root, &call);
+    if (result.kind == EV_NONE || (result.kind == EV_TUPLE && result.count == 0)) {
+        if (tree->spec->partial)
+            return NULL; /* its end may be what could not be read */
+        diag_error(program->cx, call.loc, "'%s' returns nothing", entry->name);
+        diag_hint(program->cx, "end it with '- return NAME'");
+        return NULL;
+    }
+    if (!flatten_result(eval, &result) || !fine)
+        return NULL;
+    if (fenced) {
+        struct value **all = NULL;
+        int count = 0, at = entry->model_count;
+
+        for (int i = 0; i < entry->model_count; i++)
+            ARENA_PUSH(&program->cx->arena, all, count, values[i]);
+        lower_gather(eval, &result, &all, &count);
+        lower_fence(eval, tree->root, FENCE_FORWARD, all, count, entry->model_count);
+        result = lower_scatter(eval, &result, all, &at);
+    }
+    if (entry->spec && entry->spec->count > 0)
+        returned = entry->spec->statements[entry->spec->count - 1]->value;
+    if (entry->loss) {
+        result = lower_loss(&lower, scope, returned, result, args);
+        returned = NULL;
+        if (result.kind == EV_BAD)
+            return NULL;
+        result.tensor->name = "loss";
+    }
+    lower_gather(eval, &result, &graph->outputs, &graph->output_count);
+    graph->result_count = graph->output_count;
+    for (int i = 0; i < graph->output_count; i++)
+        graph->outputs[i] = lower_refresh(eval, graph->outputs[i]);
+    graph->output_names = ARENA_ARRAY(&program->cx->arena, graph->output_count + 1, const char *);
+    lower_name_outputs(graph, returned, &result, &named);
+    if (entry->loss)
+        graph->output_names[0] = "loss";
+    return graph;
+}
+
+static const struct spec_input *find_input(const struct spec *spec, const char *name)
+{
+    for (int i = 0; i < spec->input_count; i++)
+        if (strcmp(spec->inputs[i].name, name) == 0)
+            return &spec->inputs[i];
+    return NULL;
+}
+
+bool lower_read_entry(struct program *program, struct entry *entry, const struct spec_function *spec)
+{
+    struct module_tree *tree = program->tree;
+    struct cx *cx = program->cx;
+    struct eval eval = {.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
+    int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count;
+
+    entry->spec = spec;
+    entry->inputs = ARENA_ARRAY(&cx->arena, count + 1, const struct spec_input *);
+    for (int i = 0; i < count; i++) {
+        bool own = spec && spec->has_args;
+
+        entry->inputs[i] = own ? find_input(tree->spec, spec->args[i].name) : &tree->spec->inputs[i];
+        if (!entry->inputs[i])
+            return false; /* spec.c said so */
+    }
+    entry->input_count = entry->model_count = count;
+    entry->sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, struct size);
+    memcpy(entry->sizes, tree->sizes, (size_t)tree->size_count * sizeof *tree->sizes);
+    for (int i = 0; spec && i < spec->max_count; i++) {
+        struct ev max = eval_expr(&eval, module_global_scope(&eval, tree, false), spec->max[i].max);
+        int64_t value;
+        int at = -1;
+
+        for (int j = 0; j < tree->size_count; j++)
+            if (strcmp(tree->sizes[j].name, spec->max[i].name) == 0)
+                at = j;
+        if (at < 0 || max.kind == EV_BAD)
+            return false; /* said already: the former by spec.c */
+        if (!ev_get_int(&max, &value) || value < 1 || value > tree->sizes[at].max) {
+            diag_error(cx, spec->max[i].max->loc,
+                       "the maximum of '%s' must be an integer from 1 to %lld here, found %s",
+                       spec->max[i].name, (long long)tree->sizes[at].max, ev_text(&eval, &max));
+            return false;
+        }
+        entry->sizes[at].max = value;
+    }
+    return true;
+}
+
+static bool any_called(const struct module *module)
+{
+    if (module->calls > 0)
+        return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (any_called(module->children[i]))
+            return true;
+    return false;
+}
+
+/* Nothing calls the settings of a section (MultiStep), an empty list does no work, and a layer uses its parts as it likes. */
+static bool may_be_unused(const struct module *module)
+{
+    if (module->parent && module->parent->layer && module->parent->layer->container == LAYER_PLAIN)
+        return true;
+    if (!module->layer)
+        return false;
+    return module->layer->container == LAYER_PLAIN ? !module->layer->forward : module->child_count == 0;
+}
+
+static bool has_keys(const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 0; i < tree->key_count; i++) {
+        int owner = tree->keys[i]->owner->index;
+
+        if (owner >= module->index && owner <= module->index + module->subtree)
+            return true;
+    }
+    return false;
+}
+
+/* Where one place of the spec makes many modules, the first of them is said. */
+static void warn_unused(struct cx *cx, const struct module_tree *tree)
+{
+    struct names said = {0};
+
+    for (int i = 1; i < tree->module_count; i++) {
+        const struct module *module = tree->modules[i];
+        const char *place = arena_format(&cx->arena, "%s:%zu", module->loc.source->name, module->loc.offset);
+
+        if (any_called(module))
+            continue;
+        i += module->subtree;
+        if (may_be_unused(module) || names_add(&cx->arena, &said, place, module->path, module->loc))
+            continue;
+        diag_warning(cx, module->loc, "module '%s' is never called%s", module->path,
+                     has_keys(tree, module) ? "; its weights are kept" : "");
+        diag_hint(cx, "call it in a statement of 'forward' or of an entry, or leave it out");
+    }
+}
+
+/* Every size must be found from some input. */
+static void check_sizes(struct program *program)
+{
+    const struct module_tree *tree = program->tree;
+
+    for (int i = 0; i < tree->size_count; i++) {
+        const struct entry *forward = &program->entries[0];
+        const struct graph *graph = forward->graphs[0][0];
+        bool used = false;
+
+        for (int j = 0; graph && j < graph->input_count; j++) {
+            for (int d = 0; d < graph->inputs[j]->ndim; d++) {
+                const struct size *size;
+
+                used |= dim_is_size(graph->inputs[j]->dims[d], &size) && size->index == i;
+            }
+        }
+        if (graph && !used) {
+            diag_error(program->cx, tree->spec->sizes[i].loc,
+                       "no input has the size '%s' as a dimension, so it would have no value",
+                       tree->spec->sizes[i].name);
+            diag_hint(program->cx,
+                      "a size takes its value from an input's shape; use constants: for fixed numbers");
+        }
+    }
+}
+
+void lower_variants(struct program *program, struct entry *entry, bool training, bool saves)
+{
+    int count = program->tree->spec->hooks == SPEC_OFF || program->resolving ? 1 : 2;
+
+    for (int fenced = 0; fenced < count; fenced++)
+        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, training,
+                                                                                fenced, saves);
+}
+
+/* Into a program; unless it resolves, also the variants with hooks. */
+static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bool resolving)
+{
+    struct program *program = ARENA_NEW(&cx->arena, struct program);
+    const struct spec *spec = tree->spec;
+    struct size *sizes = tree->sizes;
+    bool saves = spec->backward && !spec->fused && !resolving; /* fused: of the loss alone */
+
+    program->cx = cx;
+    program->tree = tree;
+    program->resolving = resolving;
+    program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 3, struct entry);
+    for (int i = -1; i < spec->entry_count; i++) {
+        struct entry *entry = &program->entries[program->entry_count];
+        const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
+
+        if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST))
+            continue; /* spec.c said so */
+        entry->name = i < 0 ? "forward" : function->name;
+        tree->sizes = sizes;
+        if (!lower_read_entry(program, entry, function))
+            continue;
+        program->entry_count++;
+        if (i < 0 && !function && entry->input_count != 1)
+            continue; /* spec.c said so */
+        for (int training = 0; training < 2; training++)
+            lower_variants(program, entry, training, false);
+        for (int training = 0; training < 2 && saves && diag_errors(cx) == 0; training++)
+            lower_variants(program, entry, training, true);
+    }
+    tree->sizes = sizes; /* the last entry may have had others */
+    if (spec->training && !resolving && diag_errors(cx) == 0)
+        lower_loss_entry(program);
+    tree->sizes = sizes;
+    return program;
+}
+
+bool lower_resolve(struct cx *cx, struct module_tree *tree)
+{
+    int errors = diag_errors(cx);
+    bool called;
+
+    if (tree->lazy_count == 0)
+        return true;
+    lower_entries(cx, tree, true);
+    called = diag_errors(cx) > errors || tree->partial; /* or would be, but for that */
+    for (int i = 0; i < tree->lazy_count && !called; i++) {
+        const struct module *module = tree->lazy[i];
+
+        if (module->layer != module->lazy || module->faulty)
+            continue;
+        diag_error(cx, module->loc, "'%s' is never called, so its %s is not known", module->path,
+                   layer_find(module->lazy->becomes)->args[0].name);
+        diag_hint(cx, "call it, or write %s with all its arguments", module->lazy->becomes);
+    }
+    for (int i = 0; i < tree->module_count; i++)
+        tree->modules[i]->calls = 0;
+    module_finish(cx, tree);
+    return diag_errors(cx) == errors;
+}
+
+struct program *lower_program(struct cx *cx, struct module_tree *tree)
+{
+    struct program *program = lower_entries(cx, tree, false);
+
+    if (diag_errors(cx) == 0) {
+        if (program->entry_count > 0)
+            check_sizes(program);
+        warn_unused(cx, tree);
+    }
+    return program;
+}

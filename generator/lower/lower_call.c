@@ -1,0 +1,300 @@
+/* lower_call.c - calls of modules: their bodies, and their boundaries. */
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "lower/lower_parts.h"
+
+void lower_gather(struct eval *eval, const struct ev *value, struct value ***list, int *count)
+{
+    if (value->kind == EV_TENSOR)
+        ARENA_PUSH(&eval->cx->arena, *list, *count, value->tensor);
+    for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++)
+        lower_gather(eval, &value->items[i], list, count);
+}
+
+struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value *const *list, int *at)
+{
+    struct ev out = *value;
+
+    if (value->kind == EV_TENSOR)
+        out.tensor = list[(*at)++];
+    if (value->kind == EV_TUPLE) {
+        out.items = ARENA_ARRAY(&eval->cx->arena, value->count + 1, struct ev);
+        for (int i = 0; i < value->count; i++)
+            out.items[i] = lower_scatter(eval, &value->items[i], list, at);
+    }
+    return out;
+}
+
+void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
+                 int count, int seen)
+{
+    struct op *op = op_new(eval, GRAPH_OP_FENCE, kind == FENCE_FORWARD ? "forward_hook" : "forward_pre_hook",
+                           values, count);
+
+    op->loc = module->loc;
+    op->fence.module = module;
+    op->fence.kind = kind;
+    op->fence.seen = seen;
+    for (int i = 0; i < count; i++) {
+        struct value *out = graph_value(eval->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
+
+        out->name = values[i]->name;
+        values[i] = out;
+    }
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+}
+
+struct ev lower_children(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct call next = *call;
+    bool written = call->loc.offset != module->loc.offset;
+
+    if (call->count == 0 || (call->names[0] && strcmp(call->names[0], "input") != 0)) {
+        diag_error(eval->cx, call->loc, "'%s' takes an input", module->path);
+        return ev_bad(call->loc);
+    }
+    next.names = ARENA_ARRAY(&eval->cx->arena, call->count, const char *);
+    memcpy(next.names + 1, call->names + 1, (size_t)(call->count - 1) * sizeof *call->names);
+    next.args = ARENA_ARRAY(&eval->cx->arena, call->count, struct ev);
+    memcpy(next.args, call->args, (size_t)call->count * sizeof *call->args);
+    for (int i = 0; i < module->child_count; i++) {
+        next.loc = written ? call->loc : module->children[i]->loc;
+        next.args[0] = lower_module(eval, module->children[i], &next);
+        if (next.args[0].kind == EV_BAD)
+            return next.args[0];
+    }
+    return next.args[0];
+}
+
+struct ev lower_class(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct lower *lower = (struct lower *)eval;
+    const struct spec_class *class = module->spec_class;
+    struct scope *own;
+
+    if (!class->forward) {
+        if (!class->modules || class->modules->kind != SPEC_MODULE_LIST) {
+            assert(diag_errors(eval->cx) > 0); /* spec.c has looked */
+            return ev_bad(call->loc);
+        }
+        return lower_children(eval, module, call);
+    }
+    own = ARENA_NEW(&eval->cx->arena, struct scope);
+    own->outer = module_scope(eval, lower->program->tree, module);
+    if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", class->name), class->forward->args,
+                   class->forward->arg_count, 0, call))
+        return ev_bad(call->loc);
+
+    int errors = diag_errors(eval->cx);
+    struct ev result = eval_statements(eval, own, class->forward->statements, class->forward->count);
+
+    if (diag_errors(eval->cx) > errors && module->parent && module->arg_count > 0)
+        diag_note(eval->cx, module->loc, "in '%s', which is %s", module->path, module->text);
+    return result;
+}
+
+/* A function of the module's row: "forward(input): return ...". */
+static struct ev run_row(struct eval *eval, struct module *module, const char *text, const struct call *call)
+{
+    struct lower *lower = (struct lower *)eval;
+    struct arena *arena = &eval->cx->arena;
+    const char *colon = strchr(text, ':');
+    const struct signature *signature = eval_signature(eval, arena_copy(arena, text, (size_t)(colon - text)));
+    struct scope *own = ARENA_NEW(arena, struct scope);
+    struct ev out;
+
+    own->outer = module_scope(eval, lower->program->tree, module);
+    if (!eval_bind(
+            eval, own,
+            arena_format(arena, "%s.%s", module->layer->name, arena_copy(arena, text, strcspn(text, "("))),
+            signature->args, signature->count, 0, call))
+        return ev_bad(call->loc);
+    eval->at = call->loc;
+    out = eval_body(eval, own, colon + 1 + strspn(colon + 1, " "));
+    if (out.kind == EV_BAD && module->loc.line != call->loc.line)
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+    return out;
+}
+
+struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call)
+{
+    return module->faulty ? ev_bad(call->loc) : run_row(eval, module, method, call);
+}
+
+struct ev lower_layer(struct eval *eval, struct module *module, const struct call *call)
+{
+    const struct layer_row *row = module->layer;
+
+    if (row->container == LAYER_SEQUENTIAL)
+        return lower_children(eval, module, call);
+    if (!row->forward) {
+        diag_error(eval->cx, call->loc, "%s cannot be called", row->name);
+        if (row->container == LAYER_MODULE_DICT && isdigit((unsigned char)module->name[0]))
+            diag_hint(eval->cx, "modules in a list have no names: leave out the '- ', or the name");
+        else if (module_holds_parameters(module))
+            diag_hint(eval->cx,
+                      row->container == LAYER_PARAMETER_LIST ? "its parameters are %s[0], %s[1], ..."
+                                                             : "its parameters are %s.NAME, %s['NAME'], ...",
+                      module->path, module->path);
+        else if (row->container != LAYER_PLAIN)
+            diag_hint(eval->cx,
+                      row->container == LAYER_MODULE_LIST ? "call its children: %s[0](x)"
+                                                          : "call its children: %s.NAME(x)",
+                      module->path);
+        return ev_bad(call->loc);
+    }
+    return run_row(eval, module, row->forward, call);
+}
+
+static struct ev run_activation(struct eval *eval, struct module *module, const struct call *call)
+{
+    const struct signature *signature = eval_signature(eval, "forward(input)");
+    struct scope own = {0};
+    struct ev args[8];
+    int count = 1;
+
+    if (!eval_bind(eval, &own, arena_format(&eval->cx->arena, "%s.forward", module->class_name),
+                   signature->args, signature->count, 0, call))
+        return ev_bad(call->loc);
+    args[0] = own.items[0].value;
+    if (args[0].kind != EV_TENSOR) {
+        diag_error(eval->cx, args[0].loc, "%s takes a tensor, found %s", module->class_name,
+                   ev_kind_text(&args[0]));
+        return ev_bad(call->loc);
+    }
+    for (int i = 0; i < module->arg_count - ((module->elementwise->flags & ELEMENTWISE_INPLACE) != 0); i++)
+        args[count++] = module->args[i].value;
+
+    struct ev out = build_elementwise(eval, call->loc, module->elementwise, args, count);
+    bool inplace = false;
+
+    if (module->elementwise->flags & ELEMENTWISE_INPLACE)
+        ev_get_bool(&module->args[module->arg_count - 1].value, &inplace);
+    if (inplace && out.kind == EV_TENSOR &&
+        !build_in_place(eval, call->loc, module->class_name, args[0].tensor, out.tensor)) {
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+        return ev_bad(call->loc);
+    }
+    return out;
+}
+
+/* What the first call of a lazy module says of it; whether the others agree. Unless it resolves, nothing is to be done.
+ * False after a fault. */
+static bool see_call(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct module_tree *tree = ((struct lower *)eval)->program->tree;
+    const struct layer_row *row = module->lazy;
+    const char *name = layer_find(row->becomes)->args[0].name;
+    const struct value *input = NULL;
+    int64_t extent;
+    int axis;
+
+    for (int i = 0; i < call->count; i++)
+        if (call->args[i].kind == EV_TENSOR &&
+            (call->names[i] ? strcmp(call->names[i], "input") == 0 : i == 0))
+            input = call->args[i].tensor;
+    axis = !input || row->axis >= 0 ? row->axis : input->ndim + row->axis;
+    if (!input || axis < 0 || axis >= input->ndim) {
+        diag_error(eval->cx, call->loc, "%s takes its %s from dimension %d of its input, found %s", row->name,
+                   name, row->axis,
+                   input ? shape_text(&eval->cx->arena, input->ndim, input->dims) : "no tensor");
+        diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
+        return false;
+    }
+    if (!dim_is_const(input->dims[axis], &extent)) {
+        diag_error(eval->cx, call->loc, "'%s' would have %s=%s, which is known at run time", module->path,
+                   name, dim_text(&eval->cx->arena, input->dims[axis]));
+        diag_hint(eval->cx, "parameters have one shape; put the size under constants: if it is fixed");
+        return false;
+    }
+    if (module->layer == row)
+        return module_resolve(eval->cx, tree, module, extent, call->loc);
+    if (extent == module->extent)
+        return true;
+    diag_error(eval->cx, call->loc, "'%s' has %s=%lld from its first call, and gets %lld here", module->path,
+               name, (long long)module->extent, (long long)extent);
+    diag_note(eval->cx, module->first_call, "its first call is here");
+    diag_hint(eval->cx, "a module has one shape: make one for each");
+    return false;
+}
+
+struct ev lower_module(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct lower *lower = (struct lower *)eval;
+    struct arena *arena = &eval->cx->arena;
+    struct module_call *outer = eval->call, *own = ARENA_NEW(arena, struct module_call);
+    bool training = eval->training;
+    struct call inner = *call;
+    struct value **inputs = NULL;
+    int input_count = 0, at = 0;
+    struct ev out;
+
+    if (module->faulty)
+        return ev_bad(call->loc);
+    for (int i = 0; i < call->count; i++)
+        if (call->args[i].kind == EV_BAD)
+            return ev_bad(call->loc);
+    if (module->is_slice)
+        return lower_layer(eval, module, call);
+    if (lower->program->resolving && module->lazy && !see_call(eval, module, call))
+        return ev_bad(call->loc);
+    module->calls++;
+    *own = (struct module_call){
+        .module = module, .outer = outer, .loc = call->loc, .index = eval->graph->call_count};
+    ARENA_PUSH(arena, eval->graph->calls, eval->graph->call_count, own);
+    if (module->always_eval)
+        eval->training = false;
+    eval->call = own;
+    if (lower_has_region(eval, module)) {
+        struct region *region = lower_find_region(eval, module, call);
+
+        if (!region || region->graph) {
+            out = own->result = region ? lower_call_region(eval, module, region, call) : ev_bad(call->loc);
+            eval->call = outer;
+            eval->training = training;
+            return out;
+        }
+    }
+    if (lower->fenced) {
+        inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
+        for (int i = 0; i < call->count; i++)
+            lower_gather(eval, &call->args[i], &inputs, &input_count);
+        lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
+        for (int i = 0; i < call->count; i++)
+            inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
+    }
+    if (module->spec_class)
+        out = lower_class(eval, module, &inner);
+    else if (module->layer)
+        out = lower_layer(eval, module, &inner);
+    else if (module->elementwise)
+        out = run_activation(eval, module, &inner);
+    else
+        assert(!"a module without a body");
+    if (lower->fenced && out.kind != EV_BAD) {
+        struct value **values = NULL, **given = NULL;
+        int count = 0, given_count = 0;
+
+        for (int i = 0; i < call->count; i++)
+            lower_gather(eval, &call->args[i], &given, &given_count);
+        for (int i = 0; i < input_count; i++) { /* what became of an argument in place is the caller's, too */
+            struct value *now = lower_refresh(eval, inputs[i]);
+
+            if (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now))
+                return ev_bad(call->loc);
+            ARENA_PUSH(arena, values, count, now);
+        }
+        lower_gather(eval, &out, &values, &count);
+        lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
+        at = input_count;
+        out = lower_scatter(eval, &out, values, &at);
+    }
+    own->result = out;
+    eval->call = outer;
+    eval->training = training;
+    if (out.kind == EV_TENSOR && out.tensor->op->call == own && !out.tensor->name)
+        out.tensor->name = NULL;
+    return out;
+}

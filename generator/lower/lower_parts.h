@@ -1,0 +1,81 @@
+/* lower_parts.h - what the files of this room share: the state of one graph's lowering, calls, slots, regions. */
+#ifndef MODC_LOWER_PARTS_H
+#define MODC_LOWER_PARTS_H
+
+#include "lower/lower.h"
+
+struct lower {
+    struct eval eval; /* first: eval's callbacks find the rest */
+    struct program *program;
+    const struct entry *entry;
+    bool fenced;
+};
+
+/* ---- lower.c ------------------------------------------------------------------------------------------------ */
+
+/* Names of what is returned, as `written` by the return (NULL: not written out): a plain name, else output, or output_
+ * and the position. */
+void lower_name_outputs(struct graph *graph, const struct expr *written, const struct ev *result, int *at);
+
+/* Inputs and maxima of an entry. */
+bool lower_read_entry(struct program *program, struct entry *entry, const struct spec_function *spec);
+
+/* Without hooks, and where there are any with them. */
+void lower_variants(struct program *program, struct entry *entry, bool training, bool saves);
+
+/* ---- lower_loss.c ------------------------------------------------------------------------------------------- */
+
+/* The loss of what forward returned; bad after a fault. */
+struct ev lower_loss(struct lower *lower, struct scope *scope, const struct expr *returned, struct ev result,
+                     const struct ev *args);
+
+/* Of the forward entry, as one of its own: MODEL_loss. */
+void lower_loss_entry(struct program *program);
+
+/* ---- lower_call.c ------------------------------------------------------------------------------------------- */
+
+/* The tensors inside a value, in order. */
+void lower_gather(struct eval *eval, const struct ev *value, struct value ***list, int *count);
+
+/* The same value with its tensors, in order, taken from `list`. */
+struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value *const *list, int *at);
+
+/* A module boundary: `values` come back as what hooks may have made of them. */
+void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
+                 int count, int seen);
+
+/* Threads the first argument through the children; the others go to every one. Where no statement calls the list, since
+ * the model is one, each child is its own place. */
+struct ev lower_children(struct eval *eval, struct module *module, const struct call *call);
+
+struct ev lower_class(struct eval *eval, struct module *module,
+                      const struct call *call); /* a class of the spec */
+struct ev lower_layer(struct eval *eval, struct module *module,
+                      const struct call *call); /* a row of the table */
+struct ev lower_module(struct eval *eval, struct module *module,
+                       const struct call *call); /* any, with its boundary */
+struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call);
+
+/* ---- lower_slots.c ------------------------------------------------------------------------------------------ */
+
+struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
+                 struct value *target, struct value *value);
+
+/* A view made before a write, or a change in place, shows what is there now, as in PyTorch: its chain is made again over the
+ * newest version. */
+struct value *lower_refresh(struct eval *eval, struct value *value);
+
+/* ---- lower_region.c ----------------------------------------------------------------------------------------- */
+
+/* Whether calls of the module are of a region, if its body allows it. */
+bool lower_has_region(struct eval *eval, const struct module *module);
+
+/* The region of this class, arguments and shapes; lowered at its first call. Its graph is NULL where it has to be called
+ * inline; NULL after a fault. */
+struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call);
+
+struct ev lower_call_region(struct eval *eval, struct module *module, struct region *region,
+                            const struct call *call);
+
+#endif

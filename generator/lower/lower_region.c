@@ -1,0 +1,241 @@
+/* lower_region.c - instances of a class that are alike become one region: its graph, its name, calls of it. */
+#include <ctype.h>
+#include <string.h>
+
+#include "lower/lower_parts.h"
+#include "spec/emitted.h"
+
+static int count_instances(const struct module_tree *tree, const char *signature)
+{
+    int count = 0;
+
+    for (int i = 0; i < tree->module_count; i++)
+        count += tree->modules[i]->signature && tree->modules[i]->parent &&
+                 strcmp(tree->modules[i]->signature, signature) == 0;
+    return count;
+}
+
+static void add_break(struct text *name)
+{
+    if (name->length > 0 && name->data[name->length - 1] != '_')
+        text_add(name, "_");
+}
+
+/* Words as a part of a name in C: LayerNorm as layer_norm, 0.5 as 0p5, -1 as m1. */
+static void add_words(struct text *name, const char *words)
+{
+    for (const char *c = words; *c; c++) {
+        char before = c > words ? c[-1] : ' ';
+        bool upper = isupper((unsigned char)*c);
+
+        if (isalnum((unsigned char)*c)) {
+            if (upper && isalnum((unsigned char)before) && !isupper((unsigned char)before))
+                add_break(name);
+            text_printf(name, "%c", tolower((unsigned char)*c));
+        } else if (isdigit((unsigned char)c[1]) && (*c == '.' || *c == '-')) {
+            text_add(name, *c == '.' ? "p" : "m");
+        } else if (c[1]) {
+            add_break(name);
+        }
+    }
+}
+
+/* What set and add brought below an instance: "_norm_identity". */
+static void add_changes(struct text *name, const struct module *instance, const struct module *module)
+{
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+
+        if (!child->changed) {
+            add_changes(name, instance, child);
+            continue;
+        }
+        add_break(name);
+        add_words(name, child->path + strlen(instance->path) + 1);
+        add_break(name);
+        add_words(name, child->class_name);
+    }
+}
+
+/* Named by what its instances share, block_64_2_norm_identity, as far as that is short; then by class, arguments and what
+ * stands for all of it. Another region's name is not taken. */
+static const char *region_name(struct eval *eval, const struct module *module)
+{
+    enum { longest = 32 };
+    const struct program *program = ((struct lower *)eval)->program;
+    struct arena *arena = &eval->cx->arena;
+    struct text name = text_new(arena);
+    const char *shorter;
+    bool taken;
+
+    add_words(&name, module->class_name);
+    shorter = arena_string(arena, name.data);
+    for (int i = 0; i < module->arg_count; i++) {
+        if (module->args[i].value.kind == EV_NONE)
+            continue;
+        add_break(&name);
+        add_words(&name, ev_text(eval, &module->args[i].value));
+    }
+    if (name.length <= longest)
+        shorter = arena_string(arena, name.data);
+    add_changes(&name, module, module);
+    taken = emitted_struct(name.data);
+    for (int i = 0; i < program->region_count; i++)
+        taken |= strcmp(program->regions[i]->name, name.data) == 0 &&
+                 strcmp(program->regions[i]->signature, module->signature) != 0;
+    if (!taken && name.length <= longest)
+        return name.data;
+    return arena_format(arena, "%s_%04x", shorter,
+                        (unsigned)(text_hash(module->signature, strlen(module->signature)) & 0xffff));
+}
+
+/* State lies in the context by path, and what is tied may lie in another module: an instance with either is not like
+ * the others of its class. */
+static bool is_special(const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (module->tensors[i]->kind == MODULE_STATE || module->tensors[i]->tied)
+            return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (is_special(module->children[i]))
+            return true;
+    return false;
+}
+
+bool lower_has_region(struct eval *eval, const struct module *module)
+{
+    const struct lower *lower = (const struct lower *)eval;
+
+    return module->spec_class && !lower->fenced && !eval->graph->saves && !lower->program->resolving &&
+           !is_special(module) && count_instances(lower->program->tree, module->signature) > 1;
+}
+
+/* Which parts of an instance stay in evaluation mode while the others train. */
+static void add_fixed(struct text *key, const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 1; i <= module->subtree; i++)
+        if (tree->modules[module->index + i]->always_eval)
+            text_printf(key, " fixed %d", i);
+}
+
+/* Random numbers differ by instance, what may end the call stands where the call can end, and a change of an argument in
+ * place is seen by the caller. */
+static bool needs_inline(const struct graph *graph)
+{
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i]->newer)
+            return true;
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_RANDOM || graph->ops[i]->code == GRAPH_OP_CHECK)
+            return true;
+    return false;
+}
+
+struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct lower *outer = (struct lower *)eval;
+    struct program *program = outer->program;
+    struct arena *arena = &eval->cx->arena;
+    struct text key = text_new(arena);
+    struct region *region;
+    struct call inner = *call;
+    struct lower lower = *outer;
+    struct graph *graph;
+    int errors = diag_errors(eval->cx);
+
+    text_printf(&key, "%s %d %d", module->signature, eval->training, outer->fenced);
+    for (int i = 0; i < call->count; i++)
+        text_printf(&key, " %s%s%s%s", call->names[i] ? call->names[i] : "", call->names[i] ? "=" : "",
+                    ev_text(eval, &call->args[i]),
+                    call->args[i].kind == EV_TENSOR ? dtype_rows[call->args[i].tensor->dtype].name : "");
+    text_printf(&key, " %s", outer->entry->name);
+    if (eval->training)
+        add_fixed(&key, program->tree, module);
+    for (int i = 0; i < program->region_count; i++)
+        if (strcmp(program->regions[i]->key, key.data) == 0)
+            return program->regions[i]->result.kind == EV_BAD ? NULL : program->regions[i];
+
+    region = ARENA_NEW(arena, struct region);
+    region->key = key.data;
+    region->signature = module->signature;
+    region->name = region_name(eval, module);
+    graph = ARENA_NEW(arena, struct graph);
+    *graph = (struct graph){.cx = eval->cx,
+                            .program = program,
+                            .name = region->name,
+                            .root = module,
+                            .region = region,
+                            .training = eval->training,
+                            .fenced = outer->fenced};
+    lower.eval.graph = graph;
+    lower.eval.call = NULL;
+    inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
+    for (int i = 0; i < call->count; i++) {
+        struct value **tensors = NULL, *input;
+        int count = 0, at = 0;
+
+        lower_gather(eval, &call->args[i], &tensors, &count);
+        for (int j = 0; j < count; j++) {
+            struct op *op = op_new(&lower.eval, GRAPH_OP_INPUT, "input", NULL, 0);
+
+            op->input.index = graph->input_count;
+            op->loc = call->loc;
+            input = graph_value(graph, op, tensors[j]->dtype, tensors[j]->ndim, tensors[j]->dims);
+            if (module->spec_class->forward && i < module->spec_class->forward->arg_count)
+                input->name = module->spec_class->forward->args[i].name;
+            ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+            ARENA_PUSH(arena, graph->inputs, graph->input_count, input);
+            tensors[j] = input;
+        }
+        inner.args[i] = lower_scatter(eval, &call->args[i], tensors, &at);
+    }
+    region->result = lower_class(&lower.eval, module, &inner);
+    if (region->result.kind == EV_BAD || diag_errors(eval->cx) > errors) {
+        region->result = ev_bad(call->loc);
+        ARENA_PUSH(arena, program->regions, program->region_count, region);
+        return NULL;
+    }
+    lower_gather(eval, &region->result, &graph->outputs, &graph->output_count);
+    graph->result_count = graph->output_count;
+    graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
+    region->graph = needs_inline(graph) ? NULL : graph;
+    ARENA_PUSH(arena, program->regions, program->region_count, region);
+    return region;
+}
+
+/* An instance calls and writes what the one that the region was lowered from calls and writes. */
+static void mark_called(struct module *module, const struct module *like)
+{
+    module->calls += like->calls > 0;
+    for (int i = 0; i < module->tensor_count; i++) {
+        module->tensors[i]->written |= like->tensors[i]->written;
+        module->tensors[i]->written_in_eval |= like->tensors[i]->written_in_eval;
+    }
+    for (int i = 0; i < module->child_count; i++)
+        mark_called(module->children[i], like->children[i]);
+}
+
+struct ev lower_call_region(struct eval *eval, struct module *module, struct region *region,
+                            const struct call *call)
+{
+    struct value **inputs = NULL, **outputs;
+    int count = 0, at = 0;
+    struct op *op;
+
+    mark_called(module, region->graph->root);
+    for (int i = 0; i < call->count; i++)
+        lower_gather(eval, &call->args[i], &inputs, &count);
+    op = op_new(eval, GRAPH_OP_CALL, region->name, inputs, count);
+    op->loc = call->loc;
+    op->invoke.region = region;
+    op->invoke.instance = module;
+    op->invoke.count = 1;
+    outputs = ARENA_ARRAY(&eval->cx->arena, region->graph->output_count + 1, struct value *);
+    for (int i = 0; i < region->graph->output_count; i++) {
+        const struct value *out = region->graph->outputs[i];
+
+        outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
+    }
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return lower_scatter(eval, &region->result, outputs, &at);
+}

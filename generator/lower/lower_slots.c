@@ -1,0 +1,171 @@
+/* lower_slots.c - tensors of the module tree: their versions, reads, views of them, and writes. */
+#include <string.h>
+
+#include "lower/lower_parts.h"
+
+/* The newest version of a tensor of the tree. */
+static struct value *slot_value(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    struct graph *graph = eval->graph;
+    struct arena *arena = &eval->cx->arena;
+    struct op *op;
+    struct value *value;
+    int count = graph->slot_count;
+
+    for (int i = 0; i < graph->slot_count; i++)
+        if (graph->slot_tensors[i] == tensor)
+            return graph->slots[i];
+    op = op_new(eval, GRAPH_OP_TENSOR, tensor->name, NULL, 0);
+    op->tensor.tensor = tensor;
+    op->loc = loc;
+    value = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    value->name = tensor->name;
+    ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+    ARENA_PUSH(arena, graph->slots, graph->slot_count, value);
+    ARENA_PUSH(arena, graph->slot_tensors, count, tensor);
+    return value;
+}
+
+struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    for (const struct module_tensor *shared = tensor; shared; shared = shared->source)
+        shared->owner->calls++;
+    if (tensor->is_constant)
+        return ev_tensor(loc, build_const(eval, loc, tensor->value));
+    return ev_tensor(loc, slot_value(eval, tensor->first, loc));
+}
+
+struct value *lower_refresh(struct eval *eval, struct value *value)
+{
+    struct value *base, *fresh;
+    struct op *old, *op;
+
+    while (value->newer)
+        value = value->newer;
+    old = value->op;
+    base = old->code == GRAPH_OP_VIEW ? lower_refresh(eval, old->inputs[0]) : NULL;
+    if (!base || base == old->inputs[0])
+        return value;
+    op = op_new(eval, GRAPH_OP_VIEW, old->label, &base, 1);
+    op->view = old->view;
+    op->loc = old->loc;
+    fresh = graph_value(eval->graph, op, value->dtype, value->ndim, value->dims);
+    fresh->name = value->name;
+    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    return fresh;
+}
+
+static bool same_view(const struct value *a, const struct value *b)
+{
+    if (a == b)
+        return true;
+    if (a->op->code != GRAPH_OP_VIEW || b->op->code != GRAPH_OP_VIEW ||
+        a->op->view.kind != b->op->view.kind || !dims_equal(a, b))
+        return false;
+    if (a->op->view.kind == VIEW_SLICE &&
+        (a->op->view.axis != b->op->view.axis || !dim_equal(a->op->view.start, b->op->view.start) ||
+         !dim_equal(a->op->view.step, b->op->view.step)))
+        return false;
+    if (a->op->view.kind == VIEW_WINDOW)
+        return false;
+    if (a->op->view.kind == VIEW_PERMUTE &&
+        memcmp(a->op->view.perm, b->op->view.perm, sizeof a->op->view.perm) != 0)
+        return false;
+    return same_view(a->op->inputs[0], b->op->inputs[0]);
+}
+
+bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
+                 struct value *target, struct value *value)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct module_tensor *tensor = module_find_tensor(self, name);
+    struct graph *graph = eval->graph;
+    const struct dim *dims[MAX_DIMS];
+    struct value *slot, *inputs[3];
+    struct op *op;
+    int ndim;
+
+    if (!tensor || tensor->none) {
+        const char **known = NULL;
+        int count = 0;
+
+        for (int i = 0; i < self->child_count; i++) {
+            if (strcmp(self->children[i]->name, name) == 0) {
+                diag_error(eval->cx, loc, "'%s' is a module; only buffers and state can be written", name);
+                return false;
+            }
+        }
+        for (int i = 0; i < self->tensor_count; i++)
+            if (self->tensors[i]->kind != MODULE_PARAMETER)
+                ARENA_PUSH(arena, known, count, self->tensors[i]->name);
+        diag_error(eval->cx, loc, "there is no buffer or state '%s' to write", name);
+        if (diag_nearest(name, known, count))
+            diag_hint_nearest(eval->cx, name, known, count);
+        else
+            diag_hint(eval->cx, "declare it under 'state:' or 'buffers:'");
+        return false;
+    }
+    if (tensor->faulty)
+        return false;
+    if (tensor->kind == MODULE_PARAMETER && !eval->within) { /* functions of the tables may: embedding does */
+        diag_error(eval->cx, loc, "'%s' is a parameter; only buffers and state can be written", name);
+        diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
+        return false;
+    }
+    slot = slot_value(eval, tensor, loc);
+    if (!target)
+        target = slot;
+    if (value_root(target) != slot) {
+        diag_error(eval->cx, loc, "a part of '%s' that a tensor chooses cannot be written", name);
+        diag_hint(eval->cx,
+                  "integers and slices name parts; self.%s = self.%s.index_copy(0, index, value) writes rows",
+                  name, name);
+        return false;
+    }
+    ndim = target->ndim;
+    memcpy(dims, target->dims, sizeof dims);
+    bool fits = dims_broadcast(eval->cx, dims, &ndim, value) && ndim == target->ndim;
+
+    for (int i = 0; fits && i < ndim; i++)
+        fits = dim_equal(dims[i], target->dims[i]);
+    if (!fits) {
+        diag_error(eval->cx, loc, "a value of shape %s does not fit %s'%s' of shape %s",
+                   shape_text(arena, value->ndim, value->dims), target == slot ? "" : "the part of ", name,
+                   shape_text(arena, target->ndim, target->dims));
+        if (target == slot)
+            diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
+        return false;
+    }
+    if (!build_type_fits(eval, loc, name, tensor->dtype, value->dtype))
+        return false;
+    if (value_root(value) == slot) {
+        if (same_view(value, target))
+            return true;
+        diag_error(eval->cx, loc, "this reads from '%s' while it writes to it", name);
+        diag_hint(eval->cx, "write a copy of what is read, made by .clone()");
+        return false;
+    }
+    value = build_cast(eval, loc, value, tensor->dtype);
+    if (!value)
+        return false;
+    inputs[0] = slot;
+    inputs[1] = target;
+    inputs[2] = value;
+    op = op_new(eval, GRAPH_OP_WRITE, "write", inputs, 3);
+    op->loc = loc;
+    op->dag = dag_identity(arena, tensor->dtype);
+    op->write.tensor = tensor;
+    op->write.detached = eval->within != NULL;
+    tensor->written = true;
+    tensor->written_in_eval |= !eval->training;
+
+    struct value *next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+
+    next->name = tensor->name;
+    slot->newer = next;
+    ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+    for (int i = 0; i < graph->slot_count; i++)
+        if (graph->slot_tensors[i] == tensor)
+            graph->slots[i] = next;
+    return true;
+}

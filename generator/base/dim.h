@@ -1,10 +1,9 @@
-/* dim.h - dimensions: integer polynomials over the model's sizes, with floor-division and remainder atoms.
+/* dim.h - dimensions: integer polynomials over the model's sizes, with quotients, minima and maxima.
  *
- * A dimension is kept in one canonical form, so that equal means equal form: a sum of terms, each an integer
- * coefficient times a product of atoms; atoms are sizes, floor_div(p, q), mod(p, q), max(p, q), min(p, q) of canonical
- * operands. Division and remainder that come out even are simplified: (4 * n) // 4 is n, (4 * n + 3) // 4 is n,
- * (4 * n + 6) % 4 is 2, for divisors that are positive constants; n * m // m is n (sizes are at least 0; a quotient by
- * a size has that size at least 1). */
+ * A dimension is kept in one canonical form (note [canonical form] in dim.c), so that equal means equal form. Division and
+ * remainder that come out even are simplified: (4 * n) // 4 is n, (4 * n + 3) // 4 is n, (4 * n + 6) % 4 is 2, for
+ * divisors that are positive constants; n * m // m is n (sizes are at least 0; a quotient by a size has that size at
+ * least 1). */
 #ifndef MODC_DIM_H
 #define MODC_DIM_H
 

@@ -47,6 +47,9 @@ _Noreturn void arena_out_of_memory(void);
 /* What it says instead of a line for people. */
 void arena_last_words(const char *text);
 
+/* How many elements an array has that is declared in sight: as an int, like all counts here. */
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
 #define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, count, type) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))
 

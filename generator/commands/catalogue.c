@@ -8,8 +8,6 @@
 #include "layers/layers.h"
 #include "plan/plan.h"
 
-#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
-
 /* ---- signatures ------------------------------------------------------------------------------------------- */
 
 /* "negative_slope=0.01" behind the tensors: what the class takes. */

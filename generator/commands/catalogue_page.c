@@ -6,8 +6,6 @@
 
 #include "layers/layers.h"
 
-#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
-
 static const char *const kind_texts[] = {
     [ARG_ANY] = "any value",
     [ARG_INT] = "integer",

@@ -6,8 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-
 #define LR                                                                                                   \
     {                                                                                                        \
         "0.0 <= lr", "Invalid learning rate: {lr}"                                                           \

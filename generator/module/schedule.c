@@ -8,8 +8,6 @@
 
 #include "base/text.h"
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-
 #define MOMENTUM                                                                                             \
     {                                                                                                        \
         "not cycle_momentum or supports_momentum",                                                           \

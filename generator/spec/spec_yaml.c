@@ -1,4 +1,4 @@
-/* spec_yaml.c - YAML text to nodes; the only code that knows libyaml. Apart from spec.c, which reads keys
+/* spec_yaml.c - YAML text to nodes; with yaml_faults.c the only code that knows libyaml. Apart from spec.c, which reads keys
  * and need not know how YAML came to see them.
  *
  * note [flow]: YAML splits `[Linear(4, 64), Tanh()]` at every comma. So of a collection in brackets
@@ -13,146 +13,14 @@
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "base/names.h"
 #include "base/text.h"
 #include "spec/spec.h"
+#include "spec/yaml_reader.h"
+#include "spec/yaml_text.h"
 
 enum { mark_step = 256, max_rounds = 30, max_nodes = 1000000 };
-
-struct range {
-    size_t begin, end;
-};
-
-struct reader {
-    struct cx *cx;
-    const struct source *source;
-    struct source *unescaped; /* see struct node; NULL until needed */
-    char *yaml;               /* the copy that libyaml reads, of the whole file */
-    size_t begin, end;        /* the part that it reads: behind a byte order mark, before a cut */
-    size_t *marks;            /* offset of every mark_step-th character, since libyaml counts characters */
-    size_t mark_count;
-    struct range *masked;
-    int masked_count;
-    bool complete, fatal;
-    int node_count;
-    yaml_parser_t parser;
-};
-
-/* Text --------------------------------------------------------------------------------------------------- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool ends_line(char c)
-{
-    return c == '\n' || c == '\r' || c == 0;
-}
-
-static size_t line_begin(const char *text, size_t at)
-{
-    while (at > 0 && !ends_line(text[at - 1]))
-        at--;
-    return at;
-}
-
-static size_t line_end(const char *text, size_t at)
-{
-    while (!ends_line(text[at]))
-        at++;
-    return at;
-}
-
-static size_t skip_spaces(const char *text, size_t at)
-{
-    while (text[at] == ' ' || text[at] == '\t')
-        at++;
-    return at;
-}
-
-/* Blanks and comments. A comment has a blank before it. */
-static size_t skip_blanks(const char *text, size_t at, size_t end)
-{
-    while (at < end) {
-        if (is_blank(text[at]))
-            at++;
-        else if (text[at] == '#' && (at == 0 || is_blank(text[at - 1]) || strchr("[{,", text[at - 1])))
-            at = line_end(text, at);
-        else
-            break;
-    }
-    return at < end ? at : end;
-}
-
-/* Behind the closing quote; `end` where there is none. In YAML's '...' a backslash is a letter, in
- * Python's not. */
-static size_t skip_quoted(const char *text, size_t at, size_t end, bool python)
-{
-    char quote = text[at];
-
-    for (at++; at < end; at++) {
-        if (text[at] == '\\' && (quote == '"' || python))
-            at++;
-        else if (text[at] == quote && quote == '\'' && !python && at + 1 < end && text[at + 1] == quote)
-            at++;
-        else if (text[at] == quote)
-            return at + 1;
-    }
-    return end;
-}
-
-/* Walks from `at` to the first of `stops` that no bracket, quote or comment holds, else to `end`. *last is
- * then behind the last character that is neither blank nor comment, *open at the innermost bracket left
- * open, or SIZE_MAX. */
-static size_t walk(const char *text, size_t at, size_t end, const char *stops, size_t *last, size_t *open)
-{
-    enum { limit = 256 };
-    size_t opened[limit];
-    int depth = 0;
-
-    *last = at;
-    while (at < end) {
-        char c = text[at];
-
-        if (depth == 0 && strchr(stops, c))
-            break;
-        if (is_blank(c)) {
-            at++;
-            continue;
-        }
-        if (c == '#' && skip_blanks(text, at, end) > at) {
-            at = skip_blanks(text, at, end);
-            continue;
-        }
-        if (c == '"' || c == '\'') {
-            at = skip_quoted(text, at, end, depth > 0 && text[opened[depth - 1]] == '(');
-            *last = at;
-            continue;
-        }
-        if (strchr("([{", c) && depth < limit)
-            opened[depth++] = at;
-        if (depth > 0 && c == (text[opened[depth - 1]] == '('   ? ')'
-                               : text[opened[depth - 1]] == '[' ? ']'
-                                                                : '}'))
-            depth--;
-        *last = ++at;
-    }
-    *open = depth > 0 ? opened[depth - 1] : SIZE_MAX;
-    return at;
-}
-
-/* The bracket that closes the one at `at`, or `end`, with the innermost one left open in *open. */
-static size_t find_close(const char *text, size_t at, size_t end, size_t *open)
-{
-    size_t last, close = walk(text, at + 1, end, text[at] == '[' ? "]" : "}", &last, open);
-
-    if (close >= end && *open == SIZE_MAX)
-        *open = at;
-    return close;
-}
 
 bool node_is_empty(const struct node *node)
 {
@@ -168,37 +36,14 @@ const char *node_kind_text(const struct node *node)
                                     : "text";
 }
 
-static struct loc place(struct reader *r, size_t begin, size_t end)
+struct loc yaml_place(struct yaml_reader *r, size_t begin, size_t end)
 {
     return diag_loc(r->cx, r->source, begin, end > begin ? end - begin : 1);
 }
 
-const char *node_quoted(struct cx *cx, const char *text, size_t length)
-{
-    struct text out = text_new(&cx->arena);
-    bool single = memchr(text, '"', length) || memchr(text, '\\', length);
-
-    text_add(&out, single ? "'" : "\"");
-    for (size_t i = 0; i < length; i++) {
-        if (single && text[i] == '\'')
-            text_add(&out, "'");
-        text_add_bytes(&out, &text[i], 1);
-    }
-    text_add(&out, single ? "'" : "\"");
-    return out.data;
-}
-
-static const char *quoted_line(struct cx *cx, const char *text, size_t at)
-{
-    size_t last, open;
-
-    walk(text, at, line_end(text, at), "", &last, &open);
-    return node_quoted(cx, text + at, last - at);
-}
-
 const char *node_quoted_line(struct cx *cx, const struct node *node)
 {
-    return quoted_line(cx, node->source->text, node->offset);
+    return scan_quoted_line(&cx->arena, node->source->text, node->offset);
 }
 
 /* What stands before libyaml: bytes and tabs ------------------------------------------------------------- */
@@ -227,12 +72,12 @@ static unsigned character(const char *s, int length)
     return code;
 }
 
-static bool check_bytes(struct reader *r)
+static bool check_bytes(struct yaml_reader *r)
 {
     const char *text = r->source->text;
 
     if (r->end >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
-        diag_error(r->cx, place(r, 0, 1), "the file is UTF-16");
+        diag_error(r->cx, yaml_place(r, 0, 1), "the file is UTF-16");
         diag_hint(r->cx, "save it as UTF-8");
         return false;
     }
@@ -240,13 +85,13 @@ static bool check_bytes(struct reader *r)
         int length = text_utf8_length(text + at);
 
         if (length == 0) {
-            diag_error(r->cx, place(r, at, at + 1), "the byte 0x%02x is not UTF-8",
+            diag_error(r->cx, yaml_place(r, at, at + 1), "the byte 0x%02x is not UTF-8",
                        (unsigned)(unsigned char)text[at]);
             diag_hint(r->cx, "save the file as UTF-8");
             return false;
         }
         if (!is_printable(text + at, length)) {
-            diag_error(r->cx, place(r, at, at + 1), "a control character (U+%04X) in the text",
+            diag_error(r->cx, yaml_place(r, at, at + 1), "a control character (U+%04X) in the text",
                        character(text + at, length));
             diag_hint(r->cx, text[at] ? "leave it out" : "is this a text file? a spec is UTF-8");
             return false;
@@ -258,12 +103,12 @@ static bool check_bytes(struct reader *r)
 
 /* Says every tab in an indentation. Other tabs between tokens become spaces in the copy, since libyaml
  * refuses some. */
-static bool check_tabs(struct reader *r)
+static bool check_tabs(struct yaml_reader *r)
 {
     bool good = true;
 
     for (size_t at = r->begin; at < r->end; at++) {
-        size_t line = at, stop = line_end(r->yaml, at);
+        size_t line = at, stop = scan_line_end(r->yaml, at);
         bool tab = false;
 
         for (; at < stop && (r->yaml[at] == ' ' || r->yaml[at] == '\t'); at++)
@@ -273,7 +118,7 @@ static bool check_tabs(struct reader *r)
 
             while (r->yaml[first] != '\t')
                 first++;
-            diag_error(r->cx, place(r, first, first + 1),
+            diag_error(r->cx, yaml_place(r, first, first + 1),
                        "a tab in the indentation: YAML indents with spaces");
             good = false;
         }
@@ -290,7 +135,7 @@ static bool check_tabs(struct reader *r)
 
 /* Reading events ----------------------------------------------------------------------------------------- */
 
-static void count_characters(struct reader *r)
+static void count_characters(struct yaml_reader *r)
 {
     size_t count = 0, at = r->begin;
 
@@ -303,8 +148,7 @@ static void count_characters(struct reader *r)
     }
 }
 
-/* The offset of libyaml's mark. */
-static size_t offset_of(const struct reader *r, yaml_mark_t mark)
+size_t yaml_offset(const struct yaml_reader *r, yaml_mark_t mark)
 {
     size_t step = mark.index / mark_step, left = mark.index % mark_step;
 
@@ -320,7 +164,7 @@ static size_t offset_of(const struct reader *r, yaml_mark_t mark)
     return at < r->end ? at : r->end;
 }
 
-static void open_parser(struct reader *r)
+static void open_parser(struct yaml_reader *r)
 {
     count_characters(r);
     if (!yaml_parser_initialize(&r->parser))
@@ -329,409 +173,8 @@ static void open_parser(struct reader *r)
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)r->yaml + r->begin, r->end - r->begin);
 }
 
-static bool is_masked(const struct reader *r, size_t at)
-{
-    for (int i = 0; i < r->masked_count; i++) {
-        if (at >= r->masked[i].begin && at < r->masked[i].end)
-            return true;
-    }
-    return false;
-}
-
-/* Makes one plain scalar of the range. False where it is masked already. */
-static bool mask(struct reader *r, size_t begin, size_t end)
-{
-    struct range range = {begin, end};
-
-    if (begin >= end || is_masked(r, begin))
-        return false;
-    memset(r->yaml + begin, 'x', end - begin);
-    ARENA_PUSH(&r->cx->arena, r->masked, r->masked_count, range);
-    return true;
-}
-
-static void cut(struct reader *r, size_t at)
-{
-    r->complete = false;
-    if (at <= r->begin || at >= r->end)
-        r->fatal = true;
-    r->end = at;
-}
-
-/* Where the value of a line begins: behind `- ` and `key: `. */
-static size_t line_content(const char *text, size_t at)
-{
-    size_t end = line_end(text, at);
-
-    at = skip_spaces(text, line_begin(text, at));
-    while (text[at] == '-' && (text[at + 1] == ' ' || text[at + 1] == '\t'))
-        at = skip_spaces(text, at + 1);
-
-    /* A key is a name, a signature, or quoted text; an assignment is none. */
-    size_t last, open, colon = walk(text, at, end, ":=", &last, &open);
-
-    if (colon < end && text[colon] == ':' && is_blank(text[colon + 1]) && colon > at)
-        at = skip_spaces(text, colon + 1);
-    return at < end ? at : end;
-}
-
-/* What YAML makes of text that begins with `c`; NULL where that is plain text. */
-static const char *meaning(char c)
-{
-    switch (c) {
-    case '*':
-        return "an alias";
-    case '&':
-        return "an anchor";
-    case '!':
-        return "a tag";
-    case '|':
-    case '>':
-        return "block text";
-    case '%':
-        return "a directive";
-    case '@':
-    case '`':
-        return "a reserved sign";
-    case '"':
-    case '\'':
-        return "quoted text";
-    case '[':
-        return "a list";
-    case '{':
-        return "a mapping";
-    case ']':
-    case '}':
-    case ',':
-        return "a part of a list";
-    default:
-        return NULL;
-    }
-}
-
-/* What to do about text at [at, end) that begins with a sign of YAML's own. */
-static void hint_sign(struct reader *r, size_t at, size_t end)
-{
-    const char *text = r->source->text;
-    bool whole = end > at + 1 && text[end - 1] == text[at]; /* quotes around all of it */
-
-    switch (text[at]) {
-    case '*':
-    case '&':
-        if (text[at] == '*' && memchr(text + at, '.', end - at)) /* a pattern: *.bias */
-            diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
-        else
-            diag_hint(
-                r->cx,
-                "what is used twice stands under 'constants:', 'functions:' or 'classes:'; a text is quoted: %s",
-                node_quoted(r->cx, text + at, end - at));
-        break;
-    case '!':
-        diag_hint(r->cx, "leave a tag out; a text is quoted: %s", node_quoted(r->cx, text + at, end - at));
-        break;
-    case '|':
-    case '>':
-        diag_hint(r->cx, "block text begins in the line below; any other is quoted: %s",
-                  node_quoted(r->cx, text + at, end - at));
-        break;
-    case ']':
-    case '}':
-    case ',':
-        break;
-    case '"':
-    case '\'':
-        at += whole;
-        end -= whole;
-        /* fall through */
-    default:
-        if (text[at] == '[' && strstr(arena_copy(&r->cx->arena, text + at, end - at), "] if "))
-            diag_hint(r->cx,
-                      "lists of modules have no 'if': write Sequential(A, B) if condition else Sequential()");
-        else
-            diag_hint(r->cx, "quote it: %s", node_quoted(r->cx, text + at, end - at));
-    }
-}
-
-/* The last character of a line that is neither blank nor comment, and one on. */
-static size_t content_end(const char *text, size_t at)
-{
-    size_t last, open;
-
-    walk(text, at, line_end(text, at), "", &last, &open);
-    return last;
-}
-
-/* A fault inside brackets. */
-static void explain_flow(struct reader *r, size_t flow, size_t fault)
-{
-    const char *text = r->source->text;
-    size_t open, close = find_close(text, flow, r->end, &open), last;
-    bool list = text[flow] == '[';
-
-    if (close >= r->end) {
-        for (size_t at = flow; at < open; at++) /* what follows a key of the spec is no part of it */
-            if (ends_line(text[at]) && skip_spaces(text, at + 1) == at + 1 && !ends_line(text[at + 1]) &&
-                text[at + 1] != '#')
-                open = flow;
-        diag_error(r->cx, place(r, open, open + 1), "'%c' is never closed", text[open]);
-        if (!mask(r, flow, line_end(text, flow)))
-            cut(r, line_begin(text, flow));
-        return;
-    }
-
-    size_t begin, end, inner = flow, inner_close = close, shown, colon;
-
-    do { /* the item that holds the fault, in the innermost collection */
-        list = text[inner] == '[';
-        begin = end = inner + 1;
-        while (end < inner_close) {
-            begin = skip_blanks(text, end, inner_close);
-            end = walk(text, begin, inner_close, ",", &last, &open);
-            if (end >= fault || end >= inner_close)
-                break;
-            end++;
-        }
-        shown = line_end(text, begin) < last ? line_end(text, begin) : last;
-        for (colon = begin; colon < shown && text[colon] != ':';)
-            colon++;
-        inner = list || colon == shown ? begin : skip_blanks(text, colon + 1, inner_close);
-        if (inner < shown && strchr("[{", text[inner]))
-            inner_close = find_close(text, inner, inner_close, &open);
-        else
-            inner = shown;
-    } while (inner < fault && fault <= inner_close && inner < shown);
-
-    if (begin >= last) {
-        diag_error(r->cx, place(r, begin, begin + 1), "expected %s, found '%c'",
-                   list ? "an item" : "'key: value'", text[begin]);
-    } else if (strchr("*&!@`%|>", text[begin])) {
-        diag_error(r->cx, place(r, begin, begin + 1), "YAML takes '%c' at the start for %s", text[begin],
-                   meaning(text[begin]));
-        hint_sign(r, begin, shown);
-    } else {
-        diag_error(
-            r->cx, place(r, begin, last),
-            "YAML cannot read this inside brackets, where brackets and quotes have a meaning of their own");
-        if (!list && colon < shown && !is_blank(text[colon + 1]))
-            diag_hint(r->cx, "YAML wants a blank behind the ':'");
-        else
-            diag_hint(r->cx, "write every %s on a line of its own: '%s%.*s'", list ? "item" : "entry",
-                      list ? "- " : "", (int)(shown - begin), text + begin);
-    }
-    if (!mask(r, flow, close + 1) && !mask(r, close + 1, line_end(text, close)))
-        cut(r, line_begin(text, flow));
-}
-
-/* A fault that no known habit explains: in words of ours where libyaml's are its own. `first` begins the line. */
-static const char *problem_text(struct reader *r, char first)
-{
-    static const struct {
-        const char *problem, *text;
-    } known[] = {
-        {"mapping values are not allowed in this context",
-         "this does not fit the indentation of the lines above"},
-        {"could not find expected ':'", "expected 'key: value', or '- item' as in the lines above"},
-        {"did not find expected key", "this does not fit the indentation of the lines above"},
-        {"did not find expected '-' indicator", "expected '- item', as in the lines above"},
-        {"block sequence entries are not allowed in this context", "'- ' begins a line of its own"},
-        {"found unknown escape character", "YAML's double quotes do not know this escape"},
-        {"did not find expected hexdecimal number", "YAML's double quotes do not know this escape"},
-        {"found invalid Unicode character escape code", "YAML's double quotes do not know this escape"},
-        {"mapping keys are not allowed in this context", "'? ' has a meaning of its own in YAML"},
-    };
-    const char *problem = r->parser.problem ? r->parser.problem : "the text cannot be read";
-
-    if (strcmp(problem, "did not find expected key") == 0 && first == '-')
-        return "expected 'key: value' as in the lines above, found '- '";
-    if (first == ':')
-        return "there is no key before this ':'";
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i].problem, problem) == 0)
-            return known[i].text;
-    }
-    return arena_format(&r->cx->arena, "YAML: %s", problem);
-}
-
-static bool next_line_is_deeper(const struct reader *r, size_t at)
-{
-    const char *text = r->yaml;
-    size_t indent = skip_spaces(text, line_begin(text, at)) - line_begin(text, at);
-
-    for (at = line_end(text, at); at < r->end; at = line_end(text, at)) {
-        at++;
-
-        size_t first = skip_spaces(text, at);
-
-        if (!ends_line(text[first]) && text[first] != '#')
-            return first - at > indent;
-    }
-    return false;
-}
-
-/* A value in a line above the one at `content` that begins with the same quote and does not end in its line, so that the
- * quote at `content` closes it. Else `content`. */
-static size_t open_quote_above(const struct reader *r, size_t content)
-{
-    const char *text = r->source->text;
-
-    for (size_t line = line_begin(text, content); line > r->begin; line = line_begin(text, line - 1)) {
-        size_t at = line_content(text, line - 1), end = line_end(text, line - 1);
-
-        if (at < end && text[at] == text[content] && !is_masked(r, at))
-            return skip_quoted(text, at, end, false) < end || (text[end - 1] == text[at] && end - at > 1)
-                       ? content
-                       : at;
-    }
-    return content;
-}
-
-/* The first ': ' of the line of `colon`, in brackets that close before `colon`: `f(x: int):`. Else `colon`. */
-static size_t key_colon(const struct reader *r, size_t colon)
-{
-    const char *text = r->source->text;
-    size_t begin = skip_spaces(text, line_begin(text, colon)), last, open, at = begin;
-
-    if (walk(text, begin, line_end(text, colon), ":", &last, &open) != colon)
-        return colon;
-    while (at < colon && !(text[at] == ':' && is_blank(text[at + 1])))
-        at++;
-    return at;
-}
-
-/* Directives, and what stands between documents. */
-static bool explain_document(struct reader *r, size_t fault, const char *context)
-{
-    const char *text = r->source->text;
-
-    fault -= fault >= r->end && fault > r->begin;
-
-    size_t line = line_begin(text, fault), end = line_end(text, line);
-    bool alone = strcmp(r->parser.problem, "did not find expected <document start>") == 0;
-
-    if (!alone && (strstr(context, "directive") || strstr(r->parser.problem, "directive") ||
-                   strcmp(r->parser.problem, "found incompatible YAML document") == 0)) {
-        diag_error(r->cx, place(r, line, end), "YAML does not know this directive");
-        diag_hint(r->cx, "leave it out: a spec needs none");
-        memset(r->yaml + line, ' ', end - line);
-        return true;
-    }
-    if (!alone)
-        return false;
-    if (text[skip_blanks(text, r->begin, r->end)] == '%') {
-        diag_error(r->cx, place(r, line, end), "expected '---' behind the directives");
-        diag_hint(r->cx, "leave them out: a spec needs none");
-        r->fatal = true;
-    } else {
-        diag_error(r->cx, place(r, line, end), "a second document: a spec is one");
-        cut(r, line);
-    }
-    return true;
-}
-
-/* Says the fault of the parser; then masks it or cuts the text. `done` is where the last event ended,
- * `flow` where the brackets begin that are open there. */
-static void explain(struct reader *r, size_t done, size_t flow)
-{
-    const char *text = r->source->text, *context = r->parser.context ? r->parser.context : "";
-    const char *problem = r->parser.problem ? r->parser.problem : "";
-    size_t fault = offset_of(r, r->parser.problem_mark);
-
-    if (r->parser.error == YAML_MEMORY_ERROR)
-        arena_out_of_memory();
-    if (flow == SIZE_MAX) { /* the scanner reads ahead of the events */
-        size_t at = done;
-
-        while (at < fault &&
-               (is_blank(text[at]) || strchr(":-?", text[at]) || skip_blanks(text, at, fault) > at))
-            at = at < skip_blanks(text, at, fault) ? skip_blanks(text, at, fault) : at + 1;
-        if (at < fault && (text[at] == '[' || text[at] == '{')) {
-            size_t open;
-
-            if (find_close(text, at, r->end, &open) >= fault)
-                flow = at;
-        }
-    }
-    if (flow != SIZE_MAX) {
-        explain_flow(r, flow, fault);
-        return;
-    }
-    if (explain_document(r, fault, context))
-        return;
-    if (strcmp(context, "while scanning a quoted scalar") == 0 ||
-        strcmp(context, "while scanning a simple key") == 0)
-        fault = offset_of(r, r->parser.context_mark);
-    if (fault >= r->end && fault > r->begin)
-        fault--;
-
-    size_t content = line_content(text, fault), end = line_end(text, fault);
-
-    if (content < end && (text[content] == '"' || text[content] == '\'')) {
-        size_t open = open_quote_above(r, content);
-
-        if (open < content) {
-            diag_error(r->cx, place(r, open, open + 1), "this quote is never closed");
-            mask(r, open, line_end(text, open));
-            return;
-        }
-    }
-
-    const char *taken = content < end ? meaning(text[content]) : NULL;
-
-    if (is_masked(r, content)) {
-        diag_error(r->cx, place(r, content, end), "%s", problem_text(r, text[content]));
-        cut(r, line_begin(text, fault));
-    } else if (strcmp(context, "while scanning a quoted scalar") == 0 &&
-               (strstr(problem, "end of stream") || strstr(problem, "document indicator"))) {
-        diag_error(r->cx, place(r, fault, fault + 1), "this quote is never closed");
-        if (strstr(problem, "document indicator"))
-            cut(r, offset_of(r, r->parser.problem_mark));
-        if (!mask(r, content, end))
-            cut(r, line_begin(text, fault));
-    } else if (strcmp(context, "while scanning a quoted scalar") == 0 ||
-               strcmp(context, "while parsing a quoted scalar") == 0) {
-        fault = offset_of(r, r->parser.problem_mark);
-        diag_error(r->cx, place(r, fault, fault + 1), "%s", problem_text(r, 0));
-        diag_hint(r->cx, "in single quotes a backslash is a plain letter");
-        fault = offset_of(r, r->parser.context_mark);
-        if (!mask(r, fault, skip_quoted(text, fault, r->end, false)))
-            cut(r, line_begin(text, fault));
-    } else if (taken && fault >= content) {
-        diag_error(r->cx, place(r, content, content + 1), "YAML takes '%c' at the start for %s",
-                   text[content], taken);
-        hint_sign(r, content, content_end(text, content));
-        mask(r, content, end);
-    } else if (strcmp(problem, "mapping values are not allowed in this context") == 0 &&
-               key_colon(r, fault) < fault) {
-        size_t colon = key_colon(r, fault), begin = skip_spaces(text, line_begin(text, fault));
-
-        diag_error(r->cx, place(r, colon, colon + 1), "YAML takes ': ' for the end of a key");
-        diag_hint(r->cx, "quote the key: %s", node_quoted(r->cx, text + begin, fault - begin));
-        mask(r, begin, fault);
-    } else if (strcmp(problem, "mapping values are not allowed in this context") == 0 && fault > content) {
-        diag_error(r->cx, place(r, fault, fault + 1), "YAML takes ': ' for the end of a key");
-        diag_hint(r->cx, "quote it: %s", quoted_line(r->cx, text, content));
-        mask(r, content, end);
-    } else if (strcmp(problem, "block sequence entries are not allowed in this context") == 0) {
-        diag_error(r->cx, place(r, fault, fault + 1), "%s", problem_text(r, 0));
-        diag_hint(
-            r->cx,
-            "write it in the next line, deeper than its key; a negative number has no blank behind its sign");
-        mask(r, fault, end);
-    } else {
-        size_t line = line_begin(text, fault), first = skip_spaces(text, line);
-
-        diag_error(r->cx, place(r, first, end), "%s", problem_text(r, text[first]));
-        if (next_line_is_deeper(r, fault) || first == end) {
-            cut(r, line);
-        } else { /* the line goes, and what follows is read */
-            memset(r->yaml + line, ' ', end - line);
-            r->complete = false;
-        }
-    }
-}
-
 /* Reads all events once. True where libyaml has nothing to say (any more). */
-static bool passes(struct reader *r)
+static bool passes(struct yaml_reader *r)
 {
     yaml_event_t event;
     size_t done = r->begin, flow = SIZE_MAX;
@@ -741,7 +184,7 @@ static bool passes(struct reader *r)
     open_parser(r);
     while (more) {
         if (!yaml_parser_parse(&r->parser, &event)) {
-            explain(r, done, flow);
+            yaml_fault_explain(r, done, flow);
             good = false;
             break;
         }
@@ -755,11 +198,11 @@ static bool passes(struct reader *r)
 
             depth++;
             if (in_flow && flow_depth++ == 0)
-                flow = offset_of(r, event.start_mark);
+                flow = yaml_offset(r, event.start_mark);
             if (depth > SPEC_MAX_NESTING) {
-                size_t at = offset_of(r, event.start_mark);
+                size_t at = yaml_offset(r, event.start_mark);
 
-                diag_error(r->cx, place(r, at, at + 1), "the spec nests more than %d levels deep",
+                diag_error(r->cx, yaml_place(r, at, at + 1), "the spec nests more than %d levels deep",
                            SPEC_MAX_NESTING);
                 r->fatal = true;
                 more = false;
@@ -771,7 +214,7 @@ static bool passes(struct reader *r)
         }
         more = more && event.type != YAML_STREAM_END_EVENT;
         if (event.type != YAML_STREAM_START_EVENT)
-            done = offset_of(r, event.end_mark);
+            done = yaml_offset(r, event.end_mark);
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&r->parser);
@@ -780,7 +223,7 @@ static bool passes(struct reader *r)
 
 /* Nodes -------------------------------------------------------------------------------------------------- */
 
-static struct node *node_new(struct reader *r, enum node_kind kind, size_t begin, size_t end)
+static struct node *node_new(struct yaml_reader *r, enum node_kind kind, size_t begin, size_t end)
 {
     struct node *node = ARENA_NEW(&r->cx->arena, struct node);
 
@@ -788,7 +231,7 @@ static struct node *node_new(struct reader *r, enum node_kind kind, size_t begin
     node->source = r->source;
     node->offset = begin;
     node->length = end - begin;
-    node->loc = place(r, begin, end);
+    node->loc = yaml_place(r, begin, end);
     node->value = "";
     if (++r->node_count > max_nodes && !r->fatal) {
         diag_error(r->cx, node->loc, "the spec has more than %d keys, values and items", (int)max_nodes);
@@ -831,7 +274,7 @@ static size_t resolve_escape(const char *text, size_t at, char *to, size_t *used
 
 /* Resolves the escapes of a quoted text in the copy of the source; what becomes shorter is filled with
  * blanks at the end of its line, so that all lines stay where they are. */
-static void unescape(struct reader *r, struct node *node, char quote)
+static void unescape(struct yaml_reader *r, struct node *node, char quote)
 {
     const char *text = r->source->text;
     size_t from = node->offset, end = node->offset + node->length, to = from;
@@ -845,13 +288,13 @@ static void unescape(struct reader *r, struct node *node, char quote)
     char *copy = (char *)(uintptr_t)r->unescaped->text; /* ours: made just above */
 
     while (from < end) {
-        if (ends_line(text[from])) {
+        if (scan_ends_line(text[from])) {
             memset(copy + to, ' ', from - to);
             to = ++from;
         } else if (quote == '\'' && text[from] == '\'') {
             copy[to++] = '\'';
             from += 2;
-        } else if (quote == '"' && text[from] == '\\' && ends_line(text[from + 1])) {
+        } else if (quote == '"' && text[from] == '\\' && scan_ends_line(text[from + 1])) {
             copy[to++] = ' ';
             from++;
         } else if (quote == '"' && text[from] == '\\') {
@@ -868,7 +311,7 @@ static void unescape(struct reader *r, struct node *node, char quote)
 }
 
 /* Text in quotes, which stand at `begin` and before `end`. */
-static struct node *quoted_node(struct reader *r, size_t begin, size_t end)
+static struct node *quoted_node(struct yaml_reader *r, size_t begin, size_t end)
 {
     const char *text = r->source->text;
     struct node *node = node_new(r, NODE_SCALAR, begin + 1, end - 1);
@@ -881,26 +324,26 @@ static struct node *quoted_node(struct reader *r, size_t begin, size_t end)
     return node;
 }
 
-static struct node *bad_node(struct reader *r, size_t begin, size_t end)
+static struct node *bad_node(struct yaml_reader *r, size_t begin, size_t end)
 {
     return node_new(r, NODE_BAD, begin, end);
 }
 
 /* Aliases, anchors and tags, whose first sign is at `at`. */
-static struct node *refuse(struct reader *r, size_t at)
+static struct node *refuse(struct yaml_reader *r, size_t at)
 {
     const char *text = r->source->text;
     size_t last, open, end;
 
-    walk(text, at, line_end(text, at), ",]}", &last, &open);
+    scan_walk(text, at, scan_line_end(text, at), ",]}", &last, &open);
     end = last > at ? last : at + 1;
-    diag_error(r->cx, place(r, at, at + 1), "YAML takes '%c' at the start for %s, and a spec has none",
-               text[at], meaning(text[at]) ? meaning(text[at]) : "something else");
-    hint_sign(r, at, end);
+    diag_error(r->cx, yaml_place(r, at, at + 1), "YAML takes '%c' at the start for %s, and a spec has none",
+               text[at], yaml_fault_meaning(text[at]) ? yaml_fault_meaning(text[at]) : "something else");
+    yaml_fault_hint(r, at, end);
     return bad_node(r, at, end);
 }
 
-static bool check_keys(struct reader *r, struct node *map)
+static bool check_keys(struct yaml_reader *r, struct node *map)
 {
     struct names names = {0};
     int count = 0;
@@ -932,19 +375,19 @@ static bool check_keys(struct reader *r, struct node *map)
     return true;
 }
 
-static struct node *split_flow(struct reader *r, size_t begin, size_t end, int depth);
+static struct node *split_flow(struct yaml_reader *r, size_t begin, size_t end, int depth);
 
 /* One item of a collection in brackets, from its source text. */
-static struct node *flow_item(struct reader *r, size_t begin, size_t end, int depth)
+static struct node *flow_item(struct yaml_reader *r, size_t begin, size_t end, int depth)
 {
     const char *text = r->source->text;
     size_t open;
 
     if (begin < end && (text[begin] == '[' || text[begin] == '{') &&
-        find_close(text, begin, end, &open) == end - 1)
+        scan_find_close(text, begin, end, &open) == end - 1)
         return split_flow(r, begin, end, depth + 1);
     if (begin < end && (text[begin] == '"' || text[begin] == '\'') && end - begin >= 2 &&
-        skip_quoted(text, begin, end, false) == end && text[end - 1] == text[begin])
+        scan_skip_quoted(text, begin, end, false) == end && text[end - 1] == text[begin])
         return quoted_node(r, begin, end);
     if (begin < end && strchr("*&!", text[begin]))
         return refuse(r, begin);
@@ -956,36 +399,36 @@ static struct node *flow_item(struct reader *r, size_t begin, size_t end, int de
 }
 
 /* `key: value` in braces. */
-static void flow_entry(struct reader *r, struct node *map, size_t begin, size_t end, int depth)
+static void flow_entry(struct yaml_reader *r, struct node *map, size_t begin, size_t end, int depth)
 {
     const char *text = r->source->text;
     size_t last, open, colon = begin;
     bool quoted = text[begin] == '"' || text[begin] == '\'';
 
     for (;; colon++) {
-        colon = walk(text, colon, end, ":", &last, &open);
-        if (colon >= end || quoted || colon + 1 == end || is_blank(text[colon + 1]))
+        colon = scan_walk(text, colon, end, ":", &last, &open);
+        if (colon >= end || quoted || colon + 1 == end || scan_is_blank(text[colon + 1]))
             break;
     }
     if (colon >= end) {
         r->complete = false;
-        diag_error(r->cx, place(r, begin, end), "expected 'key: value'");
+        diag_error(r->cx, yaml_place(r, begin, end), "expected 'key: value'");
         if (memchr(text + begin, ':', end - begin))
             diag_hint(r->cx, "YAML wants a blank behind the ':'");
         return;
     }
-    walk(text, begin, colon, "", &last, &open);
+    scan_walk(text, begin, colon, "", &last, &open);
 
     int items = map->count;
     struct node *key = flow_item(r, begin, last, depth);
-    struct node *value = flow_item(r, skip_blanks(text, colon + 1, end), end, depth);
+    struct node *value = flow_item(r, scan_skip_blanks(text, colon + 1, end), end, depth);
 
     ARENA_PUSH(&r->cx->arena, map->keys, items, key);
     ARENA_PUSH(&r->cx->arena, map->items, map->count, value);
 }
 
 /* See note [flow]. The brackets stand at `begin` and before `end`. */
-static struct node *split_flow(struct reader *r, size_t begin, size_t end, int depth)
+static struct node *split_flow(struct yaml_reader *r, size_t begin, size_t end, int depth)
 {
     const char *text = r->source->text;
     struct node *node = node_new(r, text[begin] == '[' ? NODE_LIST : NODE_MAP, begin, end);
@@ -996,8 +439,8 @@ static struct node *split_flow(struct reader *r, size_t begin, size_t end, int d
         diag_error(r->cx, node->loc, "the spec nests more than %d levels deep", SPEC_MAX_NESTING);
         return bad_node(r, begin, end);
     }
-    while ((at = skip_blanks(text, at, stop)) < stop && !r->fatal) {
-        size_t last, open, comma = walk(text, at, stop, ",", &last, &open);
+    while ((at = scan_skip_blanks(text, at, stop)) < stop && !r->fatal) {
+        size_t last, open, comma = scan_walk(text, at, stop, ",", &last, &open);
 
         if (last > at && node->kind == NODE_LIST) {
             struct node *item = flow_item(r, at, last, depth);
@@ -1013,13 +456,13 @@ static struct node *split_flow(struct reader *r, size_t begin, size_t end, int d
     return node;
 }
 
-static struct node *build_scalar(struct reader *r, const yaml_event_t *event)
+static struct node *build_scalar(struct yaml_reader *r, const yaml_event_t *event)
 {
     const char *text = r->source->text;
-    size_t begin = offset_of(r, event->start_mark), end = offset_of(r, event->end_mark);
+    size_t begin = yaml_offset(r, event->start_mark), end = yaml_offset(r, event->end_mark);
     struct node *node;
 
-    if (is_masked(r, begin))
+    if (yaml_fault_is_masked(r, begin))
         return bad_node(r, begin, end);
     if (event->data.scalar.anchor || event->data.scalar.tag)
         return refuse(r, begin);
@@ -1030,9 +473,9 @@ static struct node *build_scalar(struct reader *r, const yaml_event_t *event)
         break;
     case YAML_LITERAL_SCALAR_STYLE:
     case YAML_FOLDED_SCALAR_STYLE:
-        begin = line_end(text, begin); /* behind the sign and what may follow it there */
+        begin = scan_line_end(text, begin); /* behind the sign and what may follow it there */
         node = node_new(r, NODE_SCALAR, begin < end ? begin : end, end);
-        node->loc = place(r, offset_of(r, event->start_mark), offset_of(r, event->start_mark) + 1);
+        node->loc = yaml_place(r, yaml_offset(r, event->start_mark), yaml_offset(r, event->start_mark) + 1);
         node->style = event->data.scalar.style == YAML_LITERAL_SCALAR_STYLE ? NODE_LITERAL : NODE_FOLDED;
         break;
     default:
@@ -1044,15 +487,15 @@ static struct node *build_scalar(struct reader *r, const yaml_event_t *event)
     return node;
 }
 
-static void next_event(struct reader *r, yaml_event_t *event)
+static void next_event(struct yaml_reader *r, yaml_event_t *event)
 {
     if (!yaml_parser_parse(&r->parser, event)) /* it read the same text before: only memory can have failed */
         arena_out_of_memory();
 }
 
-static struct node *build(struct reader *r, yaml_event_t *event, int depth);
+static struct node *build(struct yaml_reader *r, yaml_event_t *event, int depth);
 
-static struct node *build_flow(struct reader *r, size_t begin)
+static struct node *build_flow(struct yaml_reader *r, size_t begin)
 {
     size_t end = begin;
 
@@ -1064,13 +507,13 @@ static struct node *build_flow(struct reader *r, size_t begin)
             depth++;
         else if (event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT)
             depth--;
-        end = offset_of(r, event.end_mark);
+        end = yaml_offset(r, event.end_mark);
         yaml_event_delete(&event);
     }
     return split_flow(r, begin, end, 0);
 }
 
-static struct node *build_block(struct reader *r, enum node_kind kind, size_t begin, int depth)
+static struct node *build_block(struct yaml_reader *r, enum node_kind kind, size_t begin, int depth)
 {
     struct node *node = node_new(r, kind, begin, begin + 1);
 
@@ -1104,9 +547,9 @@ static struct node *build_block(struct reader *r, enum node_kind kind, size_t be
 }
 
 /* The node that starts with `event`, which is deleted. */
-static struct node *build(struct reader *r, yaml_event_t *event, int depth)
+static struct node *build(struct yaml_reader *r, yaml_event_t *event, int depth)
 {
-    size_t begin = offset_of(r, event->start_mark);
+    size_t begin = yaml_offset(r, event->start_mark);
     bool list = event->type == YAML_SEQUENCE_START_EVENT, marked = false, flow = false;
     struct node *node;
 
@@ -1136,7 +579,7 @@ static struct node *build(struct reader *r, yaml_event_t *event, int depth)
     return flow ? build_flow(r, begin) : build_block(r, list ? NODE_LIST : NODE_MAP, begin, depth);
 }
 
-static struct node *build_document(struct reader *r)
+static struct node *build_document(struct yaml_reader *r)
 {
     struct node *root = NULL;
     bool more = true, said = false;
@@ -1148,9 +591,9 @@ static struct node *build_document(struct reader *r)
         next_event(r, &event);
         more = event.type != YAML_STREAM_END_EVENT;
         if (event.type == YAML_DOCUMENT_START_EVENT && root && !said) {
-            size_t at = offset_of(r, event.start_mark);
+            size_t at = yaml_offset(r, event.start_mark);
 
-            diag_error(r->cx, place(r, at, line_end(r->source->text, at)),
+            diag_error(r->cx, yaml_place(r, at, scan_line_end(r->source->text, at)),
                        "a second document: a spec is one");
             said = true;
         }
@@ -1170,8 +613,8 @@ static struct node *build_document(struct reader *r)
 
 struct node *node_read(struct cx *cx, const struct source *source, bool *complete)
 {
-    struct reader reader = {.cx = cx, .source = source, .end = source->length, .complete = true},
-                  *r = &reader;
+    struct yaml_reader reader = {.cx = cx, .source = source, .end = source->length, .complete = true},
+                       *r = &reader;
 
     *complete = false;
     assert(source->length <= SPEC_MAX_BYTES);

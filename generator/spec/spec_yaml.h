@@ -39,9 +39,6 @@ bool node_is_empty(const struct node *node);
 /* What stands there, for messages: "an empty list". */
 const char *node_kind_text(const struct node *node);
 
-/* Text as a quoted scalar, for hints: "y = x[1: 3]". */
-const char *node_quoted(struct cx *cx, const char *text, size_t length);
-
 /* From the node's first character to the end of its line, comments excluded, as a quoted scalar. */
 const char *node_quoted_line(struct cx *cx, const struct node *node);
 

@@ -1,0 +1,72 @@
+/* expr_parser.h - tokens, and a parser that is one of them ahead: what the files that parse expressions and statements share.
+ * Private to expr.c, expr_lex.c, expr_print.c and stmt.c. */
+#ifndef MODC_EXPR_PARSER_H
+#define MODC_EXPR_PARSER_H
+
+#include "spec/expr.h"
+
+enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_INT, TOKEN_FLOAT, TOKEN_STRING, TOKEN_SYMBOL };
+
+struct token {
+    enum token_kind kind;
+    struct loc loc;
+    size_t end;
+    const char *text; /* NAME, STRING (escapes resolved), SYMBOL */
+    int64_t integer;
+    double number;
+    bool huge; /* INT: 2^63, which only a minus sign makes fit */
+};
+
+struct parser {
+    struct cx *cx;
+    const struct source *source;
+    size_t at, stop; /* what is not yet a token */
+    struct token token, last;
+    bool module; /* `N x Call` and `Call for NAMES in SEQUENCE` may be written */
+    bool quiet;  /* faults are not said */
+    bool failed;
+    int depth;
+};
+
+/* ---- expr_lex.c: faults and tokens ---- */
+
+struct parser parser_new(struct cx *cx, const struct source *source, size_t offset, size_t length);
+
+/* Says the first fault of a text; true if this is it, so that a hint may follow. */
+bool __attribute__((format(printf, 3, 4)))
+parser_fail(struct parser *p, struct loc loc, const char *format, ...);
+
+/* The token as it stands in the text; for messages in quotes, or "the end". */
+const char *parser_token_text(struct parser *p);
+const char *parser_found(struct parser *p);
+
+/* Takes one token and reads the next. */
+void parser_next(struct parser *p);
+
+bool parser_is_symbol(const struct parser *p, const char *symbol);
+bool parser_is_name(const struct parser *p, const char *name);
+bool parser_take_symbol(struct parser *p, const char *symbol);
+
+/* Whether `word` stands behind the token. */
+bool parser_next_is(const struct parser *p, const char *word);
+
+/* What is never closed may go on behind a ' #'. */
+void parser_hint_comment(struct parser *p);
+
+/* Blanks, line ends, comments, and a backslash that ends a line. */
+size_t lex_skip_blanks(const char *text, size_t at, size_t stop);
+
+/* ---- expr.c: trees ---- */
+
+/* `a`, or `a, b` as a tuple. */
+struct expr *parser_tuple(struct parser *p);
+/* `a if b else c` or less: what may stand between commas. */
+struct expr *parser_conditional(struct parser *p);
+
+struct expr *parser_bad(struct parser *p, struct loc loc);
+
+/* Says what stands behind an expression where nothing more may be. */
+void parser_expect_end(struct parser *p);
+bool parser_close_bracket(struct parser *p, const char *open, struct loc open_loc, const char *close);
+
+#endif

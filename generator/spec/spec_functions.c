@@ -1,0 +1,232 @@
+/* spec_functions.c - sections whose keys are signatures: functions, classes, entries, and `forward`. */
+#include "spec/spec_reader.h"
+
+#include <string.h>
+
+#include "spec/emitted.h"
+
+static bool read_signature(struct reader *r, const struct node *key, struct signature *out)
+{
+    bool good = key->kind == NODE_SCALAR &&
+                signature_parse(r->cx, key->source, key->offset, key->length, out) &&
+                spec_check_identifier(r, out->name, out->loc);
+
+    r->spec->partial |= !good;
+    return good;
+}
+
+static struct spec_function *new_function(struct reader *r, const struct signature *signature)
+{
+    struct spec_function *function = ARENA_NEW(&r->cx->arena, struct spec_function);
+
+    function->name = signature->name;
+    function->loc = signature->loc;
+    function->args = signature->args;
+    function->arg_count = signature->count;
+    function->has_args = signature->has_args;
+    return function;
+}
+
+void spec_read_functions(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct names names = {0};
+
+    if (!spec_is_mapping(r, key, node, "a mapping of signatures to statements"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct signature signature;
+
+        if (!read_signature(r, node->keys[i], &signature))
+            continue;
+
+        const struct name_entry *first = names_add(&r->cx->arena, &names, signature.name, signature.name,
+                                                   signature.loc);
+
+        if (first) {
+            diag_error(r->cx, signature.loc, "there are two functions '%s'", signature.name);
+            diag_note(r->cx, first->loc, "the first one");
+            continue;
+        }
+        if (!signature.has_args) {
+            diag_error(r->cx, signature.loc, "the function '%s' has no list of arguments", signature.name);
+            diag_hint(r->cx, "write '%s(x):', or '%s():' where it takes none", signature.name,
+                      signature.name);
+        }
+
+        struct spec_function *function = new_function(r, &signature);
+
+        function->statements = spec_read_statements(r, node->keys[i], node->items[i], &function->count);
+        ARENA_PUSH(&r->cx->arena, r->spec->functions, r->spec->function_count, function);
+    }
+}
+
+bool spec_is_forward(const struct node *key)
+{
+    return strncmp(key->value, "forward", 7) == 0 &&
+           (key->value[7] == 0 || key->value[7] == '(' || key->value[7] == ' ');
+}
+
+static void read_class_key(struct reader *r, struct spec_class *class, struct names *names,
+                           const struct node *key, const struct node *node)
+{
+    struct signature signature;
+
+    if (spec_read_tensor_section(r, class, names, key, node))
+        return;
+    if (strcmp(key->value, "modules") == 0) {
+        spec_read_class_modules(r, class, names, key, node);
+    } else if (strcmp(key->value, "extra_repr") == 0) {
+        class->extra_repr = spec_read_text(r, key, node, "text");
+        class->extra_repr_loc = node->loc;
+    } else if (spec_is_forward(key)) {
+        if (!read_signature(r, key, &signature))
+            return;
+        if (class->forward) {
+            diag_error(r->cx, key->loc, "the class '%s' has two 'forward'", class->name);
+            diag_note(r->cx, class->forward->loc, "the first one");
+            return;
+        }
+        if (!signature.has_args) {
+            diag_error(r->cx, key->loc, "the 'forward' of a class names its arguments");
+            diag_hint(r->cx, "write 'forward(x):'");
+        }
+        class->forward = new_function(r, &signature);
+        class->forward->statements = spec_read_statements(r, key, node, &class->forward->count);
+    } else {
+        spec_unknown_key(r, key, "a class", SPEC_IN_CLASS);
+    }
+}
+
+static void read_class(struct reader *r, const struct signature *signature, const struct node *key,
+                       const struct node *node)
+{
+    struct spec_class *class = ARENA_NEW(&r->cx->arena, struct spec_class);
+    struct names names = {0};
+    int errors = diag_errors(r->cx);
+
+    class->name = signature->name;
+    class->loc = signature->loc;
+    class->args = signature->args;
+    class->arg_count = signature->count;
+    ARENA_PUSH(&r->cx->arena, r->spec->classes, r->spec->class_count, class);
+    if (node->kind == NODE_LIST) {
+        diag_error(r->cx, node->loc, "expected 'modules', 'forward' and the like, found a list");
+        diag_hint(r->cx, "a class that is a list of modules has it under 'modules:'");
+    }
+    if (node->kind == NODE_LIST || !spec_is_mapping(r, key, node, "'modules', 'forward' and the like"))
+        return;
+    for (int i = 0; i < node->count; i++)
+        read_class_key(r, class, &names, node->keys[i], node->items[i]);
+    if (class->forward || diag_errors(r->cx) > errors || !r->complete)
+        return;
+    if (!class->modules || class->modules->kind == SPEC_MODULE_MAP) {
+        diag_error(r->cx, signature->loc, "the class '%s' has no 'forward'", class->name);
+        diag_hint(r->cx, "only a class whose modules are a list needs none");
+    }
+}
+
+void spec_read_classes(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct names names = {0};
+
+    if (!spec_is_mapping(r, key, node, "a mapping of signatures to classes"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct signature signature;
+
+        if (!read_signature(r, node->keys[i], &signature))
+            continue;
+
+        const struct name_entry *first = names_add(&r->cx->arena, &names, signature.name, signature.name,
+                                                   signature.loc);
+
+        if (first) {
+            diag_error(r->cx, signature.loc, "there are two classes '%s'", signature.name);
+            diag_note(r->cx, first->loc, "the first one");
+            continue;
+        }
+        read_class(r, &signature, node->keys[i], node->items[i]);
+    }
+}
+
+void spec_read_forward(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct signature signature;
+
+    if (!read_signature(r, key, &signature))
+        return;
+    if (r->spec->root.forward) {
+        diag_error(r->cx, key->loc, "there are two 'forward'");
+        diag_note(r->cx, r->spec->root.forward->loc, "the first one");
+        return;
+    }
+    r->spec->root.forward = new_function(r, &signature);
+    r->spec->root.forward->statements = spec_read_statements(r, key, node, &r->spec->root.forward->count);
+}
+
+static void read_maxima(struct reader *r, struct spec_function *entry, const struct node *key,
+                        const struct node *node)
+{
+    if (!spec_is_mapping(r, key, node, "a mapping of sizes to maxima"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct spec_size size = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
+
+        size.max = spec_read_expr(r, node->keys[i], node->items[i]);
+        ARENA_PUSH(&r->cx->arena, entry->max, entry->max_count, size);
+    }
+}
+
+static void read_entry(struct reader *r, const struct signature *signature, const struct node *key,
+                       const struct node *node)
+{
+    struct spec_function *entry = new_function(r, signature);
+    bool has_statements = false;
+
+    ARENA_PUSH(&r->cx->arena, r->spec->entries, r->spec->entry_count, entry);
+    if (node->kind != NODE_MAP) {
+        entry->statements = spec_read_statements(r, key, node, &entry->count);
+        return;
+    }
+    for (int i = 0; i < node->count; i++) {
+        const struct node *part = node->keys[i];
+
+        if (strcmp(part->value, "max") == 0) {
+            read_maxima(r, entry, part, node->items[i]);
+        } else if (strcmp(part->value, "statements") == 0) {
+            has_statements = true;
+            entry->statements = spec_read_statements(r, part, node->items[i], &entry->count);
+        } else {
+            spec_unknown_key(r, part, "an entry", SPEC_IN_ENTRY);
+        }
+    }
+    if (!has_statements && r->complete)
+        diag_error(r->cx, signature->loc, "the entry '%s' has no 'statements'", entry->name);
+}
+
+void spec_read_entries(struct reader *r, const struct node *key, const struct node *node)
+{
+    struct names names = {0};
+
+    if (!spec_is_mapping(r, key, node, "a mapping of signatures to statements"))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        struct signature signature;
+
+        if (!read_signature(r, node->keys[i], &signature))
+            continue;
+        if (strcmp(signature.name, "forward") == 0) {
+            diag_error(r->cx, signature.loc, "the entry 'forward' has a key of its own");
+            diag_hint(r->cx, "move it out of 'entries'");
+            continue;
+        }
+        if (emitted_function(signature.name)) {
+            diag_error(r->cx, signature.loc,
+                       "the entry '%s' would have the name of a function of every model, %s_%s",
+                       signature.name, r->spec->model, signature.name);
+            continue;
+        }
+        if (spec_check_unique_in_c(r, &names, signature.name, signature.loc))
+            read_entry(r, &signature, node->keys[i], node->items[i]);
+    }
+}

@@ -434,7 +434,7 @@ static int compare_groups(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Two sources of one name are one file: spec.c keeps a second copy in which quoted text is unescaped. */
+/* Two sources of one name are one file: spec_yaml.c keeps a second copy in which quoted text is unescaped. */
 static bool same_source(const struct source *a, const struct source *b)
 {
     return a == b || (a && b && strcmp(a->name, b->name) == 0);

@@ -63,17 +63,24 @@ enum layer_container {
     LAYER_PARAMETER_DICT
 };
 
-#define LAYER_MAX_CHECKS 12
-#define LAYER_MAX_METHODS 2
+/* Of one row. */
+enum {
+    LAYER_MAX_ARGS = 16,
+    LAYER_MAX_PARAMS = 8,
+    LAYER_MAX_BUFFERS = 6,
+    LAYER_MAX_CHILDREN = 2,
+    LAYER_MAX_CHECKS = 12,
+    LAYER_MAX_METHODS = 2
+};
 
 struct layer_row {
     const char *name;
-    struct layer_arg args[16];
-    struct layer_tensor params[8], buffers[6];
+    struct layer_arg args[LAYER_MAX_ARGS];
+    struct layer_tensor params[LAYER_MAX_PARAMS], buffers[LAYER_MAX_BUFFERS];
     /* Params are there once for each `index` below `repeat`, of which `each` binds what their names, with holes, and shapes
      * use. NULL: once. */
     const char *repeat, *each;
-    struct layer_child children[2];
+    struct layer_child children[LAYER_MAX_CHILDREN];
     struct layer_check checks[LAYER_MAX_CHECKS];
     const char *forward; /* "forward(input): return ..."; statements separated by newlines */
     const char *methods

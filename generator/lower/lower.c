@@ -228,7 +228,7 @@ bool lower_read_entry(struct program *program, struct entry *entry, const struct
 
         entry->inputs[i] = own ? find_input(tree->spec, spec->args[i].name) : &tree->spec->inputs[i];
         if (!entry->inputs[i])
-            return false; /* spec.c said so */
+            return false; /* the spec room said so */
     }
     entry->input_count = entry->model_count = count;
     entry->sizes = ARENA_ARRAY(&cx->arena, tree->size_count + 1, struct size);
@@ -242,7 +242,7 @@ bool lower_read_entry(struct program *program, struct entry *entry, const struct
             if (strcmp(tree->sizes[j].name, spec->max[i].name) == 0)
                 at = j;
         if (at < 0 || max.kind == EV_BAD)
-            return false; /* said already: the former by spec.c */
+            return false; /* said already: the former by the spec room */
         if (!ev_get_int(&max, &value) || value < 1 || value > tree->sizes[at].max) {
             diag_error(cx, spec->max[i].max->loc,
                        "the maximum of '%s' must be an integer from 1 to %lld here, found %s",
@@ -358,14 +358,14 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
         const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
 
         if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST))
-            continue; /* spec.c said so */
+            continue; /* the spec room said so */
         entry->name = i < 0 ? "forward" : function->name;
         tree->sizes = sizes;
         if (!lower_read_entry(program, entry, function))
             continue;
         program->entry_count++;
         if (i < 0 && !function && entry->input_count != 1)
-            continue; /* spec.c said so */
+            continue; /* the spec room said so */
         for (int training = 0; training < 2; training++)
             lower_variants(program, entry, training, false);
         for (int training = 0; training < 2 && saves && diag_errors(cx) == 0; training++)

@@ -76,7 +76,7 @@ struct ev lower_class(struct eval *eval, struct module *module, const struct cal
 
     if (!class->forward) {
         if (!class->modules || class->modules->kind != SPEC_MODULE_LIST) {
-            assert(diag_errors(eval->cx) > 0); /* spec.c has looked */
+            assert(diag_errors(eval->cx) > 0); /* the spec room has looked */
             return ev_bad(call->loc);
         }
         return lower_children(eval, module, call);

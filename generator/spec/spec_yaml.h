@@ -1,4 +1,4 @@
-/* spec_yaml.h - the YAML of a spec as nodes with places: what spec.c reads its keys from. Private to the
+/* spec_yaml.h - the YAML of a spec as nodes with places: what the keys are read from. Private to the
  * spec room. */
 #ifndef MODC_SPEC_YAML_H
 #define MODC_SPEC_YAML_H

@@ -21,13 +21,15 @@ SAYS = {
     "diag_warning": (2, "warning: {}$"),
     "diag_note": (2, "note: {}$"),
     "diag_hint": (1, "^hint: {}$"),
-    "fail": (2, "error: {}$"),                  # expr.c
-    "wrong_kind": (3, "expected {}(, found .*)?$"),  # spec.c, and those that hand it on
-    "is_mapping": (3, "expected {}(, found .*)?$"),
-    "read_text": (3, "expected {}(, found .*)?$"),
-    "read_one_or_many": (3, "expected {}(, found .*)?$"),
-    "unknown_key": (2, "error: {} has no key "),
-    "arg_fault": (4, "must be {}, found "),     # module.c
+    "parser_fail": (2, "error: {}$"),
+    "spec_wrong_kind": (3, "expected {}(, found .*)?$"),  # and those that hand it on
+    "spec_is_mapping": (3, "expected {}(, found .*)?$"),
+    "spec_read_text": (3, "expected {}(, found .*)?$"),
+    "spec_read_one_or_many": (3, "expected {}(, found .*)?$"),
+    "spec_read_texts": (3, "expected {}(, found .*)?$"),
+    "spec_unknown_key": (2, "error: {} has no key "),
+    "module_arg_fault": (4, "must be {}, found "),
+    "check_kind": (5, "must be {}, found "),    # module_args.c
     "bad_value": (3, "^hint: {}$"),             # options.c
     "fault": (1, "cannot {} "),                 # base/text.c
     "compiler_fault": (2, "^hint: {}$"),        # compiler.c
@@ -37,18 +39,18 @@ SAYS = {
 GIVES = {
     r"ops\.c|ops/\w+\.c": r"\w+_infer|check\w*|\w+_fault|differ\w*",
     r"elementwise\.c": r"elementwise_refuses",
-    r"spec_yaml\.c": r"meaning|problem_text",
-    r"expr\.c": r"instead_of",
+    r"yaml_faults\.c": r"yaml_fault_meaning|problem_text",
+    r"expr_lex\.c": r"instead_of",
     r"base/text\.c": r"source_read|make_folders|prepare",
     r"process\.c": r"process_make_folder",
 }
 
 # Tables whose strings others say: file, name, which string of a row, what a case must show of it.
 TABLES = [
-    (r"expr\.c", "refused", 1, "^hint: {}$"),
-    (r"expr\.c", "refused_words", 1, "^hint: {}$"),
+    (r"expr_lex\.c", "refused", 1, "^hint: {}$"),
+    (r"stmt\.c", "refused_words", 1, "^hint: {}$"),
     (r"eval\.c", "habits", 1, "^hint: {}$"),
-    (r"spec_yaml\.c", "known", 1, "error: {}$"),
+    (r"yaml_faults\.c", "known", 1, "error: {}$"),
     (r"layers/\w+\.c", "checks", 1, "error: .*: {}$"),
     (r"eval\.c", "python_rows", 1, "error: \\w+ takes {}$"),
 ]
@@ -59,7 +61,7 @@ CARRIED = {
     "habits[i].hint", "error",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',
-    "layer_repr(&build->eval, row_scope(build, module), row->checks[i].message)",
+    "layer_repr(&build->eval, module_row_scope(build, module), row->checks[i].message)",
     "layer_repr(eval, args, checks[i].message)",
 }
 

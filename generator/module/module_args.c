@@ -1,0 +1,198 @@
+/* module_args.c - evaluates the arguments of constructors, binds them to a signature and brings them into the form that the
+ * row of the layer table promises. Apart from module_layers.c, since classes of a spec and initialisations have arguments
+ * too. */
+#include "module/module_builder.h"
+
+#include <assert.h>
+#include <string.h>
+
+void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr, struct call *call)
+{
+    *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
+    call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
+    call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
+    for (int i = 0; i < expr->count; i++) {
+        call->args[i] = eval_expr(&build->eval, scope, expr->items[i]);
+        call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+    }
+}
+
+bool module_bind_args(struct builder *build, struct scope *scope, const char *what,
+                      const struct signature_arg *args, int count, const struct call *call)
+{
+    bool fine = eval_bind(&build->eval, scope, what, args, count, 0, call);
+
+    for (int i = 0; i < scope->count; i++)
+        fine &= scope->items[i].value.kind != EV_BAD;
+    return fine;
+}
+
+const struct ev *module_arg(const struct scope *scope, const char *name)
+{
+    for (int i = 0; i < scope->count; i++)
+        if (strcmp(scope->items[i].name, name) == 0)
+            return &scope->items[i].value;
+    assert(!"a bound argument");
+    return NULL;
+}
+
+void module_store_args(struct builder *build, struct module *module, const struct scope *scope,
+                       const char *const *names, int count)
+{
+    module->args = ARENA_ARRAY(&build->cx->arena, count + 1, struct binding);
+    module->arg_count = count;
+    for (int i = 0; i < count; i++) {
+        module->args[i].name = names[i];
+        for (int j = 0; j < scope->count; j++)
+            if (strcmp(scope->items[j].name, names[i]) == 0)
+                module->args[i].value = scope->items[j].value;
+    }
+}
+
+void module_note_instance(struct builder *build, const struct module *module)
+{
+    const struct module *owner = module->parent;
+
+    if (module->changed) /* its words are not those of the class */
+        return;
+    while (owner && !owner->spec_class && !owner->changed)
+        owner = owner->parent;
+    if (owner && owner->spec_class && owner->arg_count > 0)
+        diag_note(build->cx, owner->loc, "in '%s', which is %s", owner->path, owner->text);
+}
+
+void module_arg_fault(struct builder *build, const struct module *module, const char *name,
+                      const struct ev *value, const char *expected)
+{
+    diag_error(build->cx, value->loc, "%s: argument '%s' must be %s, found %s", module->class_name, name,
+               expected, ev_text(&build->eval, value));
+    module_note_instance(build, module);
+}
+
+/* Arguments that are tuples in the end: of how many integers (0: any number), and what may be given. */
+static const struct {
+    int count;
+    const char *given;
+} tuple_kinds[] = {
+    [ARG_SINGLE] = {1, "an integer"},          [ARG_PAIR] = {2, "an integer or two"},
+    [ARG_TRIPLE] = {3, "an integer or three"}, [ARG_FOUR] = {4, "an integer or four"},
+    [ARG_SIX] = {6, "an integer or six"},      [ARG_INTS] = {0, "an integer or a tuple"},
+};
+
+static bool are_integers(const struct ev *tuple)
+{
+    for (int i = 0; i < tuple->count; i++)
+        if (tuple->items[i].kind != EV_INT)
+            return false;
+    return true;
+}
+
+/* One of tuple_kinds, as a tuple. False after a fault, as all of these. */
+static bool check_tuple(struct builder *build, const struct module *module, const struct layer_arg *arg,
+                        struct ev *value)
+{
+    int count = tuple_kinds[arg->kind].count;
+
+    if (value->kind == EV_NONE && arg->value && strcmp(arg->value, "None") == 0)
+        return true;
+    if (value->kind == EV_STRING && strcmp(arg->name, "padding") == 0)
+        return true; /* 'same', 'valid': the function says what it has */
+    if (value->kind == EV_INT && dim_is_const(value->dim, NULL)) {
+        int times = count > 0 ? count : 1;
+        struct ev *items = ARENA_ARRAY(&build->cx->arena, times, struct ev);
+
+        for (int i = 0; i < times; i++)
+            items[i] = *value;
+        *value = ev_tuple(&build->eval, value->loc, items, times);
+        return true;
+    }
+    if (value->kind != EV_TUPLE || (count > 0 && value->count != count)) {
+        module_arg_fault(build, module, arg->name, value, tuple_kinds[arg->kind].given);
+        return false;
+    }
+    if (!are_integers(value)) {
+        module_arg_fault(build, module, arg->name, value, "integers");
+        return false;
+    }
+    value->list = false;
+    return true;
+}
+
+static bool check_floats(struct builder *build, const struct module *module, const struct layer_arg *arg,
+                         struct ev *value)
+{
+    double number;
+
+    if (value->kind == EV_NONE)
+        return true;
+    if (value->kind == EV_TUPLE) /* others may hold it too */
+        *value = ev_tuple(&build->eval, value->loc, value->items, value->count);
+    for (int i = 0; i < (value->kind == EV_TUPLE ? value->count : 1); i++) {
+        struct ev *item = value->kind == EV_TUPLE ? &value->items[i] : value;
+
+        if (!ev_get_number(item, &number)) {
+            module_arg_fault(build, module, arg->name, value, "a number or a tuple of numbers");
+            return false;
+        }
+        *item = ev_float(item->loc, number);
+    }
+    return true;
+}
+
+static bool check_bool(struct builder *build, const struct module *module, const struct layer_arg *arg,
+                       struct ev *value)
+{
+    int64_t integer;
+    bool truth = false;
+
+    if (value->kind != EV_BOOL && (value->kind != EV_INT || !ev_get_int(value, &integer))) {
+        module_arg_fault(build, module, arg->name, value, "True or False");
+        return false;
+    }
+    ev_get_bool(value, &truth);
+    *value = ev_bool(value->loc, truth);
+    return true;
+}
+
+static bool check_kind(struct builder *build, const struct module *module, const struct layer_arg *arg,
+                       const struct ev *value, bool fits, const char *expected)
+{
+    if (!fits)
+        module_arg_fault(build, module, arg->name, value, expected);
+    return fits;
+}
+
+bool module_check_arg(struct builder *build, const struct module *module, const struct layer_arg *arg,
+                      struct ev *value)
+{
+    double number;
+    bool fits;
+
+    switch (arg->kind) {
+    case ARG_INT:
+        fits = value->kind == EV_INT && dim_is_const(value->dim, NULL);
+        return check_kind(build, module, arg, value, fits, "an integer");
+    case ARG_FLOAT:
+        return check_kind(build, module, arg, value, ev_get_number(value, &number), "a number");
+    case ARG_STRING:
+        return check_kind(build, module, arg, value, value->kind == EV_STRING, "a string");
+    case ARG_TUPLE:
+        fits = value->kind == EV_TUPLE && are_integers(value);
+        return check_kind(build, module, arg, value, fits, "a tuple of integers");
+    case ARG_BOOL:
+        return check_bool(build, module, arg, value);
+    case ARG_SINGLE:
+    case ARG_PAIR:
+    case ARG_TRIPLE:
+    case ARG_FOUR:
+    case ARG_SIX:
+    case ARG_INTS:
+        return check_tuple(build, module, arg, value);
+    case ARG_FLOATS:
+        return check_floats(build, module, arg, value);
+    case ARG_ANY:
+    case ARG_OPTION:
+        return true;
+    }
+    return true;
+}

@@ -1,0 +1,300 @@
+/* module_build.c - places where modules are written: which class a call names, classes of the spec with their members, and
+ * what stands under one name. Apart from module_layers.c and module_containers.c, which it calls and which call it. */
+#include "module/module_builder.h"
+
+#include <string.h>
+
+#include "eval/pytorch.h"
+
+#define MODULE_MAX_DEPTH 64
+#define MODULE_MAX_COUNT 16384
+
+struct module *module_new(struct builder *build, struct module *parent, const char *name, struct loc loc)
+{
+    struct module *module = ARENA_NEW(&build->cx->arena, struct module);
+
+    module->parent = parent;
+    module->name = name;
+    module->path = !parent           ? ""
+                   : parent->path[0] ? arena_format(&build->cx->arena, "%s.%s", parent->path, name)
+                                     : name;
+    module->loc = module->name_loc = loc;
+    module->class_name = "?";
+    module->text = "";
+    module->step = build->step;
+    module->changed = parent && module->step != parent->step;
+    build->count++;
+    if (parent)
+        ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
+    return module;
+}
+
+static const struct spec_class *find_class(const struct builder *build, const char *name)
+{
+    const struct spec *spec = build->tree->spec;
+
+    for (int i = 0; i < spec->class_count; i++)
+        if (strcmp(spec->classes[i]->name, name) == 0)
+            return spec->classes[i];
+    return NULL;
+}
+
+/* The class that a constructor names: `Linear`, `nn.Linear`, `torch.nn.Linear`. NULL: no such form. */
+static const char *constructor_name(const struct expr *callee)
+{
+    if (callee->kind == EXPR_NAME)
+        return callee->text;
+    if (callee->kind == EXPR_ATTR) {
+        const struct expr *base = callee->a;
+
+        if (base->kind == EXPR_NAME && strcmp(base->text, "nn") == 0)
+            return callee->text;
+        if (base->kind == EXPR_ATTR && strcmp(base->text, "nn") == 0 && base->a->kind == EXPR_NAME &&
+            strcmp(base->a->text, "torch") == 0)
+            return callee->text;
+    }
+    return NULL;
+}
+
+static void unknown_class(struct builder *build, struct loc loc, const char *name)
+{
+    const char **known = NULL;
+    int count = 0, layers;
+    const char *const *names = layer_names(build->cx, &layers);
+
+    for (int i = 0; i < build->tree->spec->class_count; i++)
+        ARENA_PUSH(&build->cx->arena, known, count, build->tree->spec->classes[i]->name);
+    for (int i = 0; i < layers; i++)
+        ARENA_PUSH(&build->cx->arena, known, count, names[i]);
+    if (pytorch_has(PYTORCH_MODULE, name) || strcmp(name, "Extern") == 0) { /* Extern is modc's own */
+        diag_error(build->cx, loc, "%s is not supported yet by this version of modc", name);
+        diag_hint(build->cx, "'modc layers' lists what it has; 'classes:' defines modules of your own");
+        return;
+    }
+    if (build->eval.partial && !diag_nearest(name, known, count))
+        return; /* it may be a class of what could not be read */
+    diag_error(build->cx, loc, "modc does not know the module '%s'", name);
+    if (diag_nearest(name, known, count))
+        diag_hint_nearest(build->cx, name, known, count);
+    else
+        diag_hint(build->cx, "'modc layers' lists those that it knows; 'classes:' defines your own");
+}
+
+bool module_fits_limits(struct builder *build, struct loc loc)
+{
+    if (build->depth < MODULE_MAX_DEPTH && build->count < MODULE_MAX_COUNT)
+        return true;
+    if (build->depth >= MODULE_MAX_DEPTH)
+        diag_error(build->cx, loc, "modules are nested more than %d deep", MODULE_MAX_DEPTH);
+    else if (build->count++ == MODULE_MAX_COUNT)
+        diag_error(build->cx, loc, "a model has at most %d modules", MODULE_MAX_COUNT);
+    return false;
+}
+
+/* extra_repr of a class, in which {expression} is its value over the arguments, {expression!r} as Python's repr, and two
+ * braces are one. */
+static const char *class_repr(struct builder *build, const struct module *module)
+{
+    const struct spec_class *class = module->spec_class;
+    struct scope *scope = module_argument_scope(build, module, module_find_fixed);
+    struct text text = text_new(&build->cx->arena);
+
+    build->eval.at = class->extra_repr_loc;
+    for (const char *c = class->extra_repr ? class->extra_repr : ""; *c; c++) {
+        if ((*c == '{' || *c == '}') && c[1] == *c) {
+            c++;
+        } else if (*c == '{') {
+            size_t length = strcspn(c + 1, "}");
+            bool quoted = length > 2 && memcmp(c + length - 1, "!r", 2) == 0;
+            struct ev value;
+
+            if (!c[1 + length]) {
+                diag_error(build->cx, class->extra_repr_loc, "a '{' of extra_repr is never closed");
+                diag_hint(build->cx, "write '{{' where a brace is meant");
+                break;
+            }
+            value = eval_text(&build->eval, scope,
+                              arena_copy(&build->cx->arena, c + 1, quoted ? length - 2 : length));
+            if (value.kind != EV_BAD)
+                text_add(&text,
+                         value.kind == EV_STRING && !quoted ? value.text : ev_text(&build->eval, &value));
+            c += length + 1;
+            continue;
+        }
+        text_add_bytes(&text, c, 1);
+    }
+    build->eval.at = (struct loc){0};
+    return text.data;
+}
+
+bool module_build_class(struct builder *build, struct module *module, const struct spec_class *class,
+                        const struct call *call)
+{
+    struct arena *arena = &build->cx->arena;
+    struct scope *scope = ARENA_NEW(arena, struct scope);
+    const char **names = ARENA_ARRAY(arena, class->arg_count + 1, const char *);
+    struct text text = text_new(arena);
+
+    module->spec_class = class;
+    module->class_name = class->name;
+    for (struct module *outer = module; outer->parent && !outer->changed;) {
+        outer = outer->parent;
+        if (outer->spec_class == class) {
+            diag_error(build->cx, module->loc, "the class '%s' contains itself", class->name);
+            diag_note(build->cx, class->loc, "'%s' is defined here", class->name);
+            return false;
+        }
+    }
+    scope->outer = module_spec_scope(&build->eval, build->tree, module_find_fixed);
+    if (call && !module_bind_args(build, scope, class->name, class->args, class->arg_count, call))
+        return false;
+    for (int i = 0; i < class->arg_count; i++)
+        names[i] = class->args[i].name;
+    module_store_args(build, module, scope, names, class->arg_count);
+    text_printf(&text, "%s(", class->name);
+    for (int i = 0; i < module->arg_count; i++)
+        text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
+    text_add(&text, ")");
+    module->signature = text.data;
+    module->extra_repr = class_repr(build, module);
+    for (int i = 0; i < class->tensor_count; i++)
+        if (class->tensors[i]->kind == SPEC_PARAMETER)
+            module_add_spec_tensor(build, module, class->tensors[i]);
+    for (int i = 0; i < class->tensor_count; i++)
+        if (class->tensors[i]->kind == SPEC_BUFFER)
+            module_add_spec_tensor(build, module, class->tensors[i]);
+    for (int i = 0; i < class->tensor_count; i++)
+        if (class->tensors[i]->kind == SPEC_STATE)
+            module_add_spec_tensor(build, module, class->tensors[i]);
+    if (class->modules) {
+        struct scope *own = module_argument_scope(build, module, module_find_fixed);
+
+        if (class->modules->kind == SPEC_MODULE_LIST && !class->forward && !module->parent)
+            module->class_name = "Sequential"; /* a model that is a list of modules */
+        if (class->modules->kind == SPEC_MODULE_LIST)
+            module_build_items(build, module, own, class->modules);
+        else
+            for (int i = 0; i < class->modules->count; i++)
+                module_build_place(build, module, class->modules->children[i]->name, own,
+                                   class->modules->children[i]);
+    }
+    module_build_added(build, module);
+    return true;
+}
+
+/* `Linear(4, 4) if wide else Identity()`: the chosen one; NULL where the condition is at fault. */
+static const struct expr *choose_call(struct builder *build, struct scope *scope, const struct expr *expr)
+{
+    while (expr->kind == EXPR_IF) {
+        struct ev condition = eval_expr(&build->eval, scope, expr->b);
+        bool truth;
+
+        if (condition.kind == EV_BAD)
+            return NULL;
+        if (!ev_get_bool(&condition, &truth)) {
+            diag_error(build->cx, expr->b->loc, "a condition must be known while generating, found %s",
+                       ev_text(&build->eval, &condition));
+            return NULL;
+        }
+        expr = truth ? expr->a : expr->c;
+    }
+    return expr;
+}
+
+static void not_a_module(struct builder *build, const struct module *parent, const struct expr *expr)
+{
+    if (expr->kind == EXPR_CALL && expr->a->kind == EXPR_ATTR) {
+        unknown_class(build, expr->a->name_loc, expr->a->text);
+        return;
+    }
+    diag_error(build->cx, expr->loc, "a module is needed here, as Linear(4, 2)");
+    if (expr->kind == EXPR_CALL)
+        diag_hint(build->cx, "modules are made here, and called in statements");
+    else if (expr->kind == EXPR_NONE)
+        diag_hint(build->cx, "Identity() gives its input");
+    else if (expr->kind == EXPR_LIST)
+        diag_hint(build->cx, "leave the brackets out: only ModuleList takes one list");
+    else if (expr->kind == EXPR_NAME && parent)
+        diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
+}
+
+struct module *module_build_call(struct builder *build, struct module *parent, const char *name,
+                                 struct scope *scope, const struct spec_module *spec, const struct expr *expr)
+{
+    struct module *module = module_new(build, parent, name, expr->loc);
+    const struct layer_row *row;
+    const struct elementwise_row *line;
+    const struct spec_class *class;
+    const char *class_name;
+    struct call call;
+
+    module->name_loc = spec->loc;
+    module->faulty = true; /* until it is built */
+    expr = choose_call(build, scope, expr);
+    if (!expr || expr->kind == EXPR_BAD)
+        return module;
+    class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
+    if (!class_name) {
+        not_a_module(build, parent, expr);
+        return module;
+    }
+    module->class_name = class_name;
+    module->text = expr_source(build->cx, expr);
+    class = expr->a->kind == EXPR_NAME ? find_class(build, class_name) : NULL;
+    row = class ? NULL : layer_find(class_name);
+    line = class || row ? NULL : elementwise_module(class_name);
+    if (row && row->container != LAYER_PLAIN) {
+        module->layer = row;
+        module->faulty = false;
+        module_build_container(build, module, scope, expr);
+        module->extra_repr = module_holds_parameters(module) ? module_parameters_repr(build, module) : "";
+        module_build_added(build, module);
+        return module;
+    }
+    if (!class && !row && !line) {
+        unknown_class(build, expr->a->loc, class_name);
+        return module;
+    }
+    module_eval_args(build, scope, expr, &call);
+    module->faulty = !(class ? module_build_class(build, module, class, &call)
+                       : row ? module_build_layer(build, module, row, &call)
+                             : module_build_activation(build, module, line, &call));
+    if (!class)
+        module_build_added(build, module);
+    return module;
+}
+
+void module_build_place(struct builder *build, struct module *parent, const char *name, struct scope *scope,
+                        const struct spec_module *spec)
+{
+    struct module *module;
+    bool list = spec->kind == SPEC_MODULE_LIST ||
+                (spec->kind == SPEC_MODULE_CALL &&
+                 (spec->call->kind == EXPR_REPEAT || spec->call->kind == EXPR_FOR));
+
+    if (module_build_set(build, parent, name) || !module_fits_limits(build, spec->loc))
+        return;
+    build->depth++;
+    if (spec->kind == SPEC_MODULE_CALL && !list) {
+        module_build_call(build, parent, name, scope, spec, spec->call);
+    } else {
+        module = module_new(build, parent, name, spec->loc);
+        module->layer = layer_find(list ? "Sequential" : "ModuleDict");
+        module->class_name = module->layer->name;
+        module->extra_repr = "";
+        if (spec->kind == SPEC_MODULE_CALL) { /* blocks: 12 x Block(256) */
+            struct spec_module *children[1] = {(struct spec_module *)spec};
+            struct spec_module items = {.kind = SPEC_MODULE_LIST, .children = children, .count = 1};
+
+            module->text = expr_source(build->cx, spec->call);
+            module_build_items(build, module, scope, &items);
+        } else if (list) {
+            module_build_items(build, module, scope, spec);
+        } else {
+            for (int i = 0; i < spec->count; i++)
+                module_build_place(build, module, spec->children[i]->name, scope, spec->children[i]);
+        }
+        module_build_added(build, module);
+    }
+    build->depth--;
+}

@@ -1,0 +1,170 @@
+/* module_builder.h - what the files share that build the tree of modules. Private to the module room.
+ *
+ * Places where modules are written call each other: a class has members, members are calls of classes, of rows of the layer
+ * table and of containers, and `set` and `add` may replace or follow each of them. */
+#ifndef MODC_MODULE_BUILDER_H
+#define MODC_MODULE_BUILDER_H
+
+#include "base/names.h"
+#include "module/module.h"
+
+struct builder {
+    struct cx *cx;
+    struct eval eval;
+    struct module_tree *tree;
+    int depth, count;
+    int step;                 /* the change that brought what is built now; -1: none did */
+    bool *applied;            /* by change */
+    struct names sets, adds;  /* of changes: by path; by the parent's path */
+    int *last_set, *last_add; /* by index of those names: changes */
+    int *earlier_add;         /* by change: the one before it with the same parent; -1: none */
+};
+
+/* ---- module_scope.c: what names mean where modules are built ---- */
+
+typedef bool module_finder(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
+                           struct ev *out);
+
+/* Constants, functions and sizes: these are an error, or their maxima. */
+module_finder module_find_fixed, module_find_maximum;
+
+/* Constants and functions of the model, with sizes as `find` has them. */
+struct scope *module_spec_scope(struct eval *eval, struct module_tree *tree, module_finder *find);
+
+/* Where a class writes constructors and shapes: its arguments over the model's constants. */
+struct scope *module_argument_scope(struct builder *build, const struct module *module, module_finder *find);
+
+/* The arguments of a module, for texts of its row. */
+struct scope *module_row_scope(struct builder *build, const struct module *module);
+
+/* ---- module_args.c: arguments of constructors ---- */
+
+/* Evaluates a constructor's arguments where it is written; what is faulty becomes bad (said). */
+void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr, struct call *call);
+
+/* Binds them to a signature; false where that or one of the values is faulty (said). */
+bool module_bind_args(struct builder *build, struct scope *scope, const char *what,
+                      const struct signature_arg *args, int count, const struct call *call);
+
+/* What a scope of arguments binds `name` to. */
+const struct ev *module_arg(const struct scope *scope, const char *name);
+
+/* Keeps what the names are bound to as arguments of the module. */
+void module_store_args(struct builder *build, struct module *module, const struct scope *scope,
+                       const char *const *names, int count);
+
+/* What is wrong inside a class may come from the arguments of one instance. */
+void module_note_instance(struct builder *build, const struct module *module);
+
+/* Brings an argument into the form that its kind promises. */
+bool module_check_arg(struct builder *build, const struct module *module, const struct layer_arg *arg,
+                      struct ev *value);
+
+/* Says that `value` is not what the argument must be. */
+void module_arg_fault(struct builder *build, const struct module *module, const char *name,
+                      const struct ev *value, const char *expected);
+
+/* ---- module_init.c: how tensors begin ---- */
+
+/* Reads what `init` says of a tensor whose shape is known. */
+void module_set_init(struct builder *build, struct scope *scope, struct module_tensor *tensor,
+                     const struct expr *init);
+
+/* ---- module_tensors.c ---- */
+
+/* A tensor of the module, of which nothing but the name is known. */
+struct module_tensor *module_add_tensor(struct builder *build, struct module *module,
+                                        enum module_tensor_kind kind, const char *name, struct loc loc);
+
+/* From a value known while generating; in the tensor's dtype where `cast` says so, else the tensor takes the value's. */
+bool module_set_value(struct builder *build, struct module_tensor *tensor, struct ev value, bool cast);
+
+/* `scope` has the module's arguments. False after a fault. */
+bool module_add_row_tensor(struct builder *build, struct module *module, struct scope *scope,
+                           const struct layer_tensor *row, enum module_tensor_kind kind);
+
+/* One of parameters:, buffers: and state:. */
+void module_add_spec_tensor(struct builder *build, struct module *module, const struct spec_tensor *spec);
+
+/* False after an error: it requires gradients, and has none. */
+bool module_may_require_grad(struct builder *build, const struct module_tensor *tensor, struct loc loc);
+
+/* ---- module_layers.c: modules of the tables ---- */
+
+bool module_build_layer(struct builder *build, struct module *module, const struct layer_row *row,
+                        const struct call *call);
+
+/* A line of elementwise.c that is a module. */
+bool module_build_activation(struct builder *build, struct module *module, const struct elementwise_row *row,
+                             const struct call *call);
+
+/* ---- module_build.c: places where modules are written ---- */
+
+/* A child of `parent`, of which nothing but the place is known. */
+struct module *module_new(struct builder *build, struct module *parent, const char *name, struct loc loc);
+
+/* False where there would be too many modules, or too deep ones: said. */
+bool module_fits_limits(struct builder *build, struct loc loc);
+
+/* What stands under one name: a call, a list, a mapping. */
+void module_build_place(struct builder *build, struct module *parent, const char *name, struct scope *scope,
+                        const struct spec_module *spec);
+
+/* One call, of whatever class. */
+struct module *module_build_call(struct builder *build, struct module *parent, const char *name,
+                                 struct scope *scope, const struct spec_module *spec,
+                                 const struct expr *expr);
+
+/* False after a fault. `call` is NULL for the root, which has no arguments. */
+bool module_build_class(struct builder *build, struct module *module, const struct spec_class *class,
+                        const struct call *call);
+
+/* ---- module_containers.c: lists and mappings of modules ---- */
+
+/* What Sequential(Linear(4, 4), ReLU()), ModuleList([Block(8), Block(8)]), ModuleDict({'act': ReLU()}),
+ * Sequential(OrderedDict(...)) and ParameterList([[1.0, 2.0], zeros(3)]) hold. */
+void module_build_container(struct builder *build, struct module *module, struct scope *scope,
+                            const struct expr *call);
+
+/* "  (0): Parameter containing: [torch.float32 of size 2x3]", a line each. ParameterDict has the name of a type of tensors
+ * there. */
+const char *module_parameters_repr(struct builder *build, const struct module *module);
+
+/* Children of a list, by number: repetitions expand in place. */
+void module_build_items(struct builder *build, struct module *parent, struct scope *scope,
+                        const struct spec_module *spec);
+
+/* ---- module_changes.c: see note [set and add] there ---- */
+
+/* Sorts `set` and `add` by what they change. */
+void module_find_changes(struct builder *build);
+
+/* The module that `set` puts into this place, which is then built; false: none does. */
+bool module_build_set(struct builder *build, struct module *parent, const char *name);
+
+/* What `add` puts behind the children. */
+void module_build_added(struct builder *build, struct module *module);
+
+/* Says which changes did nothing. That the change of a base is overruled is what extending is for. */
+void module_check_changes(struct builder *build);
+
+/* ---- module_signature.c: which modules are equal ---- */
+
+/* Children are an array where a list, and nothing else, is one `N x Call`: the root, a class, and a list with further
+ * items or with changes have members of their own. */
+void module_mark_array(const struct module *module);
+
+/* An instance that was changed is like those that were changed in the same way, and like no other. */
+void module_complete_signature(struct builder *build, struct module *module);
+
+/* ---- module_names.c: names in C that meet ---- */
+
+void module_check_class_names(struct cx *cx, const struct spec *spec);
+
+/* Each module has a constant in C, named by its path. */
+void module_check_constants(struct builder *build);
+
+/* Names of the variants of several dtypes and names of the model meet in no program. */
+void module_check_variant_names(struct cx *cx, const struct module_tree *tree);
+
+#endif

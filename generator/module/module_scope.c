@@ -1,0 +1,247 @@
+/* module_scope.c - what names mean: in statements of a module, and where a spec writes constructors, shapes and values. */
+#include "module/module_builder.h"
+
+#include <string.h>
+
+struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    if (tensor->faulty)
+        return ev_bad(loc);
+    return tensor->none ? ev_none(loc) : eval->read(eval, tensor, loc);
+}
+
+static bool find_module_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
+                             struct ev *out)
+{
+    struct module *module = scope->self;
+    struct module *child = module_child(module, name);
+    struct module_tensor *tensor = module_find_tensor(module, name);
+
+    if (child) {
+        *out = child->faulty ? ev_bad(loc) : ev_module(loc, child);
+        return true;
+    }
+    if (tensor) {
+        *out = module_tensor_value(eval, tensor, loc);
+        return true;
+    }
+    for (int i = 0; i < module->arg_count; i++) {
+        if (strcmp(module->args[i].name, name) == 0) {
+            *out = module->args[i].value;
+            out->loc = loc;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_constant(const struct module_tree *tree, const char *name, struct loc loc, struct ev *out)
+{
+    for (int i = 0; i < tree->constant_count; i++) {
+        if (strcmp(tree->constants[i].name, name) == 0) {
+            *out = tree->constants[i].value;
+            out->loc = loc;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_function_of_spec(const struct module_tree *tree, const char *name, struct loc loc,
+                                  struct ev *out)
+{
+    const struct spec *spec = tree->spec;
+
+    for (int i = 0; i < spec->function_count; i++) {
+        if (strcmp(spec->functions[i]->name, name) == 0) {
+            *out = (struct ev){
+                .kind = EV_FUNCTION, .loc = loc, .text = name, .spec_function = spec->functions[i]};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Constants, sizes at their current value, functions. */
+static bool find_global_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
+                             struct ev *out)
+{
+    const struct module_tree *tree = scope->data;
+
+    if (find_constant(tree, name, loc, out))
+        return true;
+    for (int i = 0; i < tree->size_count; i++) {
+        if (strcmp(tree->sizes[i].name, name) == 0) {
+            *out = ev_dim(loc, dim_size(&eval->cx->arena, &tree->sizes[i]));
+            return true;
+        }
+    }
+    return find_function_of_spec(tree, name, loc, out);
+}
+
+/* The same where one shape is needed: a size is an error. */
+bool module_find_fixed(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
+                       struct ev *out)
+{
+    const struct module_tree *tree = scope->data;
+
+    if (find_constant(tree, name, loc, out))
+        return true;
+    for (int i = 0; i < tree->size_count; i++) {
+        if (strcmp(tree->sizes[i].name, name) == 0) {
+            diag_error(eval->cx, loc, "'%s' is a size, known at run time: a constructor needs constants",
+                       name);
+            diag_hint(eval->cx, "parameters have one shape; put '%s' under constants: if it is fixed", name);
+            *out = ev_bad(loc);
+            return true;
+        }
+    }
+    for (int i = tree->constant_count; i < tree->spec->constant_count; i++) { /* while constants are read */
+        if (strcmp(tree->spec->constants[i].name, name) == 0) {
+            diag_error(eval->cx, loc, "'%s' is not known yet: a constant may use the constants above it",
+                       name);
+            *out = ev_bad(loc);
+            return true;
+        }
+    }
+    return find_function_of_spec(tree, name, loc, out);
+}
+
+/* The same where memory is laid out: a size is its maximum. */
+bool module_find_maximum(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
+                         struct ev *out)
+{
+    const struct module_tree *tree = scope->data;
+
+    for (int i = 0; i < tree->size_count; i++) {
+        if (strcmp(tree->sizes[i].name, name) == 0) {
+            *out = ev_int(eval, loc, tree->sizes[i].max);
+            return true;
+        }
+    }
+    return find_global_name(eval, scope, name, loc, out);
+}
+
+static void module_names(struct eval *eval, struct scope *scope, const char ***names, int *count)
+{
+    const struct module *module = scope->self;
+
+    for (int i = 0; i < module->child_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->children[i]->name);
+    for (int i = 0; i < module->tensor_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->tensors[i]->name);
+    for (int i = 0; i < module->arg_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->args[i].name);
+}
+
+static void global_names(struct eval *eval, struct scope *scope, const char ***names, int *count)
+{
+    const struct module_tree *tree = scope->data;
+
+    for (int i = 0; i < tree->constant_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, tree->constants[i].name);
+    for (int i = 0; i < tree->size_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, tree->sizes[i].name);
+    for (int i = 0; i < tree->spec->function_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, tree->spec->functions[i]->name);
+}
+
+struct scope *module_spec_scope(struct eval *eval, struct module_tree *tree, module_finder *find)
+{
+    struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
+
+    scope->find = find;
+    scope->names = global_names;
+    scope->data = tree;
+    return scope;
+}
+
+struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes)
+{
+    return module_spec_scope(eval, tree, sizes ? find_global_name : module_find_fixed);
+}
+
+/* `- fc: Linear(4, 4)` in a list: the list numbers its items, and each is a mapping of one name. */
+static bool explain_numbered(struct eval *eval, struct scope *scope, const char *name, struct loc loc)
+{
+    const struct module *module = scope->self;
+
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *item = module->children[i];
+
+        if (item->name[0] < '0' || item->name[0] > '9' || !module_child(item, name))
+            continue;
+        diag_error(eval->cx, loc, "'%s' is not known here: in a list it is '%s.%s'", name, item->name, name);
+        diag_hint(eval->cx, "a list numbers its modules; leave out the '- ' before names");
+        return true;
+    }
+    return false;
+}
+
+struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module)
+{
+    struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
+
+    scope->find = find_module_name;
+    scope->names = module_names;
+    scope->explain = explain_numbered;
+    scope->data = tree;
+    scope->self = module;
+    if (module->spec_class) /* bodies of the tables see functions of PyTorch alone */
+        scope->outer = module_global_scope(eval, tree, true);
+    return scope;
+}
+
+/* What a class declares under a name, or NULL. */
+static const char *declared_kind(const struct module_tree *tree, const struct module *module,
+                                 const char *name)
+{
+    static const char *const kinds[] = {
+        [SPEC_PARAMETER] = "a parameter", [SPEC_BUFFER] = "a buffer", [SPEC_STATE] = "a state"};
+    const struct spec_class *class = module->spec_class;
+    const struct spec_module *modules = class->modules;
+
+    for (int i = 0; i < class->tensor_count; i++)
+        if (strcmp(class->tensors[i]->name, name) == 0)
+            return kinds[class->tensors[i]->kind];
+    for (int i = 0; modules && modules->kind == SPEC_MODULE_MAP && i < modules->count; i++)
+        if (strcmp(modules->children[i]->name, name) == 0)
+            return "a module";
+    for (int i = 0; !module->parent && i < tree->spec->input_count; i++)
+        if (strcmp(tree->spec->inputs[i].name, name) == 0)
+            return "an input";
+    return NULL;
+}
+
+/* Names that only statements may use. */
+static bool explain_own_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc)
+{
+    const char *kind = declared_kind(scope->outer->data, scope->data, name);
+
+    if (!kind)
+        return false;
+    diag_error(eval->cx, loc, "'%s' is %s, which is not known while generating", name, kind);
+    diag_hint(eval->cx, "constructors, shapes and values know constants, and the arguments of their class");
+    return true;
+}
+
+struct scope *module_argument_scope(struct builder *build, const struct module *module, module_finder *find)
+{
+    struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
+
+    scope->outer = module_spec_scope(&build->eval, build->tree, find);
+    scope->explain = explain_own_name;
+    scope->data = module;
+    for (int i = 0; i < module->arg_count; i++)
+        scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    return scope;
+}
+
+struct scope *module_row_scope(struct builder *build, const struct module *module)
+{
+    struct scope *scope = ARENA_NEW(&build->cx->arena, struct scope);
+
+    for (int i = 0; i < module->arg_count; i++)
+        scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    return scope;
+}

@@ -1,0 +1,237 @@
+/* module_tensors.c - parameters, buffers and states of a module, from a row of the layer table or from a class of the spec:
+ * shape, dtype, value. */
+#include "module/module_builder.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct module_tensor *module_add_tensor(struct builder *build, struct module *module,
+                                        enum module_tensor_kind kind, const char *name, struct loc loc)
+{
+    struct module_tensor *tensor = ARENA_NEW(&build->cx->arena, struct module_tensor);
+
+    tensor->kind = kind;
+    tensor->name = name;
+    tensor->path = module->path[0] ? arena_format(&build->cx->arena, "%s.%s", module->path, name) : name;
+    tensor->loc = loc;
+    tensor->owner = module;
+    tensor->dtype = build->tree->dtype;
+    tensor->persistent = kind != MODULE_STATE;
+    tensor->requires_grad = kind == MODULE_PARAMETER;
+    tensor->key = tensor->zero_row = -1;
+    tensor->first = tensor;
+    ARENA_PUSH(&build->cx->arena, module->tensors, module->tensor_count, tensor);
+    return tensor;
+}
+
+/* Dimensions from a tuple of integers, or from one integer. */
+static bool set_shape(struct builder *build, struct module_tensor *tensor, const struct ev *shape)
+{
+    const struct ev *items = shape->kind == EV_TUPLE ? shape->items : shape;
+    int count = shape->kind == EV_TUPLE ? shape->count : 1;
+    int64_t elements = 1;
+
+    if (shape->kind == EV_BAD)
+        return false;
+    if (count > MAX_DIMS) {
+        diag_error(build->cx, shape->loc, "'%s' has more than %d dimensions", tensor->path, MAX_DIMS);
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        int64_t extent;
+
+        if (!ev_get_int(&items[i], &extent)) {
+            diag_error(build->cx, items[i].loc, "a dimension must be an integer, found %s",
+                       ev_text(&build->eval, &items[i]));
+            return false;
+        }
+        if (extent < 0 || extent > INT32_MAX) {
+            diag_error(build->cx, items[i].loc, "'%s' has a dimension that is %s: %lld", tensor->path,
+                       extent < 0 ? "negative" : "larger than 2**31 - 1", (long long)extent);
+            return false;
+        }
+        if (__builtin_mul_overflow(elements, extent > 0 ? extent : 1, &elements) || elements > (int64_t)1
+                                                                                                   << 40) {
+            diag_error(build->cx, shape->loc, "'%s' has more than 2**40 elements: its shape is %s",
+                       tensor->path, ev_text(&build->eval, shape));
+            return false;
+        }
+        tensor->dims[i] = extent;
+        tensor->shape[i] = dim_const(&build->cx->arena, extent);
+    }
+    tensor->ndim = count;
+    return true;
+}
+
+bool module_set_value(struct builder *build, struct module_tensor *tensor, struct ev value, bool cast)
+{
+    if (value.kind == EV_BAD)
+        return false;
+    if (value.kind != EV_TENSOR) { /* a number, or a list, which stands for a tensor */
+        struct ev made = build_tensor(&build->eval, value.loc, &value, cast ? &tensor->dtype : NULL);
+
+        value = made.kind == EV_NONE ? value : made;
+    }
+    if (value.kind != EV_TENSOR || !value.tensor->constant) {
+        diag_error(build->cx, value.loc,
+                   "the value of '%s' must be a tensor that is known while generating, found %s",
+                   tensor->path, ev_kind_text(&value));
+        if (value.kind == EV_TUPLE)
+            diag_hint(build->cx, "lists of numbers that are all of one length make one");
+        return false;
+    }
+    if (cast)
+        value = ev_tensor(value.loc, build_cast(&build->eval, value.loc, value.tensor, tensor->dtype));
+    if (value.kind == EV_BAD)
+        return false;
+    tensor->init = INIT_VALUE;
+    tensor->value = value.tensor->constant;
+    tensor->dtype = value.tensor->dtype;
+    tensor->ndim = value.tensor->ndim;
+    for (int i = 0; i < tensor->ndim; i++) {
+        tensor->dims[i] = tensor->value->dims[i];
+        tensor->shape[i] = value.tensor->dims[i];
+    }
+    return true;
+}
+
+/* "a, b" as a tuple; "" as the empty one. */
+static struct ev shape_of_text(struct builder *build, struct scope *scope, const char *text)
+{
+    struct arena *arena = &build->cx->arena;
+
+    if (text[0] == '*') /* *normalized_shape */
+        return eval_text(&build->eval, scope, text + 1);
+    return eval_text(&build->eval, scope, text[0] ? arena_format(arena, "(%s,)", text) : "()");
+}
+
+bool module_add_row_tensor(struct builder *build, struct module *module, struct scope *scope,
+                           const struct layer_tensor *row, enum module_tensor_kind kind)
+{
+    const char *name = layer_repr(&build->eval, scope, row->name);
+    struct module_tensor *tensor = module_add_tensor(build, module, kind, name, module->loc);
+    bool present = true;
+
+    tensor->optional = row->optional;
+    if (row->dtype)
+        dtype_find(row->dtype, &tensor->dtype);
+    if (row->when) {
+        struct ev when = eval_text(&build->eval, scope, row->when);
+
+        if (!ev_get_bool(&when, &present))
+            present = false;
+    }
+    tensor->none = !present;
+    if (!present)
+        return true;
+    if (row->value) {
+        tensor->faulty = !module_set_value(build, tensor, eval_text(&build->eval, scope, row->value), false);
+        return !tensor->faulty;
+    }
+
+    struct ev shape = shape_of_text(build, scope, row->shape);
+
+    tensor->faulty = !set_shape(build, tensor, &shape) ||
+                     (row->with && eval_body(&build->eval, scope, row->with).kind == EV_BAD);
+    if (tensor->faulty)
+        return false;
+
+    struct source *source = ARENA_NEW(&build->cx->arena, struct source);
+
+    *source = (struct source){.name = "<init>", .text = row->init, .length = strlen(row->init)};
+    module_set_init(build, scope, tensor, expr_parse(build->cx, source, 0, source->length));
+    if (row->zero_row) {
+        struct ev at = eval_text(&build->eval, scope, row->zero_row);
+
+        if (ev_get_int(&at, &tensor->zero_row) && tensor->zero_row < 0)
+            tensor->zero_row += tensor->dims[0];
+    }
+    return true;
+}
+
+/* Is self.NAME, or a part of it, one of the targets? */
+static bool target_writes(const struct expr *target, const char *name)
+{
+    switch (target->kind) {
+    case EXPR_TUPLE:
+    case EXPR_LIST:
+        for (int i = 0; i < target->count; i++)
+            if (target_writes(target->items[i], name))
+                return true;
+        return false;
+    case EXPR_INDEX:
+        return target_writes(target->a, name);
+    case EXPR_ATTR:
+        return target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0 &&
+               strcmp(target->text, name) == 0;
+    default:
+        return false;
+    }
+}
+
+static bool statements_write(struct stmt *const *statements, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (statements[i]->target && target_writes(statements[i]->target, name))
+            return true;
+    return false;
+}
+
+static bool set_spec_dtype(struct builder *build, struct module_tensor *tensor,
+                           const struct spec_tensor *spec)
+{
+    struct scope none = {0}; /* the name is the dtype's, whatever else may have that name */
+    struct ev dtype;
+
+    if (!spec->dtype)
+        return true;
+    dtype = eval_expr(&build->eval, &none, spec->dtype);
+    assert(dtype.kind == EV_DTYPE || dtype.kind == EV_BAD);
+    tensor->dtype = dtype.kind == EV_DTYPE ? dtype.dtype : tensor->dtype;
+    return dtype.kind == EV_DTYPE; /* spec.c took only names of dtypes */
+}
+
+bool module_may_require_grad(struct builder *build, const struct module_tensor *tensor, struct loc loc)
+{
+    if (!tensor->requires_grad || dtype_is_float(tensor->dtype))
+        return true;
+    diag_error(build->cx, loc, "only floating tensors can require gradients; '%s' is %s", tensor->path,
+               dtype_rows[tensor->dtype].name);
+    return false;
+}
+
+void module_add_spec_tensor(struct builder *build, struct module *module, const struct spec_tensor *spec)
+{
+    struct scope *scope = module_argument_scope(
+        build, module, spec->kind == SPEC_PARAMETER ? module_find_fixed : module_find_maximum);
+    enum module_tensor_kind kind = spec->kind == SPEC_PARAMETER ? MODULE_PARAMETER
+                                   : spec->kind == SPEC_BUFFER  ? MODULE_BUFFER
+                                                                : MODULE_STATE;
+    struct module_tensor *tensor = module_add_tensor(build, module, kind, spec->name, spec->loc);
+    const struct spec_class *class = module->spec_class;
+
+    tensor->persistent = kind != MODULE_STATE && spec->persistent;
+    tensor->requires_grad = kind == MODULE_PARAMETER && spec->requires_grad;
+    if (class->forward)
+        tensor->written = statements_write(class->forward->statements, class->forward->count, spec->name);
+    if (!module->parent)
+        for (int i = 0; i < build->tree->spec->entry_count; i++)
+            tensor->written |= statements_write(build->tree->spec->entries[i]->statements,
+                                                build->tree->spec->entries[i]->count, spec->name);
+    if (!set_spec_dtype(build, tensor, spec) || (spec->shape && spec->shape->kind == EXPR_BAD)) {
+        tensor->faulty = true;
+    } else if (spec->value) {
+        tensor->faulty = !module_set_value(build, tensor, eval_expr(&build->eval, scope, spec->value),
+                                           spec->dtype != NULL);
+    } else {
+        struct ev shape = eval_expr(&build->eval, scope, spec->shape);
+
+        tensor->faulty = !set_shape(build, tensor, &shape);
+        if (!tensor->faulty && spec->init)
+            module_set_init(build, scope, tensor, spec->init);
+    }
+    if (!tensor->faulty &&
+        !module_may_require_grad(build, tensor, spec->dtype ? spec->dtype->loc : spec->loc))
+        diag_hint(build->cx, "declare it under 'buffers:', or write requires_grad: false");
+    tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
+}

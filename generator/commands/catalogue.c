@@ -43,10 +43,10 @@ const struct catalogue_entry *catalogue_layers(struct cx *cx, int *count)
     struct catalogue_entry *list = NULL;
 
     *count = 0;
-    for (int i = 0; layer_families[i]; i++)
-        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+    for (const struct layer_family *family = layer_families; family->rows; family++)
+        for (const struct layer_row *row = family->rows; row->name; row++)
             ARENA_PUSH(&cx->arena, list, *count,
-                       ((struct catalogue_entry){layer_family_names[i], row->name, layer_signature(cx, row),
+                       ((struct catalogue_entry){family->name, row->name, layer_signature(cx, row),
                                                  row->doc ? row->doc : "", 0}));
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
@@ -64,12 +64,12 @@ const struct catalogue_entry *catalogue_functions(struct cx *cx, int *count)
     struct catalogue_entry *list = NULL;
 
     *count = 0;
-    for (int i = 0; function_families[i]; i++)
-        for (const struct function_row *row = function_families[i]; row->signature; row++)
+    for (const struct function_family *family = function_families; family->rows; family++)
+        for (const struct function_row *row = family->rows; row->signature; row++)
             if ((row->flags & FUNCTION_VISIBLE) && !(row->flags & FUNCTION_HIDDEN))
                 ARENA_PUSH(&cx->arena, list, *count,
-                           ((struct catalogue_entry){function_family_names[i], function_name(cx, row),
-                                                     row->signature, "", row->flags & FUNCTION_VISIBLE}));
+                           ((struct catalogue_entry){family->name, function_name(cx, row), row->signature, "",
+                                                     row->flags & FUNCTION_VISIBLE}));
     for (int i = 0; i < elementwise_row_count; i++) {
         const struct elementwise_row *line = &elementwise_rows[i];
 

@@ -121,9 +121,9 @@ static void print_index(struct text *text)
         "# Layers\n\nClasses of torch.nn that a spec can name, each with a page made from the row that the compiler "
         "reads\n(`modc layers NAME`). PyTorch's other classes are not supported yet.\n"
         "[functions.md](functions.md) lists functions and methods.\n");
-    for (int i = 0; layer_families[i]; i++) {
-        text_printf(text, "\n## %s\n\n", layer_family_names[i]);
-        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+    for (const struct layer_family *family = layer_families; family->rows; family++) {
+        text_printf(text, "\n## %s\n\n", family->name);
+        for (const struct layer_row *row = family->rows; row->name; row++)
             text_printf(text, "- [%s](%s.md): %s\n", row->name, row->name, row->doc);
     }
     text_add(text, "\n## elementwise\n\n");
@@ -154,14 +154,14 @@ static const char *print_functions(struct cx *cx)
         "# Functions and methods\n\nWhat statements can call, by family, and where PyTorch has it: as `torch.NAME`, as "
         "`torch.nn.functional.NAME`,\nas a method of a tensor, which then is the first argument. "
         "`modc layers NAME` shows what one computes.\nThose of the family returns are torchrl's, in `torchrl.objectives.value.functional`.\n");
-    for (int i = 0; function_families[i]; i++) {
+    for (const struct function_family *family = function_families; family->rows; family++) {
         bool any = false;
 
-        for (const struct function_row *row = function_families[i]; row->signature; row++) {
+        for (const struct function_row *row = family->rows; row->signature; row++) {
             if (!(row->flags & FUNCTION_VISIBLE))
                 continue;
             if (!any)
-                print_function_head(&text, function_family_names[i]);
+                print_function_head(&text, family->name);
             print_function(&text, row->signature, row->flags);
             any = true;
         }

@@ -274,7 +274,7 @@ static void add_amounts(struct cx *cx, struct text *text, const struct diff *dif
                 {SUMMARY_MACS, "", "MACs"}};
     const char *separator = text->length > 0 ? "; " : "";
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (int i = 0; i < COUNT(rows); i++) {
         const struct diff_number *number = first_change(diff, rows[i].kind, rows[i].begin);
         bool bytes = rows[i].kind == SUMMARY_RAM || rows[i].kind == SUMMARY_FLASH;
         double change = number ? number->new - number->old : 0;
@@ -305,7 +305,7 @@ const char *diff_summary(const struct diff *diff)
 
     if (!diff->differs)
         return "no differences";
-    for (size_t i = 0; i < sizeof order / sizeof *order && !(i >= main_parts && said > 0); i++) {
+    for (int i = 0; i < COUNT(order) && !(i >= main_parts && said > 0); i++) {
         int count;
         struct group *groups = make_groups(cx, &diff->sections[order[i]], &count);
 

@@ -54,7 +54,7 @@ const char *const exit_rows[] = {
     [EXIT_FAULT] = "a fault of modc itself, or no memory left",
     [EXIT_DEVICE] = "no such device",
 };
-const int exit_row_count = (int)(sizeof exit_rows / sizeof *exit_rows);
+const int exit_row_count = COUNT(exit_rows);
 
 const struct environment_row environment_rows[] = {
     {"CC, CFLAGS", "the compiler of 'run' and 'summary --measure', and its flags"},
@@ -162,7 +162,7 @@ const struct option_row option_rows[] = {
 
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
 };
-const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
+const int option_row_count = COUNT(option_rows);
 
 const struct command_row *command_find(const char *name)
 {

@@ -265,7 +265,7 @@ static void connect(struct measure *m)
             }
         }
     }
-    for (size_t i = 0; i < sizeof through_tables / sizeof *through_tables; i++) {
+    for (int i = 0; i < COUNT(through_tables); i++) {
         int from = find_function(m, through_tables[i].from);
         int to = find_function(m, arena_format(arena, "%s%s", m->plan->model, through_tables[i].to));
 

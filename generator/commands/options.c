@@ -230,7 +230,6 @@ static bool take_isa(struct reader *r, const char *value)
         const char *name;
         int width;
     } sets[] = {{"avx512", 16}, {"avx2", 8}, {"sse2", 4}, {"neon", 4}, {"scalar", 0}};
-    enum { COUNT = sizeof sets / sizeof *sets };
 
     r->options->isa = value;
     r->options->isa_widths = 0;
@@ -238,9 +237,9 @@ static bool take_isa(struct reader *r, const char *value)
         size_t length = strcspn(at, ",");
         int i = 0;
 
-        while (i < COUNT && (strlen(sets[i].name) != length || strncmp(sets[i].name, at, length) != 0))
+        while (i < COUNT(sets) && (strlen(sets[i].name) != length || strncmp(sets[i].name, at, length) != 0))
             i++;
-        if (i == COUNT)
+        if (i == COUNT(sets))
             return bad_value(r, "--isa", value,
                              "it takes avx512, avx2, sse2, neon and scalar, with commas between them");
         r->options->isa_widths |= sets[i].width;

@@ -25,7 +25,6 @@
 static volatile sig_atomic_t told_to_end; /* the signal */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-enum { ENDING = sizeof ending / sizeof *ending };
 
 static void remember(int number)
 {
@@ -40,7 +39,7 @@ static void hold_signals(void)
     memset(&action, 0, sizeof action);
     action.sa_handler = remember;
     sigemptyset(&action.sa_mask);
-    for (int i = 0; i < ENDING; i++)
+    for (int i = 0; i < COUNT(ending); i++)
         if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(ending[i], &action, NULL);
     sigaction(SIGCHLD, &action, NULL);
@@ -192,7 +191,7 @@ bool process_run(struct process *list, int count, int at_once)
 
     hold_signals();
     sigemptyset(&blocked);
-    for (int i = 0; i < ENDING; i++)
+    for (int i = 0; i < COUNT(ending); i++)
         sigaddset(&blocked, ending[i]);
     sigaddset(&blocked, SIGCHLD);
     sigprocmask(SIG_BLOCK, &blocked, &old);

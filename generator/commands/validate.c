@@ -26,7 +26,6 @@ static const char *const widths[] = {
     "-mavx512f",
 #endif
 };
-enum { WIDTHS = sizeof widths / sizeof *widths };
 
 struct validation {
     struct cx *cx;
@@ -91,8 +90,8 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
         diag_error(cx, nowhere, "%s", error);
     } else {
         for (int i = 0; i < count; i++) {
-            for (int w = 0; w < WIDTHS && text_ends_with(files[i].path, ".c") && (w == 0 || !files[i].flags);
-                 w++)
+            for (int w = 0;
+                 w < COUNT(widths) && text_ends_with(files[i].path, ".c") && (w == 0 || !files[i].flags); w++)
                 add(&v, c_words, widths[w], &files[i]);
             if (text_ends_with(files[i].path, ".h")) {
                 add(&v, c_words, "", &files[i]);

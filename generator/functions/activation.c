@@ -169,24 +169,25 @@ static struct ev fn_prelu_weight(struct eval *eval, struct ev *args, int count, 
 extern const struct function_row activation_functions[];
 
 const struct function_row activation_functions[] = {
-    {"gelu(input, approximate='none')", F, .build = fn_gelu},
-    {"softmax(input, dim=None, dtype=None)", F | T | M, .build = fn_softmax},
-    {"log_softmax(input, dim=None, dtype=None)", F | T | M, .build = fn_log_softmax},
-    {"softmin(input, dim=None, dtype=None)", F, .body = "return softmax(-input, dim, dtype)"},
-    {"glu(input, dim=-1)", F,
+    {"gelu(input, approximate='none')", FUNCTIONAL, .build = fn_gelu},
+    {"softmax(input, dim=None, dtype=None)", FUNCTIONAL | TORCH | METHOD, .build = fn_softmax},
+    {"log_softmax(input, dim=None, dtype=None)", FUNCTIONAL | TORCH | METHOD, .build = fn_log_softmax},
+    {"softmin(input, dim=None, dtype=None)", FUNCTIONAL, .body = "return softmax(-input, dim, dtype)"},
+    {"glu(input, dim=-1)", FUNCTIONAL,
      .body = "_check_float(input)\n"
              "a, b = _halves(input, dim)\n"
              "return a * sigmoid(b)"},
-    {"prelu(input, weight)", F | T | M, .body = "return _prelu_kernel(input, _prelu_weight(input, weight))"},
-    {"rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False)", F | T,
+    {"prelu(input, weight)", FUNCTIONAL | TORCH | METHOD,
+     .body = "return _prelu_kernel(input, _prelu_weight(input, weight))"},
+    {"rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False)", FUNCTIONAL | TORCH,
      .body =
          "_check_float(input)\n"
          "_check_bounds(lower, upper)\n"
          "return _rrelu(input, _uniform(input.shape).to(input.dtype) * (upper - lower) + lower) if training "
          "else leaky_relu(input, (lower + upper) / 2)"},
-    {"_halves(input, dim)", H, .build = fn_halves},
-    {"_prelu_weight(input, weight)", H, .build = fn_prelu_weight},
-    {"_check_bounds(lower, upper)", H, .build = fn_check_bounds},
-    {"_check_float(input)", H, .build = fn_check_float},
+    {"_halves(input, dim)", HIDDEN, .build = fn_halves},
+    {"_prelu_weight(input, weight)", HIDDEN, .build = fn_prelu_weight},
+    {"_check_bounds(lower, upper)", HIDDEN, .build = fn_check_bounds},
+    {"_check_float(input)", HIDDEN, .build = fn_check_float},
     {.signature = NULL},
 };

@@ -384,36 +384,36 @@ extern const struct function_row arrange_functions[];
     " diagonal, '" kind "', 0)"
 
 const struct function_row arrange_functions[] = {
-    {"repeat(input, repeats)", M | V, .build = fn_repeat},
-    {"tile(input, dims)", T | M | V, .build = fn_tile},
-    {"repeat_interleave(input, repeats, dim=None, output_size=None)", T | M,
+    {"repeat(input, repeats)", METHOD | VARARGS, .build = fn_repeat},
+    {"tile(input, dims)", TORCH | METHOD | VARARGS, .build = fn_tile},
+    {"repeat_interleave(input, repeats, dim=None, output_size=None)", TORCH | METHOD,
      .body =
          "flat = dim == None or input.ndim == 0\n"
          "return _repeat_interleave(input.flatten() if flat else input, repeats, 0 if dim == None else dim)"},
-    {"_repeat_interleave(input, repeats, dim)", H, .build = fn_repeat_interleave},
-    {"roll(input, shifts, dims=None)", T | M,
+    {"_repeat_interleave(input, repeats, dim)", HIDDEN, .build = fn_repeat_interleave},
+    {"roll(input, shifts, dims=None)", TORCH | METHOD,
      .body =
          "return (_roll(input.flatten(), shifts, 0).reshape(input.shape) if dims == None or dims == () else"
          " _roll(input, shifts, dims))"},
-    {"_roll(input, shifts, dims)", H, .build = fn_roll},
-    {"tril(input, diagonal=0)", T | M, .body = BAND("below")},
-    {"triu(input, diagonal=0)", T | M, .body = BAND("above")},
-    {"_band(input, rows, columns, diagonal, kind, fill)", H, .build = fn_band},
-    {"_check_dims(input, least, most)", H, .build = fn_check_dims},
-    {"diagonal(input, offset=0, dim1=0, dim2=1)", T | M, .build = fn_diagonal},
-    {"diag_embed(input, offset=0, dim1=-2, dim2=-1)", T | M,
+    {"_roll(input, shifts, dims)", HIDDEN, .build = fn_roll},
+    {"tril(input, diagonal=0)", TORCH | METHOD, .body = BAND("below")},
+    {"triu(input, diagonal=0)", TORCH | METHOD, .body = BAND("above")},
+    {"_band(input, rows, columns, diagonal, kind, fill)", HIDDEN, .build = fn_band},
+    {"_check_dims(input, least, most)", HIDDEN, .build = fn_check_dims},
+    {"diagonal(input, offset=0, dim1=0, dim2=1)", TORCH | METHOD, .build = fn_diagonal},
+    {"diag_embed(input, offset=0, dim1=-2, dim2=-1)", TORCH | METHOD,
      .body =
          "size = _check_dims(input, 1, 7).shape[-1] + abs(offset)\n"
          "x = cat((input, zeros(input.shape[:-1] + (abs(offset),), dtype=input.dtype)), -1)\n"
          "return _two_placed(_band(x[..., None] if offset >= 0 else x[..., None, :],"
          " arange(size, dtype=torch.int32)[:, None], arange(size, dtype=torch.int32), offset, 'on', 0), dim1, dim2)"},
-    {"_two_placed(input, dim1, dim2)", H, .build = fn_two_placed},
-    {"diag(input, diagonal=0)", T | M,
+    {"_two_placed(input, dim1, dim2)", HIDDEN, .build = fn_two_placed},
+    {"diag(input, diagonal=0)", TORCH | METHOD,
      .body = "x = _check_dims(input, 1, 2)\n"
              "return diag_embed(x, diagonal) if x.ndim == 1 else x.diagonal(diagonal)"},
-    {"trace(input)", T | M, .body = "return _check_dims(input, 2, 2).diagonal().sum()"},
-    {"one_hot(tensor, num_classes=-1)", F,
+    {"trace(input)", TORCH | METHOD, .body = "return _check_dims(input, 2, 2).diagonal().sum()"},
+    {"one_hot(tensor, num_classes=-1)", FUNCTIONAL,
      .body = "return (tensor.unsqueeze(-1) == arange(_classes(tensor, num_classes))).long()"},
-    {"_classes(tensor, num_classes)", H, .build = fn_classes},
+    {"_classes(tensor, num_classes)", HIDDEN, .build = fn_classes},
     {.signature = NULL},
 };

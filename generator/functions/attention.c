@@ -84,7 +84,7 @@ extern const struct function_row attention_functions[];
 const struct function_row attention_functions[] = {
     {"scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, "
      "enable_gqa=False)",
-     F,
+     FUNCTIONAL,
      .body = "_check_attention(query, key, value, attn_mask, is_causal)\n"
              "k = key.repeat_interleave(_grouped(query, key), -3) if enable_gqa else key\n"
              "v = value.repeat_interleave(_grouped(query, value), -3) if enable_gqa else value\n"
@@ -92,18 +92,18 @@ const struct function_row attention_functions[] = {
              "scores = _attention_masked(query @ k.mT * factor, attn_mask, is_causal)\n"
              "weights = _attention_softmax(scores, attn_mask != None)\n"
              "return (weights if dropout_p == 0 else F.dropout(weights, dropout_p)) @ v"},
-    {"_check_attention(query, key, value, attn_mask, is_causal)", H, .build = fn_check_attention},
-    {"_grouped(query, input)", H, .build = fn_grouped},
-    {"_attention_scale(width)", H, .body = "return 1.0 if _equal(width, 0) else 1.0 / sqrt(width)"},
-    {"_attention_masked(scores, mask, is_causal)", H,
+    {"_check_attention(query, key, value, attn_mask, is_causal)", HIDDEN, .build = fn_check_attention},
+    {"_grouped(query, input)", HIDDEN, .build = fn_grouped},
+    {"_attention_scale(width)", HIDDEN, .body = "return 1.0 if _equal(width, 0) else 1.0 / sqrt(width)"},
+    {"_attention_masked(scores, mask, is_causal)", HIDDEN,
      .body = "return (_causal(scores) if is_causal else scores if mask == None else"
              " scores.masked_fill(~mask, -inf) if mask.dtype == torch.bool else scores + mask)"},
-    {"_causal(scores)", H,
+    {"_causal(scores)", HIDDEN,
      .body = "return _band(scores, arange(scores.shape[-2], dtype=torch.int32)[:, None],"
              " arange(scores.shape[-1], dtype=torch.int32), 0, 'below', -inf)"},
-    {"_attention_softmax(scores, masked)", H,
+    {"_attention_softmax(scores, masked)", HIDDEN,
      .body =
          "return scores if _is_empty(scores, -1) else _safe_softmax(scores) if masked else softmax(scores, -1)"},
-    {"_safe_softmax(scores)", H, .build = fn_safe_softmax},
+    {"_safe_softmax(scores)", HIDDEN, .build = fn_safe_softmax},
     {.signature = NULL},
 };

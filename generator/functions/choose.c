@@ -134,12 +134,12 @@ static struct ev fn_clamp(struct eval *eval, struct ev *args, int count, struct 
 extern const struct function_row choose_functions[];
 
 const struct function_row choose_functions[] = {
-    {"where(condition, input=None, other=None)", T, .build = fn_where},
-    {"where(input, condition, other)", M, .body = "return torch.where(condition, input, other)"},
-    {"masked_fill(input, mask, value)", T | M, .build = fn_masked_fill},
-    {"clamp(input, min=None, max=None)", T | M, .build = fn_clamp},
-    {"clip(input, min=None, max=None)", T | M, .body = "return input.clamp(min, max)"},
-    {"clamp_min(input, min)", T | M, .body = "return input.clamp(min)"},
-    {"clamp_max(input, max)", T | M, .body = "return input.clamp(None, max)"},
+    {"where(condition, input=None, other=None)", TORCH, .build = fn_where},
+    {"where(input, condition, other)", METHOD, .body = "return torch.where(condition, input, other)"},
+    {"masked_fill(input, mask, value)", TORCH | METHOD, .build = fn_masked_fill},
+    {"clamp(input, min=None, max=None)", TORCH | METHOD, .build = fn_clamp},
+    {"clip(input, min=None, max=None)", TORCH | METHOD, .body = "return input.clamp(min, max)"},
+    {"clamp_min(input, min)", TORCH | METHOD, .body = "return input.clamp(min)"},
+    {"clamp_max(input, max)", TORCH | METHOD, .body = "return input.clamp(None, max)"},
     {.signature = NULL},
 };

@@ -876,14 +876,14 @@ static struct ev fn_conv_padding(struct eval *eval, struct ev *args, int count, 
 extern const struct function_row conv_functions[];
 
 const struct function_row conv_functions[] = {
-    {"conv1d" CONV, T | F, .build = fn_conv1d},
-    {"conv2d" CONV, T | F, .build = fn_conv2d},
-    {"conv3d" CONV, T | F, .build = fn_conv3d},
-    {"conv_transpose1d" CONV_TRANSPOSE, T | F, .build = fn_conv_transpose1d},
-    {"conv_transpose2d" CONV_TRANSPOSE, T | F, .build = fn_conv_transpose2d},
-    {"conv_transpose3d" CONV_TRANSPOSE, T | F, .build = fn_conv_transpose3d},
-    {"_conv_padding(padding, kernel_size, dilation)", H, .build = fn_conv_padding},
-    {"_output_padding(input, output_size, kernel_size, stride, padding, dilation)", H,
+    {"conv1d" CONV, TORCH | FUNCTIONAL, .build = fn_conv1d},
+    {"conv2d" CONV, TORCH | FUNCTIONAL, .build = fn_conv2d},
+    {"conv3d" CONV, TORCH | FUNCTIONAL, .build = fn_conv3d},
+    {"conv_transpose1d" CONV_TRANSPOSE, TORCH | FUNCTIONAL, .build = fn_conv_transpose1d},
+    {"conv_transpose2d" CONV_TRANSPOSE, TORCH | FUNCTIONAL, .build = fn_conv_transpose2d},
+    {"conv_transpose3d" CONV_TRANSPOSE, TORCH | FUNCTIONAL, .build = fn_conv_transpose3d},
+    {"_conv_padding(padding, kernel_size, dilation)", HIDDEN, .build = fn_conv_padding},
+    {"_output_padding(input, output_size, kernel_size, stride, padding, dilation)", HIDDEN,
      .build = fn_output_padding},
     {.signature = NULL},
 };

@@ -498,9 +498,9 @@ static struct ev fn_tensordot(struct eval *eval, struct ev *args, int count, str
 extern const struct function_row einsum_functions[];
 
 const struct function_row einsum_functions[] = {
-    {"einsum(equation, operands)", T | FUNCTION_REST, .build = fn_einsum},
-    {"tensordot(a, b, dims=2)", T, .build = fn_tensordot},
-    {"inner(input, other)", T | M,
+    {"einsum(equation, operands)", TORCH | FUNCTION_REST, .build = fn_einsum},
+    {"tensordot(a, b, dims=2)", TORCH, .build = fn_tensordot},
+    {"inner(input, other)", TORCH | METHOD,
      .body =
          "return input * other if input.ndim == 0 or other.ndim == 0 else torch.tensordot(input, other, ((-1,), (-1,)))"},
     {.signature = NULL},

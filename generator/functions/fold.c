@@ -294,7 +294,7 @@ static struct ev fn_fold(struct eval *eval, struct ev *args, int count, struct l
 extern const struct function_row fold_functions[];
 
 const struct function_row fold_functions[] = {
-    {"unfold(input, kernel_size, dilation=1, padding=0, stride=1)", F, .build = fn_unfold},
-    {"fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", F, .build = fn_fold},
+    {"unfold(input, kernel_size, dilation=1, padding=0, stride=1)", FUNCTIONAL, .build = fn_unfold},
+    {"fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", FUNCTIONAL, .build = fn_fold},
     {.signature = NULL},
 };

@@ -120,7 +120,7 @@ static bool need_reduction(struct eval *eval, const struct ev *arg, bool words, 
     } rows[] = {{"add", false, PRIM_ADD}, {"multiply", false, PRIM_MUL}, {"sum", true, PRIM_ADD},
                 {"prod", true, PRIM_MUL}, {"amax", true, PRIM_MAX},      {"amin", true, PRIM_MIN}};
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (int i = 0; i < COUNT(rows); i++) {
         if (arg->kind != EV_STRING || rows[i].word != words || strcmp(arg->text, rows[i].name) != 0)
             continue;
         *out = rows[i].prim;
@@ -338,29 +338,29 @@ extern const struct function_row index_functions[];
 
 const struct function_row index_functions[] = {
     {"embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)",
-     F,
+     FUNCTIONAL,
      .body = "_check_padding(padding_idx, weight)\n"
              "return _row_gradients(_embedding(input, weight) if max_norm is None else"
              " _shorten(input, weight, _embedding(input, weight), max_norm, norm_type),"
              " input, weight, padding_idx, scale_grad_by_freq)"},
-    {"_embedding(input, weight)", H, .build = fn_embedding},
+    {"_embedding(input, weight)", HIDDEN, .build = fn_embedding},
     /* Padding gives no gradient; scale_grad_by_freq divides it by how often the row stands in the input. */
-    {"_row_gradients(rows, input, weight, padding_idx, scale_grad_by_freq)", H,
+    {"_row_gradients(rows, input, weight, padding_idx, scale_grad_by_freq)", HIDDEN,
      .body = "return (_graded(rows, _row_scale(input, weight, padding_idx, scale_grad_by_freq)[..., None])"
              " if _saves() and (scale_grad_by_freq or padding_idx is not None) else rows)"},
-    {"_row_scale(input, weight, padding_idx, scale_grad_by_freq)", H,
+    {"_row_scale(input, weight, padding_idx, scale_grad_by_freq)", HIDDEN,
      .body =
          "flat = input.flatten().long()\n"
          "often = (zeros(weight.shape[0], dtype=torch.int64).index_add(0, flat, torch.ones_like(flat))[input]"
          " if scale_grad_by_freq else torch.ones_like(input)).to(weight.dtype)\n"
          "return 1 / often if padding_idx is None else (input != padding_idx % weight.shape[0]) / often"},
-    {"_saves()", H, .build = fn_saves},
+    {"_saves()", HIDDEN, .build = fn_saves},
     /* `input`, which `weight` is part of as PyTorch sees it: the gradient of that is 0, and there */
-    {"_with(input, weight)", H,
+    {"_with(input, weight)", HIDDEN,
      .body = "return _beside(input, weight.flatten()[0]) if _saves() and weight.numel() > 0 else input"},
-    {"_check_padding(padding_idx, weight)", H, .build = fn_check_padding},
+    {"_check_padding(padding_idx, weight)", HIDDEN, .build = fn_check_padding},
     /* rows of the weight that are longer than max_norm become as long, in the weight too */
-    {"_shorten(input, weight, rows, max_norm, norm_type)", H,
+    {"_shorten(input, weight, rows, max_norm, norm_type)", HIDDEN,
      .body = "length = rows.norm(norm_type, -1, keepdim=True)\n"
              "short = where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)\n"
              "flat = short.reshape((input.numel(), weight.shape[1]))\n"
@@ -369,7 +369,7 @@ const struct function_row index_functions[] = {
     /* Rows of bags: those of (B, N), or of (L) from offsets on. Padding is in no bag. */
     {"embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean', "
      "sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)",
-     F,
+     FUNCTIONAL,
      .body = "_check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)\n"
              "rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)\n"
              "held = input == input if padding_idx is None else input != padding_idx % weight.shape[0]\n"
@@ -382,47 +382,47 @@ const struct function_row index_functions[] = {
              " _sum_of_bags(scaled, held, bag, bags))\n"
              "y = y / used.clamp(min=1).to(y.dtype) if mode == 'mean' else y\n"
              "return y[:-1] if include_last_offset and offsets is not None else y"},
-    {"_bag_of(input, offsets)", H,
+    {"_bag_of(input, offsets)", HIDDEN,
      .body =
          "first = zeros(input.shape[0] + 1, dtype=torch.int64).index_add(0, offsets, ones_like(offsets).long())\n"
          "return first.cumsum(0)[:-1] - 1"},
-    {"_sum_of_bags(rows, held, bag, bags)", H,
+    {"_sum_of_bags(rows, held, bag, bags)", HIDDEN,
      .body = "kept = where(held[..., None], rows, zeros_like(rows))\n"
              "return (kept.sum(1) if bag is None else"
              " zeros((bags, rows.shape[-1]), dtype=rows.dtype).index_add(0, bag, kept))"},
-    {"_most_of_bags(rows, held, used, bag, bags)", H,
+    {"_most_of_bags(rows, held, used, bag, bags)", HIDDEN,
      .body = "kept = where(held[..., None], rows, full_like(rows, -inf))\n"
              "y = (kept.amax(1) if bag is None else"
              " _index_most(full((bags, rows.shape[-1]), -inf, dtype=rows.dtype), 0, bag, kept))\n"
              "return where(used > 0, y, zeros_like(y))"},
-    {"_index_most(input, dim, index, source)", H, .build = fn_index_most},
-    {"_check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)", H,
+    {"_index_most(input, dim, index, source)", HIDDEN, .build = fn_index_most},
+    {"_check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)", HIDDEN,
      .build = fn_check_bags},
-    {"gather(input, dim, index, sparse_grad=False)", T | M, .build = fn_gather},
-    {"index_select(input, dim, index)", T | M, .build = fn_index_select},
-    {"scatter(input, dim, index, src=None, value=None, reduce=None)", T | M, .build = fn_scatter},
-    {"scatter_add(input, dim, index, src)", T | M, .build = fn_scatter_add},
-    {"scatter_reduce(input, dim, index, src, reduce, include_self=True)", T | M,
+    {"gather(input, dim, index, sparse_grad=False)", TORCH | METHOD, .build = fn_gather},
+    {"index_select(input, dim, index)", TORCH | METHOD, .build = fn_index_select},
+    {"scatter(input, dim, index, src=None, value=None, reduce=None)", TORCH | METHOD, .build = fn_scatter},
+    {"scatter_add(input, dim, index, src)", TORCH | METHOD, .build = fn_scatter_add},
+    {"scatter_reduce(input, dim, index, src, reduce, include_self=True)", TORCH | METHOD,
      .body = "base = input if include_self else input.scatter(dim, index, _neutral(input, reduce))\n"
              "return (_scatter_mean(base, dim, index, src, include_self) if reduce == 'mean' else"
              " _scatter_joined(base, dim, index, src, reduce))"},
-    {"_scatter_mean(input, dim, index, src, include_self)", H,
+    {"_scatter_mean(input, dim, index, src, include_self)", HIDDEN,
      .body = "one = ones_like(input) if include_self else ones_like(input).scatter(dim, index, 0)\n"
              "count = one.scatter_add(dim, index, ones_like(src)).clamp(min=1)\n"
              "total = input.scatter_add(dim, index, src)\n"
              "return total / count if input.is_floating_point() else total // count"},
-    {"_scatter_joined(input, dim, index, src, reduce)", H, .build = fn_scatter_joined},
-    {"_neutral(input, reduce)", H, .build = fn_neutral},
-    {"index_add(input, dim, index, source, alpha=1)", T | M, .build = fn_index_add},
-    {"index_copy(input, dim, index, source)", T | M, .build = fn_index_copy},
-    {"index_fill(input, dim, index, value)", T | M,
+    {"_scatter_joined(input, dim, index, src, reduce)", HIDDEN, .build = fn_scatter_joined},
+    {"_neutral(input, reduce)", HIDDEN, .build = fn_neutral},
+    {"index_add(input, dim, index, source, alpha=1)", TORCH | METHOD, .build = fn_index_add},
+    {"index_copy(input, dim, index, source)", TORCH | METHOD, .build = fn_index_copy},
+    {"index_fill(input, dim, index, value)", TORCH | METHOD,
      .body = "at = _from_the_end(input, dim, index)\n"
              "return input.index_copy(dim, at, full_like(input.index_select(dim, at), value))"},
-    {"_from_the_end(input, dim, index)", H, .build = fn_from_the_end},
-    {"take(input, index)", T | M, .build = fn_take},
-    {"take_along_dim(input, indices, dim=None)", T | M,
+    {"_from_the_end(input, dim, index)", HIDDEN, .build = fn_from_the_end},
+    {"take(input, index)", TORCH | METHOD, .build = fn_take},
+    {"take_along_dim(input, indices, dim=None)", TORCH | METHOD,
      .body = "return (_take_along_dim(input.flatten(), indices.flatten(), 0) if dim == None else"
              " _take_along_dim(input, indices, dim))"},
-    {"_take_along_dim(input, indices, dim)", H, .build = fn_take_along_dim},
+    {"_take_along_dim(input, indices, dim)", HIDDEN, .build = fn_take_along_dim},
     {.signature = NULL},
 };

@@ -513,23 +513,23 @@ static struct ev fn_ctc(struct eval *eval, struct ev *args, int count, struct lo
 extern const struct function_row loss_functions[];
 
 const struct function_row loss_functions[] = {
-    {"l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)", F,
+    {"l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)", FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_shape(input, target, 'target', False)\n"
              "return _weighted(abs(input - target), input, weight, how)"},
-    {"mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)", F,
+    {"mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)", FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_shape(input, target, 'target', False)\n"
              "_check_float(_met(input, target))\n"
              "return _weighted(_mse_loss(input, target), input, weight, how)"},
-    {"smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)", F,
+    {"smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)", FUNCTIONAL,
      .body =
          "how = _reduction(reduction, size_average, reduce)\n"
          "_check_shape(input, target, 'target', False)\n"
          "_check_slope(beta, 'beta', True)\n"
          "_check_float(_met(input, target))\n"
          "return _reduce(abs(input - target) if beta == 0 else _smooth_l1_loss(input, target, beta), how)"},
-    {"huber_loss(input, target, reduction='mean', delta=1.0, weight=None)", F,
+    {"huber_loss(input, target, reduction='mean', delta=1.0, weight=None)", FUNCTIONAL,
      .body = "how = _reduction(reduction)\n"
              "_check_shape(input, target, 'target', False)\n"
              "_check_slope(delta, 'delta', False)\n"
@@ -537,11 +537,12 @@ const struct function_row loss_functions[] = {
              "loss = _huber_loss(input, target, delta).to(input.dtype)\n"
              "_check_shape(input, weight, 'weight', True) if weight is not None else None\n"
              "return _reduce(loss if weight is None else loss * weight, how)"},
-    {"soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')", F,
+    {"soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')", FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_float(target)\n"
              "return _reduce(_soft_margin_loss(input, target.to(input.dtype)), how)"},
-    {"binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')", F,
+    {"binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_types(input, target)\n"
              "_check_shape(input, target, 'target', True)\n"
@@ -552,7 +553,7 @@ const struct function_row loss_functions[] = {
              "return _reduce(loss if weight is None else loss * weight, how)"},
     {"binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', "
      "pos_weight=None)",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_float(_met(input, target))\n"
              "_check_shape(input, target, 'target', True)\n"
@@ -562,7 +563,7 @@ const struct function_row loss_functions[] = {
              " _weighted_logits_loss(input, target, pos_weight))\n"
              "return _reduce(loss if weight is None else loss * weight, how)"},
     /* 'batchmean' divides whatever the legacy arguments say */
-    {"kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)", F,
+    {"kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)", FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce, True)\n"
              "_check_float(input)\n"
              "_check_float(target)\n"
@@ -571,40 +572,41 @@ const struct function_row loss_functions[] = {
              "return total / input.shape[0] if reduction == 'batchmean' and input.ndim > 0 else total"},
     {"poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, "
      "reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "loss = exp(input) - target * input if log_input else input - target * log(input + eps)\n"
              "return _reduce(loss + _stirling(target) if full else loss, how)"},
-    {"_stirling(target)", H,
+    {"_stirling(target)", HIDDEN,
      .body = "terms = target * log(target) - target + 0.5 * log(2 * pi * target)\n"
              "return terms.masked_fill(target <= 1, 0)"},
-    {"gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction='mean')", F,
+    {"gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction='mean')", FUNCTIONAL,
      .body = "how = _reduction(reduction)\n"
              "all = _variances(input, var)\n"
              "_check_holds(~(all < 0), 'var', 'at least 0')\n"
              "least = _no_less(all, eps)\n"
              "loss = 0.5 * (log(least) + (input - target) ** 2 / least)\n"
              "return _reduce(loss + 0.5 * log(2 * pi) if full else loss, how)"},
-    {"hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean')", F,
+    {"hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean')",
+     FUNCTIONAL,
      .body =
          "how = _reduction(reduction, size_average, reduce)\n"
          "return _reduce(where(target != 1, (margin - input).clamp_min(0), 0) + where(target != -1, input, 0), how)"},
     {"margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_ranks(input1, input2, target)\n"
              "return _reduce((-target * (input1 - input2) + margin).clamp_min(0), how)"},
     {"cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body =
          "how = _reduction(reduction, size_average, reduce)\n"
          "_check_pairs(input1, input2, target)\n"
          "lengths = _square_length(input1, target.ndim) * _square_length(input2, target.ndim)\n"
          "cosine = (input1 * input2).sum(target.ndim) / sqrt(lengths)\n"
          "return _reduce(where(target == 1, 1 - cosine, 0) + where(target == -1, (cosine - margin).clamp_min(0), 0), how)"},
-    {"_square_length(x, dim)", H, .body = "return (x * x).sum(dim) + 1e-12"},
+    {"_square_length(x, dim)", HIDDEN, .body = "return (x * x).sum(dim) + 1e-12"},
     {"multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_margin(input, target, weight, p)\n"
              "x = input if input.ndim == 2 else input[None]\n"
@@ -613,7 +615,7 @@ const struct function_row loss_functions[] = {
              "scaled = terms if weight is None else terms * weight[y]\n"
              "return _reduce(scaled.mean(1).reshape(target.shape), how)"},
     /* `at`: labels, of which those before the first -1 count */
-    {"multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')", F,
+    {"multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')", FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_labels(input, target)\n"
              "_check_shape(input, target, 'target', True)\n"
@@ -627,14 +629,14 @@ const struct function_row loss_functions[] = {
              "loss = where(pairs, gaps, 0).sum((1, 2)) / x.shape[1]\n"
              "return _reduce(loss.reshape(input.shape[:-1]), how)"},
     {"multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_ndim(input, 1, 99)\n"
              "loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))\n"
              "return _reduce((loss if weight is None else loss * weight).mean(-1), how)"},
     {"triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, "
      "reduce=None, reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_slope(margin, 'margin', False)\n"
              "_check_ranks(anchor, positive, negative)\n"
@@ -644,7 +646,7 @@ const struct function_row loss_functions[] = {
              "return _reduce((margin + near - least).clamp_min(0), how)"},
     {"triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, "
      "reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction)\n"
              "_check_slope(margin, 'margin', False)\n"
              "_check_ranks(anchor, positive, negative)\n"
@@ -654,13 +656,13 @@ const struct function_row loss_functions[] = {
              "least = torch.minimum(far, distance(positive, negative)) if swap else far\n"
              "return _reduce((margin + near - least).clamp_min(0), how)"},
     {"nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "_check_smoothing(0, ignore_index, False)\n"
              "return _class_loss(input, target, weight, ignore_index, 0, how)"},
     {"cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
      "label_smoothing=0.0)",
-     F,
+     FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
              "soft = _same_shape(input, target)\n"
              "_check_smoothing(label_smoothing, ignore_index, soft)\n"
@@ -669,7 +671,7 @@ const struct function_row loss_functions[] = {
              "return (_soft_loss(x, target, weight, axis, label_smoothing, how) if soft else"
              " _class_loss(x, target, weight, ignore_index, label_smoothing, how))"},
     /* of log-probabilities x: the mean over the places of weights that count */
-    {"_class_loss(x, target, weight, ignore_index, smoothing, how)", H,
+    {"_class_loss(x, target, weight, ignore_index, smoothing, how)", HIDDEN,
      .body = "axis = _class_axis(x, target, weight, False)\n"
              "y = target.reshape(x.shape[:axis] + x.shape[axis + 1:]).long()\n"
              "counts = y != ignore_index\n"
@@ -681,17 +683,17 @@ const struct function_row loss_functions[] = {
              "kept = where(counts, loss, 0)\n"
              "return (_reduce(kept, how) if how != 'mean' else"
              " kept.sum() / (counts.sum() if weight is None else shares.sum()))"},
-    {"_smoothed(x, hard, weight, axis, smoothing)", H,
+    {"_smoothed(x, hard, weight, axis, smoothing)", HIDDEN,
      .body =
          "return (1 - smoothing) * hard - _by_class(x, weight, axis).sum(axis) * (smoothing / x.shape[axis])"},
-    {"_soft_loss(x, target, weight, axis, smoothing, how)", H,
+    {"_soft_loss(x, target, weight, axis, smoothing, how)", HIDDEN,
      .body = "smooth = target * (1 - smoothing) + smoothing / x.shape[axis] if smoothing > 0 else target\n"
              "return _reduce(-_by_class(x * smooth, weight, axis).sum(axis), how)"},
-    {"_by_class(x, weight, axis)", H,
+    {"_by_class(x, weight, axis)", HIDDEN,
      .body = "return x if weight is None else x * weight.reshape((-1,) + (1,) * (x.ndim - axis - 1))"},
     {"linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', "
      "ignore_index=None, label_smoothing=0.0, options=None)",
-     F,
+     FUNCTIONAL,
      .body =
          "_check_linear(input, linear_weight, linear_bias, options)\n"
          "shape = input.shape[:-1] + linear_weight.shape[:-1]\n"
@@ -702,26 +704,27 @@ const struct function_row loss_functions[] = {
          "return cross_entropy(logits, target, weight, label_smoothing=label_smoothing, reduction=reduction,"
          " ignore_index=-100 if ignore_index is None else ignore_index)"},
     /* The log-probability of each target: bounds of clusters, of which the first is the head's own, and how many others. */
-    {"_adaptive_output(x, y, first, tail, bounds, count)", H,
+    {"_adaptive_output(x, y, first, tail, bounds, count)", HIDDEN,
      .body = "return (first.gather(1, where(y < bounds[1], y, 0)[:, None])[:, 0] if count == 0 else"
              " _cluster_output(x, y, first, tail, bounds, count))"},
-    {"_cluster_output(x, y, first, tail, bounds, count)", H,
+    {"_cluster_output(x, y, first, tail, bounds, count)", HIDDEN,
      .body =
          "low, high = bounds[count], bounds[count + 1]\n"
          "inside = (y >= low) & (y < high)\n"
          "at = where(inside, y - low, 0)\n"
          "own = log_softmax(tail[count - 1](x), 1).gather(1, at[:, None])[:, 0] + first[:, bounds[1] + count - 1]\n"
          "return where(inside, own, _adaptive_output(x, y, first, tail, bounds, count - 1))"},
-    {"_adaptive_log_prob(x, scores, tail, cut)", H,
+    {"_adaptive_log_prob(x, scores, tail, cut)", HIDDEN,
      .body = "first = log_softmax(scores, 1)\n"
              "return cat((first[:, :cut],) + _cluster_log_probs(x, first[:, cut:], tail, len(tail)), dim=1)"},
-    {"_cluster_log_probs(x, first, tail, count)", H,
+    {"_cluster_log_probs(x, first, tail, count)", HIDDEN,
      .body = "return (() if count == 0 else _cluster_log_probs(x, first, tail, count - 1) +"
              " (log_softmax(tail[count - 1](x), 1) + first[:, count - 1, None],))"},
-    {"_product(numbers)", H, .body = "return 1 if len(numbers) == 0 else numbers[0] * _product(numbers[1:])"},
+    {"_product(numbers)", HIDDEN,
+     .body = "return 1 if len(numbers) == 0 else numbers[0] * _product(numbers[1:])"},
     /* Labels of a row of all samples begin where those of the one before end. */
     {"ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)",
-     F,
+     FUNCTIONAL,
      .body =
          "how = _reduction(reduction)\n"
          "_check_ctc(log_probs, targets, blank)\n"
@@ -737,36 +740,36 @@ const struct function_row loss_functions[] = {
          "kept = where(loss == inf, 0, loss) if zero_infinity else loss\n"
          "total = (kept / counts.clamp(1)).mean() if how == 'mean' else _reduce(kept, how)\n"
          "return total[0] if how == 'none' and log_probs.ndim == 2 else total"},
-    {"_check_ctc(log_probs, targets, blank)", H, .build = fn_check_ctc},
-    {"_ctc_lengths(lengths, x, name, most)", H, .build = fn_ctc_lengths},
-    {"_check_below(index, extent)", H, .build = fn_check_below},
-    {"_ctc(x, labels, begin, steps, counts, blank, most)", H, .build = fn_ctc},
-    {"_check_linear(input, weight, bias, options)", H, .build = fn_check_linear},
-    {"_check_unignored(logits, target, ignore_index)", H, .build = fn_check_unignored},
-    {"_check_adaptive(input, target, n_classes)", H, .build = fn_check_adaptive},
-    {"_clusters(in_features, n_classes, cutoffs, div_value)", H, .build = fn_clusters},
-    {"_is_rising(cutoffs, n_classes)", H, .build = fn_is_rising},
-    {"_reduction(reduction, size_average=None, reduce=None, batchmean=False)", H, .build = fn_reduction},
-    {"_reduce(loss, how)", H,
+    {"_check_ctc(log_probs, targets, blank)", HIDDEN, .build = fn_check_ctc},
+    {"_ctc_lengths(lengths, x, name, most)", HIDDEN, .build = fn_ctc_lengths},
+    {"_check_below(index, extent)", HIDDEN, .build = fn_check_below},
+    {"_ctc(x, labels, begin, steps, counts, blank, most)", HIDDEN, .build = fn_ctc},
+    {"_check_linear(input, weight, bias, options)", HIDDEN, .build = fn_check_linear},
+    {"_check_unignored(logits, target, ignore_index)", HIDDEN, .build = fn_check_unignored},
+    {"_check_adaptive(input, target, n_classes)", HIDDEN, .build = fn_check_adaptive},
+    {"_clusters(in_features, n_classes, cutoffs, div_value)", HIDDEN, .build = fn_clusters},
+    {"_is_rising(cutoffs, n_classes)", HIDDEN, .build = fn_is_rising},
+    {"_reduction(reduction, size_average=None, reduce=None, batchmean=False)", HIDDEN, .build = fn_reduction},
+    {"_reduce(loss, how)", HIDDEN,
      .body = "return loss if how == 'none' else loss.sum() if how == 'sum' else loss.mean()"},
     /* the mean is one of weights */
-    {"_weighted(loss, input, weight, how)", H,
+    {"_weighted(loss, input, weight, how)", HIDDEN,
      .body =
          "_check_shape(input, weight, 'weight', True) if weight is not None else None\n"
          "scaled = loss if weight is None else loss * weight\n"
          "return scaled.sum() / weight.sum() if weight is not None and how == 'mean' else _reduce(scaled, how)"},
-    {"_check_shape(input, other, name, strict)", H, .build = fn_check_shape},
-    {"_check_slope(value, name, zero)", H, .build = fn_check_slope},
-    {"_same_shape(input, target)", H, .build = fn_same_shape},
-    {"_class_axis(input, target, weight, soft)", H, .build = fn_class_axis},
-    {"_check_smoothing(label_smoothing, ignore_index, soft)", H, .build = fn_check_smoothing},
-    {"_check_within(input, weight, name)", H, .build = fn_check_within},
-    {"_check_types(input, target)", H, .build = fn_check_types},
-    {"_check_holds(mask, name, range)", H, .build = fn_check_holds},
-    {"_variances(input, var)", H, .build = fn_variances},
-    {"_check_ranks(first, second, third)", H, .build = fn_check_ranks},
-    {"_check_pairs(input1, input2, target)", H, .build = fn_check_pairs},
-    {"_check_margin(input, target, weight, p)", H, .build = fn_check_margin},
-    {"_check_labels(input, target)", H, .build = fn_check_labels},
+    {"_check_shape(input, other, name, strict)", HIDDEN, .build = fn_check_shape},
+    {"_check_slope(value, name, zero)", HIDDEN, .build = fn_check_slope},
+    {"_same_shape(input, target)", HIDDEN, .build = fn_same_shape},
+    {"_class_axis(input, target, weight, soft)", HIDDEN, .build = fn_class_axis},
+    {"_check_smoothing(label_smoothing, ignore_index, soft)", HIDDEN, .build = fn_check_smoothing},
+    {"_check_within(input, weight, name)", HIDDEN, .build = fn_check_within},
+    {"_check_types(input, target)", HIDDEN, .build = fn_check_types},
+    {"_check_holds(mask, name, range)", HIDDEN, .build = fn_check_holds},
+    {"_variances(input, var)", HIDDEN, .build = fn_variances},
+    {"_check_ranks(first, second, third)", HIDDEN, .build = fn_check_ranks},
+    {"_check_pairs(input1, input2, target)", HIDDEN, .build = fn_check_pairs},
+    {"_check_margin(input, target, weight, p)", HIDDEN, .build = fn_check_margin},
+    {"_check_labels(input, target)", HIDDEN, .build = fn_check_labels},
     {.signature = NULL},
 };

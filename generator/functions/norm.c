@@ -311,15 +311,16 @@ static struct ev fn_assign(struct eval *eval, struct ev *args, int count, struct
 extern const struct function_row norm_functions[];
 
 const struct function_row norm_functions[] = {
-    {"layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5)", F, .build = fn_layer_norm},
-    {"rms_norm(input, normalized_shape, weight=None, eps=None)", F,
+    {"layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5)", FUNCTIONAL,
+     .build = fn_layer_norm},
+    {"rms_norm(input, normalized_shape, weight=None, eps=None)", FUNCTIONAL,
      .body = "shape = _check_normalized(input, normalized_shape, weight)\n"
              "axes = tuple(range(-len(shape), 0))\n"
              "least = (2.0 ** -52 if input.dtype == torch.float64 else 2.0 ** -23) if eps is None else eps\n"
              "y = input * rsqrt((input * input).mean(dim=axes, keepdim=True) + least)\n"
              "return y if weight is None else y * weight"},
     {"batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5)",
-     F,
+     FUNCTIONAL,
      .body =
          "_check_channels(input, running_mean, running_var, weight, bias)\n"
          "_check_running(running_mean, running_var) if not training else None\n"
@@ -336,7 +337,7 @@ const struct function_row norm_functions[] = {
          "return input * scale.reshape(each) + shift.reshape(each)"},
     {"instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, "
      "momentum=0.1, eps=1e-5)",
-     F,
+     FUNCTIONAL,
      .body =
          "_check_channels(input, running_mean, running_var, weight, bias)\n"
          "_check_running(running_mean, running_var) if not use_input_stats else None\n"
@@ -351,7 +352,7 @@ const struct function_row norm_functions[] = {
          "return _scale_shift(layer_norm(input, input.shape[2:], eps=eps), weight, bias, "
          "(-1,) + (1,) * (input.ndim - 2)) if use_input_stats "
          "else batch_norm(input, running_mean, running_var, weight, bias, eps=eps)"},
-    {"group_norm(input, num_groups, weight=None, bias=None, eps=1e-5)", F,
+    {"group_norm(input, num_groups, weight=None, bias=None, eps=1e-5)", FUNCTIONAL,
      .body =
          "_check_channels(input, None, None, weight, bias)\n"
          "_check_groups(input, num_groups)\n"
@@ -359,34 +360,34 @@ const struct function_row norm_functions[] = {
          "_check_several(x, (0,) + tuple(range(2, x.ndim)), 'value per channel')\n"
          "each = (num_groups, input.shape[1] // num_groups) + (1,) * (input.ndim - 2)\n"
          "return _scale_shift(layer_norm(x, x.shape[2:], eps=eps), weight, bias, each).reshape(input.shape)"},
-    {"local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0)", F,
+    {"local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0)", FUNCTIONAL,
      .body = "_check_window(input, size)\n"
              "square = pad((input * input).flatten(2), (0, 0, size // 2, (size - 1) // 2))\n"
              "mean = square.unfold(1, size, 1).mean(-1).reshape(input.shape)\n"
              "return input / (mean * alpha + k) ** beta"},
-    {"_check_normalized(input, normalized_shape, weight)", H, .build = fn_check_normalized},
-    {"_check_ndim(input, least, most)", H, .build = fn_check_ndim},
-    {"_check_channels(input, running_mean, running_var, weight, bias)", H, .build = fn_check_channels},
-    {"_check_running(running_mean, running_var)", H, .build = fn_check_running},
-    {"_check_several(input, axes, what)", H, .build = fn_check_several},
-    {"_several(count)", H, .build = fn_several},
-    {"_check_features(input, axis, num_features, affine)", H, .build = fn_check_features},
-    {"_check_groups(input, num_groups)", H, .build = fn_check_groups},
-    {"_check_window(input, size)", H, .build = fn_check_window},
-    {"_unless_empty(input, kept, value)", H, .build = fn_unless_empty},
-    {"_assign(target, value, name)", H, .build = fn_assign},
+    {"_check_normalized(input, normalized_shape, weight)", HIDDEN, .build = fn_check_normalized},
+    {"_check_ndim(input, least, most)", HIDDEN, .build = fn_check_ndim},
+    {"_check_channels(input, running_mean, running_var, weight, bias)", HIDDEN, .build = fn_check_channels},
+    {"_check_running(running_mean, running_var)", HIDDEN, .build = fn_check_running},
+    {"_check_several(input, axes, what)", HIDDEN, .build = fn_check_several},
+    {"_several(count)", HIDDEN, .build = fn_several},
+    {"_check_features(input, axis, num_features, affine)", HIDDEN, .build = fn_check_features},
+    {"_check_groups(input, num_groups)", HIDDEN, .build = fn_check_groups},
+    {"_check_window(input, size)", HIDDEN, .build = fn_check_window},
+    {"_unless_empty(input, kept, value)", HIDDEN, .build = fn_unless_empty},
+    {"_assign(target, value, name)", HIDDEN, .build = fn_assign},
     /* toward the mean and the unbiased variance of what is reduced over `axes` */
-    {"_update_running(input, axes, running_mean, running_var, mean, var, momentum)", H,
+    {"_update_running(input, axes, running_mean, running_var, mean, var, momentum)", HIDDEN,
      .body = "count = _several(_reduced_count(input, axes))\n"
              "_move_running(input, running_mean, mean, momentum, 'running_mean')\n"
              "_move_running(input, running_var, var * (count / (count - 1)), momentum, 'running_var')"},
-    {"_move_running(input, running, value, momentum, name)", H,
+    {"_move_running(input, running, value, momentum, name)", HIDDEN,
      .body =
          "_assign(running, _unless_empty(input, running, (1 - momentum) * running + momentum * value), name) "
          "if running is not None else None"},
     /* the mean of nothing is NaN, which gradients must not meet */
-    {"_or_zero(input, value)", H, .body = "return _unless_empty(input, 0.0, value)"},
-    {"_scale_shift(input, weight, bias, each)", H,
+    {"_or_zero(input, value)", HIDDEN, .body = "return _unless_empty(input, 0.0, value)"},
+    {"_scale_shift(input, weight, bias, each)", HIDDEN,
      .body = "y = input if weight is None else input * weight.reshape(each)\n"
              "return y if bias is None else y + bias.reshape(each)"},
     {.signature = NULL},

@@ -264,6 +264,6 @@ static struct ev fn_pad(struct eval *eval, struct ev *args, int count, struct lo
 extern const struct function_row pad_functions[];
 
 const struct function_row pad_functions[] = {
-    {"pad(input, pad, mode='constant', value=None)", F, .build = fn_pad},
+    {"pad(input, pad, mode='constant', value=None)", FUNCTIONAL, .build = fn_pad},
     {.signature = NULL},
 };

@@ -124,38 +124,38 @@ static struct ev fn_matmul(struct eval *eval, struct ev *args, int count, struct
 extern const struct function_row product_functions[];
 
 const struct function_row product_functions[] = {
-    {"linear(input, weight, bias=None)", F, .build = fn_linear},
+    {"linear(input, weight, bias=None)", FUNCTIONAL, .build = fn_linear},
     /* x1 . weight gives (*, o, j) */
-    {"bilinear(input1, input2, weight, bias=None)", F,
+    {"bilinear(input1, input2, weight, bias=None)", FUNCTIONAL,
      .body =
          "_check_bilinear(input1, input2, weight, bias)\n"
          "o, i, j = weight.shape\n"
          "each = (input1 @ weight.permute(1, 0, 2).reshape(i, o * j)).reshape(input1.shape[:-1] + (o, j))\n"
          "y = (each * input2[..., None, :]).sum(-1)\n"
          "return y if bias is None else y + bias"},
-    {"_check_bilinear(input1, input2, weight, bias)", H, .build = fn_check_bilinear},
-    {"matmul(input, other)", T | M, .build = fn_matmul},
-    {"bmm(input, mat2)", T | M, .body = "return _check_dims(input, 3, 3) @ _check_dims(mat2, 3, 3)"},
-    {"mm(input, mat2)", T | M, .body = "return _check_dims(input, 2, 2) @ _check_dims(mat2, 2, 2)"},
-    {"mv(input, vec)", T | M, .body = "return _check_dims(input, 2, 2) @ _check_dims(vec, 1, 1)"},
-    {"dot(input, tensor)", T, .body = "return _check_dims(input, 1, 1) @ _check_dims(tensor, 1, 1)"},
-    {"dot(input, tensor)", M, .body = "return torch.dot(input, tensor)"},
-    {"vdot(input, other)", T | M, .body = "return torch.dot(input, other)"},
-    {"outer(input, vec2)", T | M,
+    {"_check_bilinear(input1, input2, weight, bias)", HIDDEN, .build = fn_check_bilinear},
+    {"matmul(input, other)", TORCH | METHOD, .build = fn_matmul},
+    {"bmm(input, mat2)", TORCH | METHOD, .body = "return _check_dims(input, 3, 3) @ _check_dims(mat2, 3, 3)"},
+    {"mm(input, mat2)", TORCH | METHOD, .body = "return _check_dims(input, 2, 2) @ _check_dims(mat2, 2, 2)"},
+    {"mv(input, vec)", TORCH | METHOD, .body = "return _check_dims(input, 2, 2) @ _check_dims(vec, 1, 1)"},
+    {"dot(input, tensor)", TORCH, .body = "return _check_dims(input, 1, 1) @ _check_dims(tensor, 1, 1)"},
+    {"dot(input, tensor)", METHOD, .body = "return torch.dot(input, tensor)"},
+    {"vdot(input, other)", TORCH | METHOD, .body = "return torch.dot(input, other)"},
+    {"outer(input, vec2)", TORCH | METHOD,
      .body = "return _check_dims(input, 1, 1)[:, None] * _check_dims(vec2, 1, 1)"},
-    {"ger(input, vec2)", T | M, .body = "return input.outer(vec2)"},
-    {"addmm(input, mat1, mat2, beta=1, alpha=1)", T | M,
+    {"ger(input, vec2)", TORCH | METHOD, .body = "return input.outer(vec2)"},
+    {"addmm(input, mat1, mat2, beta=1, alpha=1)", TORCH | METHOD,
      .body = "return _added(input, mat1.mm(mat2), beta, alpha)"},
-    {"addmv(input, mat, vec, beta=1, alpha=1)", T | M,
+    {"addmv(input, mat, vec, beta=1, alpha=1)", TORCH | METHOD,
      .body = "return _added(input, mat.mv(vec), beta, alpha)"},
-    {"addr(input, vec1, vec2, beta=1, alpha=1)", T | M,
+    {"addr(input, vec1, vec2, beta=1, alpha=1)", TORCH | METHOD,
      .body = "return _added(input, vec1.outer(vec2), beta, alpha)"},
-    {"baddbmm(input, batch1, batch2, beta=1, alpha=1)", T | M,
+    {"baddbmm(input, batch1, batch2, beta=1, alpha=1)", TORCH | METHOD,
      .body = "return _added(input, batch1.bmm(batch2), beta, alpha)"},
-    {"addbmm(input, batch1, batch2, beta=1, alpha=1)", T | M,
+    {"addbmm(input, batch1, batch2, beta=1, alpha=1)", TORCH | METHOD,
      .body = "return _added(input, batch1.bmm(batch2).sum(0), beta, alpha)"},
     /* what is multiplied by 0 is left out, NaN and all */
-    {"_added(input, product, beta, alpha)", H,
+    {"_added(input, product, beta, alpha)", HIDDEN,
      .body =
          "x = product if alpha == 1 else product * alpha\n"
          "return ((_beside(x, input) if _saves() and x.is_floating_point() else x) if beta == 0 else (input if beta == 1 else input * beta).expand(x.shape) + x)"},

@@ -82,44 +82,45 @@ extern const struct function_row random_functions[];
 #define CHANNELS(x) x ".shape[:2] + (1,) * (" x ".ndim - 2)"
 
 const struct function_row random_functions[] = {
-    {"dropout(input, p=0.5, training=True, inplace=False)", F,
+    {"dropout(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
      .body = "_check_probability(input, p)\n"
              "return _dropout(input, p, input.shape) if training and p > 0 else input"},
-    {"dropout1d(input, p=0.5, training=True, inplace=False)", F,
+    {"dropout1d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
      .body = "_check_probability(input, p)\n"
              "_check_dropout(input, 2, 3)\n"
              "x = input if input.ndim == 3 else input.unsqueeze(0)\n"
              "y = _dropout(x, p, " CHANNELS("x") ") if training and p > 0 else x\n"
                                                  "return y if input.ndim == 3 else y.squeeze(0)"},
-    {"dropout2d(input, p=0.5, training=True, inplace=False)", F,
+    {"dropout2d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
      .body = "_check_probability(input, p)\n"
              "_check_dropout(input, 2, 99)\n"
              "return _dropout(input, p, " CHANNELS("input") ") if training and p > 0 else input"},
-    {"dropout3d(input, p=0.5, training=True, inplace=False)", F,
+    {"dropout3d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
      .body = "_check_probability(input, p)\n"
              "x = input if input.ndim == 5 else input.unsqueeze(0)\n"
              "_check_dropout(x, 2, 99)\n"
              "y = _dropout(x, p, " CHANNELS("x") ") if training and p > 0 else x\n"
                                                  "return y if input.ndim == 5 else y.squeeze(0)"},
-    {"alpha_dropout(input, p=0.5, training=False, inplace=False)", F,
+    {"alpha_dropout(input, p=0.5, training=False, inplace=False)", FUNCTIONAL,
      .body = "_check_probability(input, p)\n"
              "return _alpha_dropout(input, p, input.shape) if training and p > 0 else input"},
-    {"feature_alpha_dropout(input, p=0.5, training=False, inplace=False)", F,
+    {"feature_alpha_dropout(input, p=0.5, training=False, inplace=False)", FUNCTIONAL,
      .body = "_check_probability(input, p)\n"
              "_check_dropout(input, 2, 99) if training and p > 0 else None\n"
              "return _alpha_dropout(input, p, " CHANNELS("input") ") if training and p > 0 else input"},
-    {"dropout(input, p, train)", T, .body = "return dropout(input, p, train)"},
-    {"feature_dropout(input, p, train)", T, .body = "return dropout2d(input, p, train)"},
-    {"alpha_dropout(input, p, train)", T, .body = "return alpha_dropout(input, p, train)"},
-    {"feature_alpha_dropout(input, p, train)", T, .body = "return feature_alpha_dropout(input, p, train)"},
-    {"_uniform(shape)", H, .build = fn_uniform},
-    {"_check_probability(input, p)", H, .build = fn_check_probability},
-    {"_check_dropout(input, least, most)", H, .build = fn_check_dropout},
-    {"_dropout(input, p, parts)", H,
+    {"dropout(input, p, train)", TORCH, .body = "return dropout(input, p, train)"},
+    {"feature_dropout(input, p, train)", TORCH, .body = "return dropout2d(input, p, train)"},
+    {"alpha_dropout(input, p, train)", TORCH, .body = "return alpha_dropout(input, p, train)"},
+    {"feature_alpha_dropout(input, p, train)", TORCH,
+     .body = "return feature_alpha_dropout(input, p, train)"},
+    {"_uniform(shape)", HIDDEN, .build = fn_uniform},
+    {"_check_probability(input, p)", HIDDEN, .build = fn_check_probability},
+    {"_check_dropout(input, least, most)", HIDDEN, .build = fn_check_dropout},
+    {"_dropout(input, p, parts)", HIDDEN,
      .body = "_check_dropout(input, 0, 99)\n"
              "return input * (_dropped(_uniform(parts).to(input.dtype), p, 1 / (1 - p)) if p < 1 else 0)"},
     /* keeps mean 0 and variance 1: what is dropped becomes -scale * alpha of SELU */
-    {"_alpha_dropout(input, p, parts)", H,
+    {"_alpha_dropout(input, p, parts)", HIDDEN,
      .body =
          "_check_dropout(input, 0, 99)\n"
          "alpha = 1.7580993408473766\n"

@@ -457,47 +457,47 @@ static struct ev fn_matrix_order(struct eval *eval, struct ev *args, int count, 
 extern const struct function_row reduce_functions[];
 
 const struct function_row reduce_functions[] = {
-    {"sum(input, dim=None, keepdim=False, dtype=None)", T | M, .build = fn_sum},
-    {"prod(input, dim=None, keepdim=False, dtype=None)", T | M, .build = fn_prod},
-    {"nansum(input, dim=None, keepdim=False, dtype=None)", T | M,
+    {"sum(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD, .build = fn_sum},
+    {"prod(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD, .build = fn_prod},
+    {"nansum(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body = "return where(isnan(input), 0, input).sum(dim, keepdim, dtype)"},
-    {"amax(input, dim=(), keepdim=False)", T | M, .build = fn_amax},
-    {"amin(input, dim=(), keepdim=False)", T | M, .build = fn_amin},
-    {"_largest(input, dim, keepdim)", H, .build = fn_largest},
-    {"_smallest(input, dim, keepdim)", H, .build = fn_smallest},
-    {"aminmax(input, dim=None, keepdim=False)", T | M,
+    {"amax(input, dim=(), keepdim=False)", TORCH | METHOD, .build = fn_amax},
+    {"amin(input, dim=(), keepdim=False)", TORCH | METHOD, .build = fn_amin},
+    {"_largest(input, dim, keepdim)", HIDDEN, .build = fn_largest},
+    {"_smallest(input, dim, keepdim)", HIDDEN, .build = fn_smallest},
+    {"aminmax(input, dim=None, keepdim=False)", TORCH | METHOD,
      .body = "return _named(input.amin(() if dim == None else dim, keepdim), 'min',"
              " input.amax(() if dim == None else dim, keepdim), 'max')"},
-    {"any(input, dim=None, keepdim=False)", T | M, .build = fn_any},
-    {"all(input, dim=None, keepdim=False)", T | M, .build = fn_all},
-    {"count_nonzero(input, dim=None)", T | M, .body = "return (input != 0).sum(dim)"},
-    {"argmax(input, dim=None, keepdim=False)", T | M, .build = fn_argmax},
-    {"argmin(input, dim=None, keepdim=False)", T | M, .build = fn_argmin},
-    {"max(input, dim=None, keepdim=False, other=None)", T | M, .build = fn_max},
-    {"min(input, dim=None, keepdim=False, other=None)", T | M, .build = fn_min},
-    {"_reduced_count(input, dim)", H, .build = fn_reduced_count},
-    {"_is_empty(input, dim, sizes=False)", H, .build = fn_is_empty},
-    {"_is_bool(value)", H, .build = fn_is_bool},
-    {"_equal(a, b)", H, .build = fn_equal},
-    {"_as_float(input)", H, .build = fn_as_float},
-    {"_named(first, name, second, other_name)", H, .build = fn_named},
-    {"mean(input, dim=None, keepdim=False, dtype=None)", T | M,
+    {"any(input, dim=None, keepdim=False)", TORCH | METHOD, .build = fn_any},
+    {"all(input, dim=None, keepdim=False)", TORCH | METHOD, .build = fn_all},
+    {"count_nonzero(input, dim=None)", TORCH | METHOD, .body = "return (input != 0).sum(dim)"},
+    {"argmax(input, dim=None, keepdim=False)", TORCH | METHOD, .build = fn_argmax},
+    {"argmin(input, dim=None, keepdim=False)", TORCH | METHOD, .build = fn_argmin},
+    {"max(input, dim=None, keepdim=False, other=None)", TORCH | METHOD, .build = fn_max},
+    {"min(input, dim=None, keepdim=False, other=None)", TORCH | METHOD, .build = fn_min},
+    {"_reduced_count(input, dim)", HIDDEN, .build = fn_reduced_count},
+    {"_is_empty(input, dim, sizes=False)", HIDDEN, .build = fn_is_empty},
+    {"_is_bool(value)", HIDDEN, .build = fn_is_bool},
+    {"_equal(a, b)", HIDDEN, .build = fn_equal},
+    {"_as_float(input)", HIDDEN, .build = fn_as_float},
+    {"_named(first, name, second, other_name)", HIDDEN, .build = fn_named},
+    {"mean(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body = "x = input if dtype == None else input.to(dtype)\n"
              "return x.sum(dim, keepdim) / _reduced_count(x, dim)"},
-    {"nanmean(input, dim=None, keepdim=False, dtype=None)", T | M,
+    {"nanmean(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body = "x = input if dtype == None else input.to(dtype)\n"
              "_check_float(x)\n"
              "return x.nansum(dim, keepdim) / (~isnan(x)).sum(dim, keepdim)"},
-    {"var(input, dim=None, unbiased=None, keepdim=False, correction=None)", T | M,
+    {"var(input, dim=None, unbiased=None, keepdim=False, correction=None)", TORCH | METHOD,
      .body = "return _var_mean(input, dim, unbiased, keepdim, correction)[0]"},
-    {"std(input, dim=None, unbiased=None, keepdim=False, correction=None)", T | M,
+    {"std(input, dim=None, unbiased=None, keepdim=False, correction=None)", TORCH | METHOD,
      .body = "return _sqrt(_var_mean(input, dim, unbiased, keepdim, correction)[0])"},
-    {"var_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", T,
+    {"var_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", TORCH,
      .body = "return _var_mean(input, dim, unbiased, keepdim, correction)"},
-    {"std_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", T,
+    {"std_mean(input, dim=None, unbiased=None, keepdim=False, correction=None)", TORCH,
      .body = "var, mean = _var_mean(input, dim, unbiased, keepdim, correction)\n"
              "return _sqrt(var), mean"},
-    {"_var_mean(input, dim, unbiased, keepdim, correction)", H,
+    {"_var_mean(input, dim, unbiased, keepdim, correction)", HIDDEN,
      .body = "less = _correction(dim, unbiased, correction)\n"
              "axes = None if _is_bool(dim) else dim\n"
              "count = _reduced_count(input, axes)\n"
@@ -505,29 +505,29 @@ const struct function_row reduce_functions[] = {
              "gap = input - (mean.detach() if _saves() else mean)\n" /* what flows through it adds up to 0 */
              "var = (gap * gap).sum(axes, keepdim) / _degrees(count, less)\n"
              "return var, mean.reshape(var.shape)"},
-    {"_correction(dim, unbiased, correction)", H, .build = fn_correction},
-    {"_degrees(count, correction)", H, .build = fn_degrees},
-    {"norm(input, p='fro', dim=None, keepdim=False, dtype=None)", T | M,
+    {"_correction(dim, unbiased, correction)", HIDDEN, .build = fn_correction},
+    {"_degrees(count, correction)", HIDDEN, .build = fn_degrees},
+    {"norm(input, p='fro', dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body = "return _vector_norm(input, 2.0 if p == 'fro' or p == None else p, dim, keepdim, dtype)"},
-    {"linalg.vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None)", T,
+    {"linalg.vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None)", TORCH,
      .body = "return _vector_norm(x, ord, dim, keepdim, dtype)"},
-    {"linalg.norm(A, ord=None, dim=None, keepdim=False, dtype=None)", T,
+    {"linalg.norm(A, ord=None, dim=None, keepdim=False, dtype=None)", TORCH,
      .body = "one = dim != None and not _is_tuple(dim) or ord == None or A.ndim == 1\n"
              "return (_vector_norm(A, 2 if ord == None else ord, dim, keepdim, dtype) if one else"
              " torch.linalg.matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype))"},
-    {"linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, dtype=None)", T,
+    {"linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, dtype=None)", TORCH,
      .body =
          "x = A if dtype == None else A.to(dtype)\n"
          "_check_float(x)\n"
          "return _vector_norm(x, 2, dim, keepdim, None) if ord == 'fro' else _matrix_norm(x, ord, dim, keepdim)"},
     /* the largest, or smallest, sum of a column or of a row; the largest of none is 0 */
-    {"_matrix_norm(x, ord, dim, keepdim)", H,
+    {"_matrix_norm(x, ord, dim, keepdim)", HIDDEN,
      .body =
          "sums = abs(x).sum(dim[_matrix_order(ord)], keepdim=True)\n"
          "return (sums.amin(dim, keepdim) if ord < 0 else sums.sum(dim, keepdim) if _is_empty(sums, dim) else"
          " sums.amax(dim, keepdim).clamp(0) if _is_empty(sums, dim, True) else sums.amax(dim, keepdim))"},
-    {"_matrix_order(ord)", H, .build = fn_matrix_order},
-    {"_vector_norm(input, p, dim, keepdim, dtype)", H,
+    {"_matrix_order(ord)", HIDDEN, .build = fn_matrix_order},
+    {"_vector_norm(input, p, dim, keepdim, dtype)", HIDDEN,
      .body = "x = input if dtype == None else input.to(dtype)\n"
              "_check_float(x)\n"
              "return (_sqrt((x * x).sum(dim, keepdim)) if p == 2 else abs(x).sum(dim, keepdim) if p == 1 else"
@@ -535,35 +535,35 @@ const struct function_row reduce_functions[] = {
              " _largest(abs(x), () if dim == None else dim, keepdim) if p == inf else"
              " _smallest(abs(x), () if dim == None else dim, keepdim) if p == -inf else"
              " _power_norm(x, p, dim, keepdim))"},
-    {"_power_norm(x, p, dim, keepdim)", H,
+    {"_power_norm(x, p, dim, keepdim)", HIDDEN,
      .body = "q = _order(p)\n"
              "return (_from_order(_to_order(x, q).sum(dim, keepdim), q) if _saves() else"
              " (abs(x) ** q).sum(dim, keepdim) ** (1.0 / q))"},
-    {"_order(p)", H, .build = fn_order},
-    {"_is_tuple(value)", H, .build = fn_is_tuple},
-    {"dist(input, other, p=2)", T | M, .body = "return (input - other).norm(p)"},
+    {"_order(p)", HIDDEN, .build = fn_order},
+    {"_is_tuple(value)", HIDDEN, .build = fn_is_tuple},
+    {"dist(input, other, p=2)", TORCH | METHOD, .body = "return (input - other).norm(p)"},
     /* a largest element that is infinite is no number to subtract */
-    {"logsumexp(input, dim, keepdim=False)", T | M,
+    {"logsumexp(input, dim, keepdim=False)", TORCH | METHOD,
      .body = "x = _as_float(input)\n"
              "return log(exp(x).sum(dim, keepdim)) if _is_empty(x, dim) else _logsumexp(x, dim, keepdim)"},
-    {"_logsumexp(x, dim, keepdim)", H,
+    {"_logsumexp(x, dim, keepdim)", HIDDEN,
      .body = "most = x.amax(dim, keepdim=True)\n"
              "top = where(abs(most) == inf, 0.0, most)\n"
              "total = log(exp(x - top).sum(dim, keepdim))\n"
              "return total + top.reshape(total.shape)"},
-    {"median(input, dim=None, keepdim=False)", T | M,
+    {"median(input, dim=None, keepdim=False)", TORCH | METHOD,
      .body =
          "x = input.flatten() if dim == None or input.ndim == 0 else input\n"
          "found = _median(x, 0, False) if dim == None else _median(x, dim, keepdim and input.ndim > 0)\n"
          "return found if dim != None else _shared(x, found.values) if _saves() and x.is_floating_point() else found.values"},
     /* 1 where x is y, as numbers of x's type; NaN is NaN */
-    {"_same(x, y)", H, .body = "return ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)"},
+    {"_same(x, y)", HIDDEN, .body = "return ((x == y) | (isnan(x) & isnan(y))).to(x.dtype)"},
     /* y, an element of x, whose gradient all that are the same share */
-    {"_shared(x, y)", H,
+    {"_shared(x, y)", HIDDEN,
      .body = "same = _same(x, y)\n"
              "return _instead((x * (same / same.sum())).sum(), y)"},
     /* the lower one of two; NaN, where there is any */
-    {"_median(input, dim, keepdim)", H,
+    {"_median(input, dim, keepdim)", HIDDEN,
      .body = "order = input.sort(dim)\n"
              "middle = _half(input, dim)\n"
              "bad = isnan(input).any(dim, keepdim=True)\n"
@@ -573,34 +573,34 @@ const struct function_row reduce_functions[] = {
              "values = input.gather(dim, indices) if _saves() and input.is_floating_point() else values\n"
              "return _named(values if keepdim else values.squeeze(dim), 'values',"
              " indices if keepdim else indices.squeeze(dim), 'indices')"},
-    {"_half(input, dim)", H, .body = "return (input.shape[dim] - 1) // 2"},
-    {"kthvalue(input, k, dim=-1, keepdim=False)", T | M,
+    {"_half(input, dim)", HIDDEN, .body = "return (input.shape[dim] - 1) // 2"},
+    {"kthvalue(input, k, dim=-1, keepdim=False)", TORCH | METHOD,
      .body =
          "return _kthvalue(input.flatten() if input.ndim == 0 else input, k, dim, keepdim and input.ndim > 0)"},
-    {"_kthvalue(input, k, dim, keepdim)", H,
+    {"_kthvalue(input, k, dim, keepdim)", HIDDEN,
      .body = "order = input.sort(dim)\n"
              "at = _kth(input, k, dim)\n"
              "values = order.values.narrow(dim, at, 1)\n"
              "indices = order.indices.narrow(dim, at, 1)\n"
              "return _named(values if keepdim else values.squeeze(dim), 'values',"
              " indices if keepdim else indices.squeeze(dim), 'indices')"},
-    {"_kth(input, k, dim)", H, .build = fn_kth},
-    {"msort(input)", T | M, .body = "return input.sort(0).values"},
-    {"diff(input, n=1, dim=-1)", T | M, .body = "return input if n == 0 else _diff(input, n, dim)"},
-    {"_diff(input, n, dim)", H,
+    {"_kth(input, k, dim)", HIDDEN, .build = fn_kth},
+    {"msort(input)", TORCH | METHOD, .body = "return input.sort(0).values"},
+    {"diff(input, n=1, dim=-1)", TORCH | METHOD, .body = "return input if n == 0 else _diff(input, n, dim)"},
+    {"_diff(input, n, dim)", HIDDEN,
      .body =
          "length = input.shape[dim] - 1\n"
          "x = (input.narrow(dim, 1, length) ^ input.narrow(dim, 0, length) if input.dtype == torch.bool else"
          " input.narrow(dim, 1, length) - input.narrow(dim, 0, length))\n"
          "return x.diff(n - 1, dim)"},
-    {"isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", T | M,
+    {"isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", TORCH | METHOD,
      .body = "gap = abs(input - other)\n"
              "close = (input == other) | (gap < inf) & (gap <= abs(other) * rtol + atol)\n"
              "return close | isnan(input) & isnan(other) if equal_nan else close"},
-    {"sort(input, dim=-1, descending=False, stable=False)", T | M, .build = fn_sort},
-    {"topk(input, k, dim=-1, largest=True, sorted=True)", T | M, .build = fn_topk},
-    {"cumsum(input, dim, dtype=None)", T | M, .build = fn_cumsum},
-    {"cumprod(input, dim, dtype=None)", T | M, .build = fn_cumprod},
-    {"argsort(input, dim=-1, descending=False, stable=False)", T | M, .build = fn_argsort},
+    {"sort(input, dim=-1, descending=False, stable=False)", TORCH | METHOD, .build = fn_sort},
+    {"topk(input, k, dim=-1, largest=True, sorted=True)", TORCH | METHOD, .build = fn_topk},
+    {"cumsum(input, dim, dtype=None)", TORCH | METHOD, .build = fn_cumsum},
+    {"cumprod(input, dim, dtype=None)", TORCH | METHOD, .build = fn_cumprod},
+    {"argsort(input, dim=-1, descending=False, stable=False)", TORCH | METHOD, .build = fn_argsort},
     {.signature = NULL},
 };

@@ -267,7 +267,7 @@ static struct value *resampled(struct eval *eval, struct loc loc, const struct r
 static bool read_mode(struct eval *eval, struct loc loc, const struct value *x, const struct ev *arg,
                       struct resample *resample)
 {
-    int count = (int)(sizeof modes / sizeof *modes);
+    int count = COUNT(modes);
 
     for (int i = 0; i < count && arg->kind == EV_STRING; i++)
         if (strcmp(arg->text, modes[i].name) == 0)
@@ -424,12 +424,12 @@ extern const struct function_row resample_functions[];
 const struct function_row resample_functions[] = {
     {"interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
      "recompute_scale_factor=None, antialias=False)",
-     F, .build = fn_interpolate},
-    {"upsample(input, size=None, scale_factor=None, mode='nearest', align_corners=None)", F,
+     FUNCTIONAL, .build = fn_interpolate},
+    {"upsample(input, size=None, scale_factor=None, mode='nearest', align_corners=None)", FUNCTIONAL,
      .body = "return interpolate(input, size, scale_factor, mode, align_corners)"},
-    {"upsample_nearest(input, size=None, scale_factor=None)", F,
+    {"upsample_nearest(input, size=None, scale_factor=None)", FUNCTIONAL,
      .body = "return interpolate(input, size, scale_factor)"},
-    {"upsample_bilinear(input, size=None, scale_factor=None)", F,
+    {"upsample_bilinear(input, size=None, scale_factor=None)", FUNCTIONAL,
      .body = "return interpolate(input, size, scale_factor, 'bilinear', True)"},
     {.signature = NULL},
 };

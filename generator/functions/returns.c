@@ -127,19 +127,19 @@ static struct ev fn_check_rolling(struct eval *eval, struct ev *args, int count,
 extern const struct function_row return_functions[];
 
 const struct function_row return_functions[] = {
-    {"td0_return_estimate(gamma, next_state_value, reward, terminated=None, *, done=None)", R,
+    {"td0_return_estimate(gamma, next_state_value, reward, terminated=None, *, done=None)", TORCHRL,
      .body = "ended = _ends(terminated, done)\n"
              "_check_steps(reward, next_state_value, 'next_state_value', False)\n"
              "_check_steps(reward, ended, 'done' if terminated is None else 'terminated', True)\n"
              "_check_factor(reward, gamma, 'gamma')\n"
              "return reward + gamma * where(ended, 0, next_state_value)"},
-    {"td0_advantage_estimate(gamma, state_value, next_state_value, reward, done, terminated=None)", R,
+    {"td0_advantage_estimate(gamma, state_value, next_state_value, reward, done, terminated=None)", TORCHRL,
      .body =
          "_check_steps(reward, state_value, 'state_value', False)\n"
          "return td0_return_estimate(gamma, next_state_value, reward, _ends(terminated, done)) - state_value"},
     /* a truncated episode goes on with the value of its last observation, a terminated one does not */
     {"td1_return_estimate(gamma, next_state_value, reward, done, terminated=None, rolling_gamma=None, *, time_dim=-2)",
-     R,
+     TORCHRL,
      .body =
          "_check_rolling(rolling_gamma)\n"
          "ended = _ends(terminated, done)\n"
@@ -147,14 +147,14 @@ const struct function_row return_functions[] = {
          "return _lambda_return(gamma, gamma, where(ended, 0, next_state_value), 0, reward, done, done | ended,"
          " _last_value(next_state_value, ended, time_dim), time_dim)"},
     {"td1_advantage_estimate(gamma, state_value, next_state_value, reward, done, terminated=None, rolling_gamma=None, time_dim=-2)",
-     R,
+     TORCHRL,
      .body =
          "_check_steps(reward, state_value, 'state_value', False)\n"
          "return td1_return_estimate(gamma, next_state_value, reward, done, terminated, rolling_gamma, time_dim=time_dim)"
          " - state_value"},
     {"td_lambda_return_estimate(gamma, lmbda, next_state_value, reward, done, terminated=None, rolling_gamma=None, *, "
      "time_dim=-2)",
-     R,
+     TORCHRL,
      .body = "_check_rolling(rolling_gamma)\n"
              "ended = _ends(terminated, done)\n"
              "_check_return(reward, next_state_value, done, ended, gamma)\n"
@@ -164,13 +164,13 @@ const struct function_row return_functions[] = {
              " _last_value(next_state_value, ended, time_dim), time_dim)"},
     {"td_lambda_advantage_estimate(gamma, lmbda, state_value, next_state_value, reward, done, terminated=None, "
      "rolling_gamma=None, time_dim=-2)",
-     R,
+     TORCHRL,
      .body =
          "_check_steps(reward, state_value, 'state_value', False)\n"
          "return td_lambda_return_estimate(gamma, lmbda, next_state_value, reward, done, terminated, rolling_gamma,"
          " time_dim=time_dim) - state_value"},
     {"generalized_advantage_estimate(gamma, lmbda, state_value, next_state_value, reward, done, terminated=None, *, time_dim=-2)",
-     R,
+     TORCHRL,
      .body = "ended = _ends(terminated, done)\n"
              "_check_steps(reward, state_value, 'state_value', False)\n"
              "_check_steps(reward, next_state_value, 'next_state_value', False)\n"
@@ -183,7 +183,7 @@ const struct function_row return_functions[] = {
              "return advantage, advantage + state_value"},
     {"vtrace_advantage_estimate(gamma, log_pi, log_mu, state_value, next_state_value, reward, done, terminated=None, "
      "rho_thresh=1.0, c_thresh=1.0, time_dim=-2)",
-     R,
+     TORCHRL,
      .body =
          "ended = _ends(terminated, done)\n"
          "_check_steps(reward, log_pi, 'log_pi', False)\n"
@@ -203,26 +203,26 @@ const struct function_row return_functions[] = {
          "later = cat((target.narrow(time_dim, 1, steps), next_state_value.narrow(time_dim, steps, 1)), time_dim)\n"
          "next = where(ended, 0, where(done, next_state_value, later))\n"
          "return rho * (reward + gamma * next - state_value), target"},
-    {"reward2go(reward, done, gamma, *, time_dim=-2)", R,
+    {"reward2go(reward, done, gamma, *, time_dim=-2)", TORCHRL,
      .body = "_check_steps(reward, done, 'done', True)\n"
              "_check_factor(reward, gamma, 'gamma')\n"
              "return _decayed_sum(reward, gamma, done, time_dim)"},
-    {"_check_return(reward, next_state_value, done, ended, gamma)", H,
+    {"_check_return(reward, next_state_value, done, ended, gamma)", HIDDEN,
      .body = "_check_steps(reward, next_state_value, 'next_state_value', False)\n"
              "_check_steps(reward, done, 'done', True)\n"
              "_check_steps(reward, ended, 'terminated', True)\n"
              "_check_factor(reward, gamma, 'gamma')"},
     /* `value` of the next observation, of which `rest` counts where the episode goes on; nothing comes from behind a `cut`, and
      * from behind the last step the value of its next observation */
-    {"_lambda_return(gamma, factor, value, rest, reward, done, cut, last, time_dim)", H,
+    {"_lambda_return(gamma, factor, value, rest, reward, done, cut, last, time_dim)", HIDDEN,
      .body = "return _decayed_sum(reward + gamma * where(done, value, rest), factor, cut, time_dim, last)"},
-    {"_last_value(next_state_value, ended, time_dim)", H,
+    {"_last_value(next_state_value, ended, time_dim)", HIDDEN,
      .body = "return where(ended.select(time_dim, -1), 0, next_state_value.select(time_dim, -1))"},
-    {"_decayed_sum(x, factor, cut, dim, behind=None)", H, .build = fn_decayed_sum},
-    {"_sums_from_end(x, dim)", H, .build = fn_sums_from_end},
-    {"_check_steps(reward, value, name, mask)", H, .build = fn_check_steps},
-    {"_check_factor(reward, factor, name)", H, .build = fn_check_factor},
-    {"_check_rolling(rolling_gamma)", H, .build = fn_check_rolling},
-    {"_ends(terminated, done)", H, .build = fn_ends},
+    {"_decayed_sum(x, factor, cut, dim, behind=None)", HIDDEN, .build = fn_decayed_sum},
+    {"_sums_from_end(x, dim)", HIDDEN, .build = fn_sums_from_end},
+    {"_check_steps(reward, value, name, mask)", HIDDEN, .build = fn_check_steps},
+    {"_check_factor(reward, factor, name)", HIDDEN, .build = fn_check_factor},
+    {"_check_rolling(rolling_gamma)", HIDDEN, .build = fn_check_rolling},
+    {"_ends(terminated, done)", HIDDEN, .build = fn_ends},
     {.signature = NULL},
 };

@@ -365,15 +365,16 @@ static struct ev fn_recurrent(struct eval *eval, struct ev *args, int count, str
 extern const struct function_row rnn_functions[];
 
 const struct function_row rnn_functions[] = {
-    {"_check_cell(name, input, hx, weight_ih, weight_hh)", H, .build = fn_check_cell},
+    {"_check_cell(name, input, hx, weight_ih, weight_hh)", HIDDEN, .build = fn_check_cell},
     /* without a state no gradient comes to the weight of states: it has one, which is 0 */
-    {"_cell_gates(input, weight, bias, h, other)", H,
+    {"_cell_gates(input, weight, bias, h, other)", HIDDEN,
      .body = "gates = linear(input, weight, bias)\n"
              "return _with(gates, other) if h is None else gates"},
     /* of the first step, without a state, the bias alone; None: nothing */
-    {"_hidden_gates(h, weight, bias)", H, .body = "return bias if h is None else linear(h, weight, bias)"},
+    {"_hidden_gates(h, weight, bias)", HIDDEN,
+     .body = "return bias if h is None else linear(h, weight, bias)"},
     /* (outputs, h, c or None) */
     {"_recurrent(name, input, hx, lengths, hidden_size, num_layers, bidirectional, batch_first, dropout, nonlinearity='tanh')",
-     H, .build = fn_recurrent},
+     HIDDEN, .build = fn_recurrent},
     {.signature = NULL},
 };

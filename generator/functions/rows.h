@@ -1,5 +1,5 @@
 /* rows.h - what the families of functions share: their flags in short, and the checks of their arguments. Private to
- * functions/, and to adjoints.c, which makes gradients of the same parts.
+ * functions/, and to adjoint.c, which makes gradients of the same parts.
  *
  * A row is a body in the spec's statements where that says it; else a builder that checks its arguments and makes ops. A
  * check says what is wrong at the argument's place, in the name of what the user called, and returns false. */
@@ -9,12 +9,15 @@
 #include "eval/eval.h"
 #include "layers/layers.h"
 
-#define T FUNCTION_TORCH
-#define F FUNCTION_FUNCTIONAL
-#define M FUNCTION_METHOD
-#define V FUNCTION_VARARGS
-#define H FUNCTION_HIDDEN
-#define R FUNCTION_RETURNS
+/* Where PyTorch has a row's function: flags of layers.h. */
+enum {
+    TORCH = FUNCTION_TORCH,
+    FUNCTIONAL = FUNCTION_FUNCTIONAL,
+    METHOD = FUNCTION_METHOD,
+    VARARGS = FUNCTION_VARARGS,
+    HIDDEN = FUNCTION_HIDDEN,
+    TORCHRL = FUNCTION_RETURNS
+};
 
 #define BAD ev_bad(loc)
 

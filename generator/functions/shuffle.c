@@ -37,7 +37,7 @@ extern const struct function_row shuffle_functions[];
 
 const struct function_row shuffle_functions[] = {
     /* (*, c * r * r, h, w): the parts of a channel lie r by r around each place */
-    {"pixel_shuffle(input, upscale_factor)", F | T,
+    {"pixel_shuffle(input, upscale_factor)", FUNCTIONAL | TORCH,
      .body =
          "r = upscale_factor\n"
          "_check_parts(input, -3, r if r <= 0 else r * r, 3, 'upscale_factor')\n"
@@ -45,7 +45,7 @@ const struct function_row shuffle_functions[] = {
          "lead, (c, h, w) = (input.shape[:-3], (input.shape[-3] // (r * r), input.shape[-2], input.shape[-1]))\n"
          "x = input.reshape(lead + (c, r, r, h, w))\n"
          "return x.permute(tuple(range(n - 3)) + (n - 3, n, n - 2, n + 1, n - 1)).reshape(lead + (c, h * r, w * r))"},
-    {"pixel_unshuffle(input, downscale_factor)", F | T,
+    {"pixel_unshuffle(input, downscale_factor)", FUNCTIONAL | TORCH,
      .body =
          "r = downscale_factor\n"
          "_check_parts(input, -2, r, 3, 'downscale_factor')\n"
@@ -54,10 +54,10 @@ const struct function_row shuffle_functions[] = {
          "lead, (c, h, w) = (input.shape[:-3], (input.shape[-3], input.shape[-2] // r, input.shape[-1] // r))\n"
          "x = input.reshape(lead + (c, h, r, w, r))\n"
          "return x.permute(tuple(range(n - 3)) + (n - 3, n - 1, n + 1, n - 2, n)).reshape(lead + (c * r * r, h, w))"},
-    {"channel_shuffle(input, groups)", F | T,
+    {"channel_shuffle(input, groups)", FUNCTIONAL | TORCH,
      .body = "_check_parts(input, 1, groups, 3, 'groups')\n"
              "x = input.reshape((input.shape[0], groups, input.shape[1] // groups) + input.shape[2:])\n"
              "return x.transpose(1, 2).reshape(input.shape)"},
-    {"_check_parts(input, axis, factor, least, what)", H, .build = fn_check_parts},
+    {"_check_parts(input, axis, factor, least, what)", HIDDEN, .build = fn_check_parts},
     {.signature = NULL},
 };

@@ -7,16 +7,27 @@ extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_r
     dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
     padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[], loss_rows[];
 
-const struct layer_row *const layer_families[] = {
-    container_rows, linear_rows,     sparse_rows,  conv_rows,    padding_rows, fold_rows,       pooling_rows,
-    norm_rows,      activation_rows, dropout_rows, flatten_rows, shuffle_rows, upsampling_rows, rnn_rows,
-    distance_rows,  loss_rows,       lazy_rows,    return_rows,  NULL,
-};
-
-const char *const layer_family_names[] = {
-    "containers",    "linear",     "sparse",  "convolution", "padding",   "folding",    "pooling",
-    "normalisation", "activation", "dropout", "shape",       "shuffling", "upsampling", "recurrent",
-    "distances",     "losses",     "lazy",    "returns",     NULL,
+const struct layer_family layer_families[] = {
+    {"containers", container_rows},
+    {"linear", linear_rows},
+    {"sparse", sparse_rows},
+    {"convolution", conv_rows},
+    {"padding", padding_rows},
+    {"folding", fold_rows},
+    {"pooling", pooling_rows},
+    {"normalisation", norm_rows},
+    {"activation", activation_rows},
+    {"dropout", dropout_rows},
+    {"shape", flatten_rows},
+    {"shuffling", shuffle_rows},
+    {"upsampling", upsampling_rows},
+    {"recurrent", rnn_rows},
+    {"distances", distance_rows},
+    {"losses", loss_rows},
+    {"lazy", lazy_rows},
+    {"returns", return_rows},
+    {NULL, NULL},
+    {NULL, NULL},
 };
 
 extern const struct function_row product_functions[], conv_functions[], pad_functions[], fold_functions[],
@@ -26,29 +37,41 @@ extern const struct function_row product_functions[], conv_functions[], pad_func
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
     loss_functions[], return_functions[];
 
-const struct function_row *const function_families[] = {
-    product_functions,    conv_functions,      pad_functions,
-    fold_functions,       pool_functions,      norm_functions,
-    activation_functions, random_functions,    choose_functions,
-    index_functions,      shape_functions,     convert_functions,
-    reduce_functions,     create_functions,    math_functions,
-    arithmetic_functions, join_functions,      arrange_functions,
-    distance_functions,   shuffle_functions,   resample_functions,
-    einsum_functions,     attention_functions, rnn_functions,
-    loss_functions,       return_functions,    NULL,
-};
-
-const char *const function_family_names[] = {
-    "products",     "convolution", "padding",   "folding",   "pooling",     "normalising", "activations",
-    "random",       "choosing",    "indexing",  "shapes",    "conversions", "reductions",  "tensors",
-    "elementwise",  "arithmetic",  "joining",   "arranging", "distances",   "shuffling",   "resampling",
-    "contractions", "attention",   "recurrent", "losses",    "returns",     NULL,
+const struct function_family function_families[] = {
+    {"products", product_functions},
+    {"convolution", conv_functions},
+    {"padding", pad_functions},
+    {"folding", fold_functions},
+    {"pooling", pool_functions},
+    {"normalising", norm_functions},
+    {"activations", activation_functions},
+    {"random", random_functions},
+    {"choosing", choose_functions},
+    {"indexing", index_functions},
+    {"shapes", shape_functions},
+    {"conversions", convert_functions},
+    {"reductions", reduce_functions},
+    {"tensors", create_functions},
+    {"elementwise", math_functions},
+    {"arithmetic", arithmetic_functions},
+    {"joining", join_functions},
+    {"arranging", arrange_functions},
+    {"distances", distance_functions},
+    {"shuffling", shuffle_functions},
+    {"resampling", resample_functions},
+    {"contractions", einsum_functions},
+    {"attention", attention_functions},
+    {"recurrent", rnn_functions},
+    {"losses", loss_functions},
+    {"returns", return_functions},
+    {NULL, NULL},
+    {NULL, NULL},
 };
 
 const struct layer_row *layer_find(const char *name)
 {
-    for (int i = 0; layer_families[i]; i++)
-        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+    for (const struct layer_family *family = layer_families; family->rows; family++)
+        for (const struct layer_row *row = family->rows; row->name; row++)
             if (strcmp(row->name, name) == 0)
                 return row;
     return NULL;
@@ -56,11 +79,10 @@ const struct layer_row *layer_find(const char *name)
 
 const char *layer_signature(struct cx *cx, const struct layer_row *row)
 {
-    const int most = sizeof row->args / sizeof *row->args;
     struct text text = text_new(&cx->arena);
 
     text_printf(&text, "%s(%s", row->name, row->container == LAYER_PLAIN ? "" : "...");
-    for (int i = 0; i < most && row->args[i].name; i++) {
+    for (int i = 0; i < LAYER_MAX_ARGS && row->args[i].name; i++) {
         const struct layer_arg *arg = &row->args[i];
 
         text_printf(&text, "%s%s%s%s%s", i ? ", " : "",
@@ -76,8 +98,8 @@ const char *const *layer_names(struct cx *cx, int *count)
     const char **names = NULL;
 
     *count = 0;
-    for (int i = 0; layer_families[i]; i++)
-        for (const struct layer_row *row = layer_families[i]; row->name; row++)
+    for (const struct layer_family *family = layer_families; family->rows; family++)
+        for (const struct layer_row *row = family->rows; row->name; row++)
             ARENA_PUSH(&cx->arena, names, *count, row->name);
     for (int i = 0; i < elementwise_row_count; i++)
         if (elementwise_rows[i].module)
@@ -94,8 +116,8 @@ static bool row_named(const struct function_row *row, const char *name)
 
 const struct function_row *function_find(const char *name, unsigned flags)
 {
-    for (int i = 0; function_families[i]; i++)
-        for (const struct function_row *row = function_families[i]; row->signature; row++)
+    for (const struct function_family *family = function_families; family->rows; family++)
+        for (const struct function_row *row = family->rows; row->signature; row++)
             if ((row->flags & flags) && row_named(row, name))
                 return row;
     return NULL;
@@ -117,8 +139,8 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count)
     const char **names = NULL;
 
     *count = 0;
-    for (int i = 0; function_families[i]; i++)
-        for (const struct function_row *row = function_families[i]; row->signature; row++)
+    for (const struct function_family *family = function_families; family->rows; family++)
+        for (const struct function_row *row = family->rows; row->signature; row++)
             if (row->flags & flags)
                 ARENA_PUSH(&cx->arena, names, *count,
                            arena_copy(&cx->arena, row->signature,

@@ -94,8 +94,11 @@ struct layer_row {
     const char *doc; /* one line for `modc layers` */
 };
 
-extern const struct layer_row *const layer_families[]; /* each ends with a row without name; NULL ends */
-extern const char *const layer_family_names[];         /* for `modc layers` */
+struct layer_family {
+    const char *name;             /* for `modc layers` */
+    const struct layer_row *rows; /* end with a row without name */
+};
+extern const struct layer_family layer_families[]; /* end with one without rows */
 
 const struct layer_row *layer_find(const char *name);
 
@@ -127,9 +130,11 @@ struct function_row {
     const char *body;                                                                  /* statements */
 };
 
-extern const struct function_row
-    *const function_families[];                   /* each ends with a row without signature; NULL ends */
-extern const char *const function_family_names[]; /* for `modc layers` */
+struct function_family {
+    const char *name;                /* for `modc layers` */
+    const struct function_row *rows; /* end with a row without signature */
+};
+extern const struct function_family function_families[]; /* end with one without rows */
 
 /* By name among those that have one of the flags. */
 const struct function_row *function_find(const char *name, unsigned flags);

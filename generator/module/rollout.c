@@ -314,11 +314,11 @@ static void add_records(struct reader *r)
     add_record(r, "steps_to_next_obs", DTYPE_INT64, ROLLOUT_STEPS, &rollout->records[done]);
     add_record(r, "nonterminal", DTYPE_BOOL, ROLLOUT_NONTERMINAL, &rollout->records[done]);
     for (int i = 0; i < wanted->count; i++) {
-        size_t k = 0;
+        int k = 0;
 
-        while (k < sizeof info / sizeof *info && strcmp(info[k].name, wanted->list[i]) != 0)
+        while (k < COUNT(info) && strcmp(info[k].name, wanted->list[i]) != 0)
             k++;
-        if (k == sizeof info / sizeof *info) {
+        if (k == COUNT(info)) {
             diag_error(r->cx, wanted->locs[i], "'%s' is nothing that n-step returns know of a step",
                        wanted->list[i]);
             diag_hint(r->cx, "it is gather_index, done_at_gather_index or terminated_at_gather_index");

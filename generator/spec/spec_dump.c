@@ -239,7 +239,7 @@ static void put_training(struct dump *d, const struct spec_training *training)
         put_inputs(d, training->inputs, training->input_count);
     if (training->loss_count > 0)
         put_statements(d, "loss", training->loss, training->loss_count);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    for (int i = 0; i < COUNT(calls); i++)
         if (calls[i].value)
             put_expr(d, calls[i].name, calls[i].value);
     if (training->group_count > 0)

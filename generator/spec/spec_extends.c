@@ -30,9 +30,9 @@ static const char *key_name(struct cx *cx, const struct node *key)
     return arena_copy(&cx->arena, key->value, length);
 }
 
-static bool is_among(const char *name, const char *const *names, size_t count)
+static bool is_among(const char *name, const char *const *names, int count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
@@ -53,9 +53,9 @@ static struct node *lay_item_over(struct cx *cx, const struct node *key, struct 
 {
     if (strcmp(key->value, "modc") == 0)
         return base->kind == NODE_SCALAR && strcmp(base->value, "1") == 0 ? own : base;
-    if (!is_among(key->value, joined, sizeof joined / sizeof *joined) || own->kind != NODE_MAP)
+    if (!is_among(key->value, joined, COUNT(joined)) || own->kind != NODE_MAP)
         return own;
-    if (base->kind != NODE_MAP) /* spec.c says what is wrong with it */
+    if (base->kind != NODE_MAP) /* the reader of its key says what is wrong with it */
         return base;
     return lay_over(cx, base, own, false);
 }

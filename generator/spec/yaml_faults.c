@@ -221,7 +221,7 @@ static const char *problem_text(struct yaml_reader *r, char first)
         return "expected 'key: value' as in the lines above, found '- '";
     if (first == ':')
         return "there is no key before this ':'";
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (int i = 0; i < COUNT(known); i++) {
         if (strcmp(known[i].problem, problem) == 0)
             return known[i].text;
     }

@@ -353,8 +353,8 @@ static void lazy_forms_take_what_they_become_takes(void **state)
     int count = 0;
 
     (void)state;
-    for (int f = 0; layer_families[f]; f++) {
-        for (const struct layer_row *row = layer_families[f]; row->name; row++) {
+    for (const struct layer_family *family = layer_families; family->rows; family++) {
+        for (const struct layer_row *row = family->rows; row->name; row++) {
             const struct layer_row *plain = row->becomes ? layer_find(row->becomes) : NULL;
             bool learns = strncmp(row->name, "LazyInstanceNorm", 16) == 0;
 

@@ -13,6 +13,8 @@
 #include "base/arena.h"
 #include "base/text.h"
 
+#define MAX_DIMS 8 /* of a tensor */
+
 /* One of the model's sizes. Its value at run time lies between 0 and `max`. */
 struct size {
     const char *name;

@@ -218,7 +218,7 @@ void catalogue_print_json(struct cx *cx, struct text *text)
     for (int op = 0; op < GRAPH_OP_COUNT; op++) {
         bool first = true;
 
-        text_printf(text, "%s\n    {\"name\": \"%s\", \"algorithms\": [", op ? "," : "", op_rows[op].name);
+        text_printf(text, "%s\n    {\"name\": \"%s\", \"algorithms\": [", op ? "," : "", op_rows[op]->name);
         for (int i = 0; i < algorithm_count; i++) {
             if ((int)algorithms[i].op != op)
                 continue;

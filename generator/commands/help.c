@@ -232,7 +232,7 @@ static const char *const *plan_names(struct cx *cx, int *count)
 
     for (int i = 0; i < algorithm_count; i++)
         ARENA_PUSH(&cx->arena, names, *count,
-                   arena_format(&cx->arena, "%s=%s", op_rows[algorithms[i].op].name, algorithms[i].name));
+                   arena_format(&cx->arena, "%s=%s", op_rows[algorithms[i].op]->name, algorithms[i].name));
     ARENA_PUSH(&cx->arena, names, *count, "split=2");
     return names;
 }

@@ -88,7 +88,7 @@ static const char **algorithm_names(struct reader *r, const char *op, int *count
 
     *count = 0;
     for (int i = 0; i < algorithm_count; i++) {
-        const char *own = op_rows[algorithms[i].op].name, *name = op ? algorithms[i].name : own;
+        const char *own = op_rows[algorithms[i].op]->name, *name = op ? algorithms[i].name : own;
         bool there = op && strcmp(own, op) != 0;
 
         for (int j = 0; j < *count; j++)

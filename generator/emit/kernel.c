@@ -325,7 +325,7 @@ static const char *kernel_stem(struct cx *cx, const struct op *op)
             text_printf(&text, "_blank_%lld", (long long)op->ctc.blank);
         return text.data;
     default:
-        text_add(&text, op->label ? op->label : op_rows[op->code].name);
+        text_add(&text, op->label ? op->label : op_rows[op->code]->name);
         name_dims(cx, &text,
                   op->code == GRAPH_OP_WRITE         ? op->inputs[1]->ndim
                   : x && op->code == GRAPH_OP_REDUCE ? x->ndim

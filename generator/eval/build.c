@@ -147,7 +147,7 @@ static void need_lengths(struct eval *eval, const struct op *op)
 {
     const struct dim *one = dim_const(&eval->cx->arena, 1);
     const struct value *out = op->outputs[0];
-    bool window = op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL;
+    bool window = op_rows[op->code]->windows;
 
     for (int i = 0; i < out->ndim; i++)
         build_need(eval, window && i >= 2 ? dim_sub(&eval->cx->arena, out->dims[i], one) : out->dims[i]);
@@ -156,25 +156,14 @@ static void need_lengths(struct eval *eval, const struct op *op)
 /* What an op gives that has nothing to compute: no elements, or sums and products of none. NULL: it has. */
 static struct value *nothing(struct eval *eval, struct loc loc, const struct op *op)
 {
-    const struct value *out = op->outputs[0], *in = op->input_count > 0 ? op->inputs[0] : NULL;
-    bool empty = false;
-    struct ev element = ev_int(eval, loc, 0);
+    const struct value *out = op->outputs[0];
+    int result = op_rows[op->code]->nothing ? op_rows[op->code]->nothing(op) : -1;
+    struct ev element;
     struct value *value;
 
-    if (op->code != GRAPH_OP_MAP && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_CONTRACT &&
-        op->code != GRAPH_OP_CONCAT)
+    if (result < 0)
         return NULL;
-    for (int i = 0; i < out->ndim; i++)
-        empty |= dim_equals(out->dims[i], 0);
-    if (!empty && op->code == GRAPH_OP_REDUCE) {
-        for (int i = 0; i < in->ndim; i++)
-            empty |= dim_equals(in->dims[i], 0);
-        element = ev_int(eval, loc, op->reduce.kind == REDUCE_PROD || op->reduce.kind == REDUCE_ALL);
-    }
-    if (!empty && op->code == GRAPH_OP_CONTRACT && !op->contract.bias)
-        empty = dim_equals(in->dims[in->ndim - 1], 0);
-    if (!empty)
-        return NULL;
+    element = ev_int(eval, loc, result);
     value = build_scalar(eval, loc, &element);
     value = value ? build_cast(eval, loc, value, out->dtype) : NULL;
     return value ? build_expand(eval, loc, value, out->ndim, out->dims) : NULL;
@@ -187,7 +176,8 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
 
     op->loc = loc;
     op->output_count = 1;
-    fault = op_rows[op->code].infer(eval->cx, op);
+    assert(!op_broken(eval->cx, op));
+    fault = op_rows[op->code]->infer(eval->cx, op);
     if (fault) {
         diag_error(eval->cx, loc, "%s", fault);
         return NULL;
@@ -230,8 +220,10 @@ void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count)
         op->outputs[i] = new_value(eval, op, loc);
         op->outputs[i]->result = i;
     }
-    fault = op_rows[op->code].infer(eval->cx, op);
+    fault = op_broken(eval->cx, op);
     assert(!fault && eval->graph);
+    fault = op_rows[op->code]->infer(eval->cx, op);
+    assert(!fault);
     (void)fault;
     need_lengths(eval, op);
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);

@@ -127,17 +127,17 @@ const char *graph_check(const struct graph *graph)
 
             if (!made[input->id])
                 return arena_format(&graph->cx->arena, "op %d (%s) uses value %d before it is made", i,
-                                    op_rows[op->code].name, input->id);
+                                    op_rows[op->code]->name, input->id);
             if (replaced[root->id])
                 return arena_format(&graph->cx->arena, "op %d (%s) reads '%s' after it was written", i,
-                                    op_rows[op->code].name, slot_tensor(root)->path);
+                                    op_rows[op->code]->name, slot_tensor(root)->path);
         }
         if (op->code == GRAPH_OP_WRITE)
             replaced[op->inputs[0]->id] = true;
         for (int j = 0; j < op->output_count; j++) {
             if (op->outputs[j]->op != op || op->outputs[j]->result != j)
                 return arena_format(&graph->cx->arena, "output %d of op %d (%s) does not know its op", j, i,
-                                    op_rows[op->code].name);
+                                    op_rows[op->code]->name);
             if (op->outputs[j]->id >= graph->value_count || made[op->outputs[j]->id])
                 return arena_format(&graph->cx->arena, "value %d is made twice", op->outputs[j]->id);
             made[op->outputs[j]->id] = true;

@@ -55,25 +55,6 @@ struct value *lower_refresh(struct eval *eval, struct value *value)
     return fresh;
 }
 
-static bool same_view(const struct value *a, const struct value *b)
-{
-    if (a == b)
-        return true;
-    if (a->op->code != GRAPH_OP_VIEW || b->op->code != GRAPH_OP_VIEW ||
-        a->op->view.kind != b->op->view.kind || !dims_equal(a, b))
-        return false;
-    if (a->op->view.kind == VIEW_SLICE &&
-        (a->op->view.axis != b->op->view.axis || !dim_equal(a->op->view.start, b->op->view.start) ||
-         !dim_equal(a->op->view.step, b->op->view.step)))
-        return false;
-    if (a->op->view.kind == VIEW_WINDOW)
-        return false;
-    if (a->op->view.kind == VIEW_PERMUTE &&
-        memcmp(a->op->view.perm, b->op->view.perm, sizeof a->op->view.perm) != 0)
-        return false;
-    return same_view(a->op->inputs[0], b->op->inputs[0]);
-}
-
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
                  struct value *target, struct value *value)
 {
@@ -139,7 +120,7 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
     if (!build_type_fits(eval, loc, name, tensor->dtype, value->dtype))
         return false;
     if (value_root(value) == slot) {
-        if (same_view(value, target))
+        if (view_same(value, target))
             return true;
         diag_error(eval->cx, loc, "this reads from '%s' while it writes to it", name);
         diag_hint(eval->cx, "write a copy of what is read, made by .clone()");

@@ -6,119 +6,7 @@
 #include "eval/eval.h"
 #include "layers/layers.h"
 #include "spec/spec.h"
-
-struct rollout;
-struct training;
-
-enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
-
-enum init_kind {
-    INIT_CONSTANT, /* a */
-    INIT_UNIFORM,  /* from a to b */
-    INIT_NORMAL,   /* mean a, std b */
-    INIT_WITHIN,   /* the same, drawn again until it is from low to high */
-    INIT_VALUE
-};
-
-/* Whether random numbers are drawn for it. */
-bool init_draws(enum init_kind kind);
-
-struct module_tensor {
-    enum module_tensor_kind kind;
-    const char *name; /* "weight" */
-    const char *path; /* "trunk.0.weight" */
-    struct loc loc;
-    struct module *owner;
-    enum dtype dtype;
-    int ndim;
-    int64_t dims[MAX_DIMS]; /* sizes at their maxima */
-    const struct dim *shape[MAX_DIMS];
-    bool persistent, optional;
-    bool requires_grad; /* with freeze: */
-    bool none;          /* an empty slot (bias=False): has no key */
-    bool
-        written; /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
-    bool written_in_eval; /* not in training mode alone */
-    bool faulty;          /* a fault of it was said: its value is bad */
-    enum init_kind init;
-    double a, b, low, high;
-    int64_t zero_row;           /* drawn, then this row is 0; -1: none */
-    const struct tensor *value; /* INIT_VALUE */
-    int key; /* index among the model's keys (parameters and buffers) or states; -1: constant */
-    /* module_paths.c, note [ties]. source: the one that the spec ties it to, or NULL; first: itself, where it is not
-     * tied. */
-    struct module_tensor *source, *first;
-    bool tied; /* to others, or others to it */
-    /* A non-persistent buffer with a value that nothing writes is a constant of the emitted code. */
-    bool is_constant;
-};
-
-struct module {
-    struct module *parent;
-    const char *name, *path;
-    const char *class_name;
-    struct loc loc, name_loc; /* of the constructor; of the name where it has one */
-    const char *text;         /* the spec's own words: "Conv2d(1, 16, 3, padding=1)" */
-    int index;                /* pre-order */
-    int subtree;              /* number of descendants */
-
-    /* Exactly one of the three: a row of the layer table, a line of the elementwise table, a class of the spec (the
-     * root is one). */
-    const struct layer_row *layer;
-    const struct elementwise_row *elementwise;
-    const struct spec_class *spec_class;
-
-    struct binding *args; /* constructor arguments, defaults filled in */
-    int arg_count;
-    struct module **children;
-    int child_count;
-    struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
-    int tensor_count;
-    const char *extra_repr;
-    const char *signature; /* spec classes: class, arguments, and what set and add changed below:
-                            * "Block(4, 2) with norm: Identity()"; equal for instances that may share a region */
-    bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
-    bool is_slice; /* of statements alone: a list of children of another one, which has no call of its own */
-    bool array;    /* a child of an `N x Call` list: emitted as an element of an array */
-    int step;      /* which change of the spec (set, add) its words stem from; -1: none */
-    bool added;    /* `add` put it behind the children that its parent made */
-    bool changed;  /* it is what the change brought here, so its words are not those of its parent's class */
-    bool always_eval; /* eval: [...] fixes it and all below in evaluation mode */
-    bool checkpoint;  /* checkpoint: [...] names it, or a module around it */
-    int calls;        /* how often the entries call it, counted while lowering; 0: warned about */
-    const struct layer_row
-        *lazy;      /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
-    int64_t extent; /* what the first call gave it */
-    struct loc first_call;
-};
-
-struct module_tree {
-    struct spec *spec;
-    const char *name; /* prefix of what is emitted: the model's; of a second dtype with that behind it */
-    int variant;      /* index into spec->dtypes */
-    struct module *root;
-    struct module **modules; /* pre-order */
-    int module_count;
-    struct module_tensor *
-        *keys; /* parameters and buffers in state_dict order, non-persistent buffers included */
-    int key_count;
-    struct module_tensor **states;
-    int state_count;
-    struct module_tensor *
-        *draws; /* in the order in which the equivalent __init__ draws: see note [set and add] */
-    int draw_count;
-    struct module **lazy,
-        **resolved; /* note [lazy modules]: all, and those whose first call is known, by that */
-    int lazy_count, resolved_count;
-    struct size *sizes;
-    int size_count;
-    struct binding *constants; /* in order; values */
-    int constant_count;
-    const struct training *training; /* training.h; NULL: none */
-    const struct rollout *rollout;   /* rollout.h; NULL: none */
-    enum dtype dtype, storage;       /* storage: of the packed weights of products; as dtype, or narrower */
-    bool partial;                    /* as spec.h's; or some module or tensor is faulty */
-};
+#include "tree/tree.h"
 
 /* The tree of one of the spec's dtypes, 0 first: what does not depend on the dtype is said with it. From then on faults
  * are said of that dtype, as cx->variant has it. */
@@ -140,9 +28,6 @@ struct module *module_criterion(struct cx *cx, struct module_tree *tree);
 
 void module_dump(struct text *text, const struct module_tree *tree, bool json);
 
-struct module *module_child(const struct module *module, const char *name);
-struct module_tensor *module_find_tensor(const struct module *module, const char *name);
-
 /* What statements see of it. */
 struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc);
 
@@ -154,16 +39,11 @@ struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, b
 /* What `init` can be, without the tensor: "normal_(mean=0.0, std=1.0)". NULL ends. */
 extern const char *const module_inits[];
 
-int64_t module_tensor_count(const struct module_tensor *tensor);
-
 /* A ParameterList or ParameterDict: what is indexed are its tensors. */
 bool module_holds_parameters(const struct module *module);
 
 /* How PyTorch prints it: the text of extra_repr, and whether equal neighbours are one line. */
 const char *module_extra_repr(const struct module *module);
 bool module_folds(const struct module *module);
-
-/* The tensor whose initial value this one has: the end of its ties, or itself. */
-struct module_tensor *module_tensor_origin(struct module_tensor *tensor);
 
 #endif

@@ -118,11 +118,6 @@ const char *const module_inits[] = {
     NULL,
 };
 
-bool init_draws(enum init_kind kind)
-{
-    return kind == INIT_UNIFORM || kind == INIT_NORMAL || kind == INIT_WITHIN;
-}
-
 /* The row of an initialisation; `zeros` and `zeros_` mean the same. NULL after a fault. */
 static const struct signature *init_signature(struct builder *build, const struct expr *init)
 {

@@ -141,13 +141,6 @@ static struct module_tensor *find_parameter(struct cx *cx, const struct module_t
     return NULL;
 }
 
-struct module_tensor *module_tensor_origin(struct module_tensor *tensor)
-{
-    while (tensor->source)
-        tensor = tensor->source;
-    return tensor;
-}
-
 static bool same_shape(const struct module_tensor *a, const struct module_tensor *b)
 {
     return a->ndim == b->ndim && memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof *a->dims) == 0;

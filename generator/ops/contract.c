@@ -1,12 +1,19 @@
-/* contract.c - matrix products, and the packing of a right operand into panels. */
-#include <assert.h>
+/* contract.c - matrix products. */
 #include <string.h>
 
 #include "ops/rows.h"
 
-#define PANEL_BYTES 64
+static const char *contract_broken(struct cx *cx, const struct op *op)
+{
+    const struct value *a = op->inputs[0], *b = op->inputs[1];
 
-/* ---- contract ------------------------------------------------------------------------------------------------ */
+    (void)cx;
+    if (op->tail_first != 2 + op->contract.bias || a->ndim < 1 || b->ndim < 2 || (b->ndim > 2 && a->ndim < 2))
+        return "it has not the operands of a product";
+    return a->dtype == b->dtype && (dtype_is_float(a->dtype) || dtype_is_int(a->dtype))
+               ? NULL
+               : "it multiplies types that it cannot";
+}
 
 const char *contract_infer(struct cx *cx, struct op *op)
 {
@@ -16,8 +23,6 @@ const char *contract_infer(struct cx *cx, struct op *op)
     const struct dim *dims[MAX_DIMS], *columns;
     int ndim = a->ndim - 1;
 
-    assert(a->ndim >= 1 && b->ndim >= 2);
-    assert(a->dtype == b->dtype && (dtype_is_float(a->dtype) || dtype_is_int(a->dtype)));
     if (!dim_equal(a->dims[a->ndim - 1], b->dims[b->ndim - 2]))
         return arena_format(arena, "%s: %s: the inner dimensions %s", op->label, shapes,
                             dims_differ(arena, a->dims[a->ndim - 1], b->dims[b->ndim - 2]));
@@ -27,7 +32,6 @@ const char *contract_infer(struct cx *cx, struct op *op)
         struct value batch = {.ndim = b->ndim - 2};
         int count = a->ndim - 2;
 
-        assert(a->ndim >= 2);
         memcpy(batch.dims, b->dims, sizeof batch.dims);
         if (!dims_broadcast(cx, dims, &count, &batch))
             return arena_format(arena, "%s: %s: the leading dimensions do not broadcast", op->label, shapes);
@@ -75,7 +79,7 @@ static struct tensor leading(const struct tensor *tensor, int matrix)
     return result;
 }
 
-void contract_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void contract_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *a = inputs[0], *b = inputs[1];
     int64_t k = a->dims[a->ndim - 1], n = b->dims[b->ndim - 1];
@@ -112,48 +116,51 @@ void contract_interpret(const struct op *op, const struct tensor *const *inputs,
     run_tail(op, inputs, output);
 }
 
-double contract_macs(const struct op *op)
+static double contract_macs(const struct op *op)
 {
     const struct value *a = op->inputs[0], *y = op->outputs[0];
 
     return dims_upper(y->ndim, y->dims) * (double)dim_upper(a->dims[a->ndim - 1]);
 }
 
-/* ---- panels -------------------------------------------------------------------------------------------------- */
-
-/* (k, n) becomes (ceil(n / P), k, P), the last panel filled up with zeros. transposed: the input is (n, k). */
-const char *panels_infer(struct cx *cx, struct op *op)
+static enum op_accepts contract_accepts(const struct op *op, int input)
 {
-    struct arena *arena = &cx->arena;
-    const struct value *input = op->inputs[0];
-    bool transposed = op->panels.transposed;
-    int64_t width = PANEL_BYTES / dtype_rows[input->dtype].bytes;
-
-    assert(input->ndim == 2);
-
-    const struct dim *k = input->dims[transposed ? 1 : 0], *n = input->dims[transposed ? 0 : 1];
-    const struct dim *dims[3] = {
-        dim_floordiv(arena, dim_add(arena, n, dim_const(arena, width - 1)), dim_const(arena, width)), k,
-        dim_const(arena, width)};
-
-    return set_output(cx, op, input->dtype, 3, dims);
+    if (in_tail(op, input))
+        return ACCEPT_ANY;
+    return input == 0 ? ACCEPT_ROWS : input == 1 ? ACCEPT_ANY : ACCEPT_DENSE;
 }
 
-void panels_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static bool contract_packs(const struct op *op, int input)
 {
-    const struct tensor *input = inputs[0];
-    bool transposed = op->panels.transposed, floating = dtype_is_float(input->dtype);
-    int64_t panels = output->dims[0], k = output->dims[1], width = output->dims[2];
-    int64_t n = input->dims[transposed ? 0 : 1];
-    union scalar *y = output->data, zero = {.i = 0};
-
-    if (floating)
-        zero.f = 0;
-    for (int64_t p = 0; p < panels; p++)
-        for (int64_t r = 0; r < k; r++)
-            for (int64_t lane = 0; lane < width; lane++) {
-                int64_t c = p * width + lane;
-
-                *y++ = c >= n ? zero : input->data[transposed ? c * k + r : r * n + c];
-            }
+    return input >= 1 && input < op->tail_first;
 }
+
+static int contract_bias(const struct op *op)
+{
+    return op->contract.bias ? 2 : -1;
+}
+
+/* No elements, or sums of none. */
+static int contract_nothing(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    bool empty = !op->contract.bias && dim_equals(x->dims[x->ndim - 1], 0);
+
+    for (int i = 0; i < y->ndim; i++)
+        empty |= dim_equals(y->dims[i], 0);
+    return empty ? 0 : -1;
+}
+
+const struct op_row op_row_contract = {
+    .name = "contract",
+    .broken = contract_broken,
+    .infer = contract_infer,
+    .interpret = contract_interpret,
+    .accepts = contract_accepts,
+    .packs = contract_packs,
+    .bias = contract_bias,
+    .macs = contract_macs,
+    .nothing = contract_nothing,
+    .tail = TAIL_BY_ROWS,
+    .pure = true,
+};

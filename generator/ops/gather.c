@@ -1,7 +1,7 @@
 /* gather.c - gather and scatter: elements at places that a tensor of integers names. */
-#include <assert.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
 
 /* With `along`, the index has a place for each element: axes of x other than `axis` must be as long, or longer. */
@@ -31,8 +31,6 @@ static const char *indexed_dims(struct cx *cx, const struct op *op, int axis, bo
 {
     const struct value *x = op->inputs[0], *index = op->inputs[1];
 
-    assert(!dtype_is_float(index->dtype) && index->dtype != DTYPE_BOOL);
-    assert(axis >= 0 && (axis < x->ndim || (along && x->ndim == 0)));
     *ndim = along ? index->ndim : x->ndim - 1 + index->ndim;
     if (*ndim > MAX_DIMS)
         return arena_format(&cx->arena, "%s: the result would have %d dimensions, more than %d", op->label,
@@ -47,7 +45,22 @@ static const char *indexed_dims(struct cx *cx, const struct op *op, int axis, bo
     return NULL;
 }
 
-const char *gather_infer(struct cx *cx, struct op *op)
+static const char *index_broken(const struct op *op, int axis, bool along)
+{
+    const struct value *x = op->inputs[0], *index = op->inputs[1];
+
+    if (dtype_is_float(index->dtype) || index->dtype == DTYPE_BOOL)
+        return "its index is no integer";
+    return axis >= 0 && (axis < x->ndim || (along && x->ndim == 0)) ? NULL : "its axis is not there";
+}
+
+static const char *gather_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    return op->input_count == 2 ? index_broken(op, op->gather.axis, op->gather.along) : "it has two inputs";
+}
+
+static const char *gather_infer(struct cx *cx, struct op *op)
 {
     const struct dim *dims[2 * MAX_DIMS];
     int ndim;
@@ -84,7 +97,7 @@ static int64_t walk_indexed(struct walk *walk, const struct tensor *x, const str
 }
 
 /* Indices were checked when the op was built. */
-void gather_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void gather_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0], *index = inputs[1];
     int64_t count = tensor_count(output), step;
@@ -95,7 +108,32 @@ void gather_interpret(const struct op *op, const struct tensor *const *inputs, s
         output->data[e] = x->data[walk.at[0] + index->data[walk.at[1]].i * step];
 }
 
-const char *scatter_infer(struct cx *cx, struct op *op)
+static void gather_dump(struct text *text, const struct op *op)
+{
+    text_printf(text, " %s %d", op->gather.along ? "along" : "axis", op->gather.axis);
+}
+
+const struct op_row op_row_gather = {
+    .name = "gather",
+    .broken = gather_broken,
+    .infer = gather_infer,
+    .interpret = gather_interpret,
+    .dump = gather_dump,
+    .pure = true,
+};
+
+static const char *scatter_broken(struct cx *cx, const struct op *op)
+{
+    const struct value *x = op->inputs[0];
+
+    (void)cx;
+    if (op->input_count != 3 || !op->dag || op->inputs[2]->dtype != x->dtype ||
+        op->dag->nodes[op->dag->result].dtype != x->dtype)
+        return "it puts another type than is there";
+    return index_broken(op, op->scatter.axis, op->scatter.along);
+}
+
+static const char *scatter_infer(struct cx *cx, struct op *op)
 {
     struct arena *arena = &cx->arena;
     const struct value *x = op->inputs[0], *src = op->inputs[2];
@@ -104,7 +142,6 @@ const char *scatter_infer(struct cx *cx, struct op *op)
     const char *fault = indexed_dims(cx, op, op->scatter.axis, op->scatter.along, dims, &ndim);
     bool fits = !fault && ndim == src->ndim;
 
-    assert(src->dtype == x->dtype && op->dag->nodes[op->dag->result].dtype == x->dtype);
     for (int i = 0; fits && i < ndim; i++)
         fits = op->scatter.along ? dim_lower(dim_sub(arena, src->dims[i], dims[i])) >= 0
                                  : dim_equal(src->dims[i], dims[i]);
@@ -114,7 +151,7 @@ const char *scatter_infer(struct cx *cx, struct op *op)
     return fault ? fault : set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
-void scatter_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void scatter_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *index = inputs[1], *src = inputs[2];
     const int64_t *dims = op->scatter.along ? index->dims : src->dims;
@@ -140,3 +177,17 @@ void scatter_interpret(const struct op *op, const struct tensor *const *inputs, 
     }
     dag_run_end(&run);
 }
+
+static void scatter_dump(struct text *text, const struct op *op)
+{
+    text_printf(text, " %s %d", op->scatter.along ? "along" : "axis", op->scatter.axis);
+}
+
+const struct op_row op_row_scatter = {
+    .name = "scatter",
+    .broken = scatter_broken,
+    .infer = scatter_infer,
+    .interpret = scatter_interpret,
+    .dump = scatter_dump,
+    .pure = true,
+};

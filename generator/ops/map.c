@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
+#include "tree/tree.h"
 
 /* ---- broadcasting -------------------------------------------------------------------------------------------- */
 
@@ -39,32 +41,37 @@ static const char *broadcast(struct cx *cx, const struct op *op, int first, int 
 }
 
 /* Every load of a dag, which counts the op's inputs from `first` on, has its input's type. */
-static void check_loads(const struct op *op, const struct dag *dag, int first)
+static const char *loads_broken(const struct op *op, const struct dag *dag, int first)
 {
     for (int i = 0; i < dag->count; i++) {
         const struct dag_node *node = &dag->nodes[i];
         int input = first + node->input;
-        bool fits = node->prim != PRIM_LOAD ||
-                    (input < op->input_count && op->inputs[input]->dtype == node->dtype);
 
-        assert(fits);
-        (void)fits;
+        if (node->prim == PRIM_LOAD &&
+            (node->input < 0 || input >= op->input_count || op->inputs[input]->dtype != node->dtype))
+            return "it loads another type than it is given";
     }
+    return NULL;
 }
 
 /* ---- map ----------------------------------------------------------------------------------------------------- */
 
-const char *map_infer(struct cx *cx, struct op *op)
+static const char *map_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    return op->dag ? loads_broken(op, op->dag, 0) : "it has nothing to compute";
+}
+
+static const char *map_infer(struct cx *cx, struct op *op)
 {
     const struct dim *dims[MAX_DIMS];
     int ndim;
     const char *fault = broadcast(cx, op, 0, op->input_count, dims, &ndim);
 
-    check_loads(op, op->dag, 0);
     return fault ? fault : set_output(cx, op, op->dag->nodes[op->dag->result].dtype, ndim, dims);
 }
 
-void map_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void map_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     int64_t count = tensor_count(output);
     struct dag_run run;
@@ -81,6 +88,35 @@ void map_interpret(const struct op *op, const struct tensor *const *inputs, stru
     }
     dag_run_end(&run);
 }
+
+static bool has_no_elements(const struct value *value)
+{
+    for (int i = 0; i < value->ndim; i++)
+        if (dim_equals(value->dims[i], 0))
+            return true;
+    return false;
+}
+
+static int empty_result(const struct op *op)
+{
+    return has_no_elements(op->outputs[0]) ? 0 : -1;
+}
+
+static bool map_body(struct op *op, struct op_body *body)
+{
+    *body = (struct op_body){.dag = &op->dag, .whole = op->outputs[0]};
+    return true;
+}
+
+const struct op_row op_row_map = {
+    .name = "map",
+    .broken = map_broken,
+    .infer = map_infer,
+    .interpret = map_interpret,
+    .nothing = empty_result,
+    .body = map_body,
+    .pure = true,
+};
 
 /* ---- reduce -------------------------------------------------------------------------------------------------- */
 
@@ -111,7 +147,17 @@ static bool needs_elements(enum reduce_kind kind)
     return kind == REDUCE_MAX || kind == REDUCE_MIN || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
 }
 
-const char *reduce_infer(struct cx *cx, struct op *op)
+static const char *reduce_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    if (op->tail_first < 1 || (!op->head && op->tail_first != 1))
+        return "it reduces one value";
+    if (op->head && op->head->input_count > op->tail_first)
+        return "its head loads an input that it has not";
+    return op->head ? loads_broken(op, op->head, 0) : NULL;
+}
+
+static const char *reduce_infer(struct cx *cx, struct op *op)
 {
     const struct dim *dims[MAX_DIMS], *kept[MAX_DIMS];
     int ndim, count = 0;
@@ -119,9 +165,6 @@ const char *reduce_infer(struct cx *cx, struct op *op)
 
     if (fault)
         return fault;
-    if (op->head)
-        check_loads(op, op->head, 0);
-    assert(op->head || op->tail_first == 1);
     for (int i = 0; i < ndim; i++) {
         if (!op->reduce.axes[i])
             kept[count++] = dims[i];
@@ -228,7 +271,7 @@ static void walk_permute(struct walk *walk, const int *order)
     }
 }
 
-void reduce_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void reduce_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     int ndim = 0, order[MAX_DIMS], ordered = 0, count = op->tail_first;
     int64_t dims[MAX_DIMS], inner = 1, outer = tensor_count(output);
@@ -273,7 +316,7 @@ void reduce_interpret(const struct op *op, const struct tensor *const *inputs, s
     run_tail(op, inputs, output);
 }
 
-double reduce_macs(const struct op *op)
+static double reduce_macs(const struct op *op)
 {
     double most = 0;
 
@@ -285,21 +328,67 @@ double reduce_macs(const struct op *op)
     return most;
 }
 
+static void reduce_dump(struct text *text, const struct op *op)
+{
+    text_add(text, " axes");
+    for (int i = 0; i < op->inputs[0]->ndim; i++)
+        if (op->reduce.axes[i])
+            text_printf(text, " %d", i);
+}
+
+/* Sums of nothing are 0, products 1. */
+static int reduce_nothing(const struct op *op)
+{
+    if (has_no_elements(op->outputs[0]))
+        return 0;
+    return has_no_elements(op->inputs[0]) ? op->reduce.kind == REDUCE_PROD || op->reduce.kind == REDUCE_ALL
+                                          : -1;
+}
+
+/* Heads come first: tails are fused behind them. */
+static bool reduce_body(struct op *op, struct op_body *body)
+{
+    *body = (struct op_body){.dag = &op->head, .whole = op->inputs[0], .joint = true};
+    return !op->tail;
+}
+
+const struct op_row op_row_reduce = {
+    .name = "reduce",
+    .broken = reduce_broken,
+    .infer = reduce_infer,
+    .interpret = reduce_interpret,
+    .macs = reduce_macs,
+    .dump = reduce_dump,
+    .nothing = reduce_nothing,
+    .body = reduce_body,
+    .tail = TAIL_ANYWHERE,
+    .pure = true,
+};
+
 /* ---- concat -------------------------------------------------------------------------------------------------- */
 
-const char *concat_infer(struct cx *cx, struct op *op)
+static const char *concat_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    if (op->input_count == 0 || op->concat.axis < 0 || op->concat.axis >= op->inputs[0]->ndim)
+        return "its axis is not there";
+    for (int i = 1; i < op->input_count; i++)
+        if (op->inputs[i]->dtype != op->inputs[0]->dtype)
+            return "its parts have several types";
+    return NULL;
+}
+
+static const char *concat_infer(struct cx *cx, struct op *op)
 {
     struct arena *arena = &cx->arena;
     const struct value *first = op->inputs[0];
     const struct dim *dims[MAX_DIMS];
     int axis = op->concat.axis;
 
-    assert(op->input_count > 0);
     memcpy(dims, first->dims, sizeof dims);
     for (int i = 1; i < op->input_count; i++) {
         const struct value *input = op->inputs[i];
 
-        assert(input->dtype == first->dtype);
         if (input->ndim != first->ndim)
             return arena_format(arena, "%s: %s and %s have not the same number of dimensions", op->label,
                                 value_shape(arena, first), value_shape(arena, input));
@@ -310,11 +399,10 @@ const char *concat_infer(struct cx *cx, struct op *op)
                                     dims_differ(arena, first->dims[k], input->dims[k]), k);
         dims[axis] = dim_add(arena, dims[axis], input->dims[axis]);
     }
-    assert(axis >= 0 && axis < first->ndim);
     return set_output(cx, op, first->dtype, first->ndim, dims);
 }
 
-void concat_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void concat_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     int axis = op->concat.axis;
     int64_t outer = 1, inner = 1, at = 0;
@@ -333,26 +421,60 @@ void concat_interpret(const struct op *op, const struct tensor *const *inputs, s
     }
 }
 
+const struct op_row op_row_concat = {
+    .name = "concat",
+    .broken = concat_broken,
+    .infer = concat_infer,
+    .interpret = concat_interpret,
+    .nothing = empty_result,
+    .pure = true,
+    .many = true,
+};
+
 /* ---- write --------------------------------------------------------------------------------------------------- */
 
 /* Inputs: the slot's version, the view of it that is written, and what the dag reads. */
-const char *write_infer(struct cx *cx, struct op *op)
+static const char *write_broken(struct cx *cx, const struct op *op)
 {
     const struct value *slot = op->inputs[0], *target = op->inputs[1];
-    const struct dim *dims[MAX_DIMS];
-    int ndim = target->ndim;
-    bool fits;
 
-    check_loads(op, op->dag, 2);
-    memcpy(dims, target->dims, sizeof dims);
+    if (op->input_count < 2 || !op->dag || op->dag->nodes[op->dag->result].dtype != slot->dtype)
+        return "it writes another type than is there";
+    for (const struct value *shown = target; shown != slot; shown = shown->op->inputs[0])
+        if (shown->op->code != GRAPH_OP_VIEW)
+            return "it writes to what is no part of its slot";
     for (int i = 2; i < op->input_count; i++) {
-        const struct value *value = op->inputs[i];
+        const struct dim *dims[MAX_DIMS];
+        int ndim = target->ndim;
+        bool fits;
 
-        fits = dims_broadcast(cx, dims, &ndim, value) && ndim == target->ndim;
+        memcpy(dims, target->dims, sizeof dims);
+        fits = dims_broadcast(cx, dims, &ndim, op->inputs[i]) && ndim == target->ndim;
         for (int k = 0; fits && k < ndim; k++)
             fits = dim_equal(dims[k], target->dims[k]);
-        assert(fits);
+        if (!fits)
+            return "what it writes does not fit where it goes";
     }
-    assert(op->dag->nodes[op->dag->result].dtype == slot->dtype);
+    return loads_broken(op, op->dag, 2);
+}
+
+static const char *write_infer(struct cx *cx, struct op *op)
+{
+    const struct value *slot = op->inputs[0];
+
     return set_output(cx, op, slot->dtype, slot->ndim, slot->dims);
 }
+
+static bool write_body(struct op *op, struct op_body *body)
+{
+    *body = (struct op_body){.dag = &op->dag, .base = 2, .whole = op->inputs[1]};
+    return true;
+}
+
+static void write_dump(struct text *text, const struct op *op)
+{
+    text_printf(text, " %s", op->write.tensor->path);
+}
+
+const struct op_row op_row_write = {
+    .name = "write", .broken = write_broken, .infer = write_infer, .dump = write_dump, .body = write_body};

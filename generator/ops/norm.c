@@ -1,17 +1,25 @@
 /* norm.c - layer normalisation: each row of the last `axes` dimensions to mean 0 and variance 1, scaled and shifted;
  * softmax: each row to sum 1. */
-#include <assert.h>
 #include <math.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
 
-const char *norm_infer(struct cx *cx, struct op *op)
+static const char *norm_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    return op->norm.axes >= 1 && op->norm.axes <= op->inputs[0]->ndim &&
+                   op->tail_first == 1 + op->norm.weight + op->norm.bias
+               ? NULL
+               : "its axes are not there";
+}
+
+static const char *norm_infer(struct cx *cx, struct op *op)
 {
     struct arena *arena = &cx->arena;
     const struct value *x = op->inputs[0];
     int lead = x->ndim - op->norm.axes, affine = op->norm.weight + op->norm.bias;
 
-    assert(lead >= 0 && op->norm.axes >= 1);
     if (!dtype_is_float(x->dtype))
         return arena_format(arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
     for (int i = 1; i <= affine; i++) {
@@ -27,7 +35,7 @@ const char *norm_infer(struct cx *cx, struct op *op)
     return set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
-void norm_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void norm_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0];
     const union scalar *weight = op->norm.weight ? inputs[1]->data : NULL;
@@ -54,12 +62,43 @@ void norm_interpret(const struct op *op, const struct tensor *const *inputs, str
     run_tail(op, inputs, output);
 }
 
-/* The input has the axis and is floating. */
-const char *softmax_infer(struct cx *cx, struct op *op)
+static enum op_accepts norm_accepts(const struct op *op, int input)
+{
+    if (in_tail(op, input))
+        return ACCEPT_ANY;
+    return input == 0 && op->norm.axes == 1 ? ACCEPT_ROWS : ACCEPT_DENSE;
+}
+
+static int norm_columns(const struct op *op)
+{
+    return op->norm.axes;
+}
+
+const struct op_row op_row_norm = {
+    .name = "norm",
+    .broken = norm_broken,
+    .infer = norm_infer,
+    .interpret = norm_interpret,
+    .accepts = norm_accepts,
+    .tail = TAIL_BY_ROWS,
+    .columns = norm_columns,
+    .pure = true,
+};
+
+static const char *softmax_broken(struct cx *cx, const struct op *op)
 {
     const struct value *x = op->inputs[0];
 
-    assert(op->softmax.axis >= 0 && op->softmax.axis < x->ndim && dtype_is_float(x->dtype));
+    (void)cx;
+    return op->softmax.axis >= 0 && op->softmax.axis < x->ndim && dtype_is_float(x->dtype)
+               ? NULL
+               : "its axis is not there";
+}
+
+static const char *softmax_infer(struct cx *cx, struct op *op)
+{
+    const struct value *x = op->inputs[0];
+
     return set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
@@ -69,7 +108,7 @@ bool softmax_is_last(const struct op *op)
 }
 
 /* A line with NaN, +inf or nothing but -inf gives NaN, as in torch; `safe` makes the last of these 0. */
-void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0];
     int64_t count = tensor_count(x), width = x->dims[op->softmax.axis], step = 1;
@@ -97,3 +136,25 @@ void softmax_interpret(const struct op *op, const struct tensor *const *inputs, 
     round_output(output, x->dtype);
     run_tail(op, inputs, output);
 }
+
+static enum op_accepts softmax_accepts(const struct op *op, int input)
+{
+    return in_tail(op, input) ? ACCEPT_ANY : softmax_is_last(op) ? ACCEPT_ROWS : ACCEPT_DENSE;
+}
+
+static void softmax_dump(struct text *text, const struct op *op)
+{
+    text_add(text, op->softmax.safe ? " safe" : "");
+}
+
+const struct op_row op_row_softmax = {
+    .name = "softmax",
+    .broken = softmax_broken,
+    .infer = softmax_infer,
+    .interpret = softmax_interpret,
+    .accepts = softmax_accepts,
+    .dump = softmax_dump,
+    .tail = TAIL_BY_ROWS,
+    .tails = softmax_is_last,
+    .pure = true,
+};

@@ -1,5 +1,5 @@
-/* ops.c - the op table, and what its rows share. The rows' functions are in ops/<family>.c; this file is apart from
- * them because passes and plan ask the same questions of every op. */
+/* ops.c - the op table, and what its rows share: shapes, walks, and the questions that one asks of every op. The rows are in
+ * the files of their families. */
 #include "ops/ops.h"
 
 #include <assert.h>
@@ -122,10 +122,9 @@ const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
                        const struct dim *const *dims)
 {
     struct value *output = op->outputs[0];
-    bool typed = ndim <= MAX_DIMS && (!op->tail || tail_fits(op, dtype));
 
-    assert(typed);
-    (void)typed;
+    if (ndim > MAX_DIMS || (op->tail && !tail_fits(op, dtype)))
+        return "a tail reads another type than it is given";
     output->dtype = op->tail ? op->tail->nodes[op->tail->result].dtype : dtype;
     output->ndim = ndim;
     memmove(output->dims, dims, (size_t)ndim * sizeof *dims);
@@ -138,7 +137,8 @@ const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
         fits = dims_broadcast(cx, joined, &count, op->inputs[i]) && count == ndim;
         for (int k = 0; fits && k < ndim; k++)
             fits = dim_equal(joined[k], output->dims[k]);
-        assert(fits);
+        if (!fits)
+            return "what a tail reads does not broadcast to the result";
     }
     return NULL;
 }
@@ -236,138 +236,41 @@ void round_output(struct tensor *output, enum dtype dtype)
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
 
-/* The maker has set the outputs. */
-static const char *given_infer(struct cx *cx, struct op *op)
-{
-    (void)cx, (void)op;
-    return NULL;
-}
+#define OP_ROW(code, row) [GRAPH_OP_##code] = &op_row_##row,
+const struct op_row *const op_rows[GRAPH_OP_COUNT] = {OPS(OP_ROW)};
+#undef OP_ROW
 
-static const char *fence_infer(struct cx *cx, struct op *op)
-{
-    (void)cx;
-    assert(op->output_count == op->input_count);
-    for (int i = 0; i < op->input_count; i++) {
-        op->outputs[i]->dtype = op->inputs[i]->dtype;
-        op->outputs[i]->ndim = op->inputs[i]->ndim;
-        memcpy(op->outputs[i]->dims, op->inputs[i]->dims, sizeof op->inputs[i]->dims);
-    }
-    return NULL;
-}
-
-static const char *random_infer(struct cx *cx, struct op *op)
-{
-    return set_output(cx, op, DTYPE_FLOAT32, op->outputs[0]->ndim, op->outputs[0]->dims);
-}
-
-int conv_head_first(const struct op *op)
-{
-    return 2 + op->window.bias;
-}
-
-/* The inputs of a tail may have any strides. */
-static bool in_tail(const struct op *op, int input)
+bool in_tail(const struct op *op, int input)
 {
     return op->tail && input >= op->tail_first;
 }
 
-static enum op_accepts dense_accepts(const struct op *op, int input)
+enum op_accepts dense_accepts(const struct op *op, int input)
 {
     return in_tail(op, input) ? ACCEPT_ANY : ACCEPT_DENSE;
 }
 
-static enum op_accepts window_accepts(const struct op *op, int input)
+/* A dag of `count` inputs loads no others. */
+static bool loads_inside(const struct dag *dag, int count)
 {
-    if (in_tail(op, input))
-        return ACCEPT_ANY;
-    if (op->head && (input == 0 || input >= conv_head_first(op)))
-        return ACCEPT_ANY; /* lines of it are converted one by one */
-    return input == 0 && op->window.channels_last ? ACCEPT_ROWS : ACCEPT_DENSE;
+    for (int i = 0; dag && i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD && (dag->nodes[i].input < 0 || dag->nodes[i].input >= count))
+            return false;
+    return true;
 }
 
-static enum op_accepts contract_accepts(const struct op *op, int input)
+const char *op_broken(struct cx *cx, const struct op *op)
 {
-    if (in_tail(op, input))
-        return ACCEPT_ANY;
-    return input == 0 ? ACCEPT_ROWS : input == 1 ? ACCEPT_ANY : ACCEPT_DENSE;
-}
+    const struct op_row *row = op_rows[op->code];
 
-static enum op_accepts norm_accepts(const struct op *op, int input)
-{
-    if (in_tail(op, input))
-        return ACCEPT_ANY;
-    return input == 0 && op->norm.axes == 1 ? ACCEPT_ROWS : ACCEPT_DENSE;
+    if (op->tail ? op->tail_first < 0 || op->tail_first > op->input_count : op->tail_first != op->input_count)
+        return "its tail begins where it has no inputs";
+    if (!loads_inside(op->tail, 1 + op->input_count - op->tail_first))
+        return "its tail loads an input that it has not";
+    if (op->tail && row->tail == TAIL_NONE && op->code != GRAPH_OP_ATTENTION)
+        return "it cannot have a tail";
+    return row->broken ? row->broken(cx, op) : NULL;
 }
-
-static enum op_accepts softmax_accepts(const struct op *op, int input)
-{
-    return in_tail(op, input) ? ACCEPT_ANY : softmax_is_last(op) ? ACCEPT_ROWS : ACCEPT_DENSE;
-}
-
-int op_bias_at(const struct op *op)
-{
-    if (op->code == GRAPH_OP_RECURRENT)
-        return recurrent_at(op, RECURRENT_BIAS);
-    return (op->code == GRAPH_OP_CONTRACT && op->contract.bias) ||
-                   (op->code == GRAPH_OP_CONV && op->window.bias)
-               ? 2
-               : -1;
-}
-
-/* Of what lies by steps and rows the last axis alone has to be contiguous: see pass_reads. */
-static enum op_accepts recurrent_accepts(const struct op *op, int input)
-{
-    return recurrent_by_rows(op, input) ? ACCEPT_ANY : ACCEPT_DENSE;
-}
-
-const struct op_row op_rows[GRAPH_OP_COUNT] = {
-    [GRAPH_OP_INPUT] = {.name = "input", .infer = given_infer},
-    [GRAPH_OP_TENSOR] = {.name = "tensor", .infer = given_infer, .pure = true},
-    [GRAPH_OP_CONST] = {.name = "const", .infer = given_infer, .pure = true},
-    [GRAPH_OP_VIEW] = {.name = "view", .infer = view_infer, .interpret = view_interpret, .pure = true},
-    [GRAPH_OP_MAP] = {.name = "map", .infer = map_infer, .interpret = map_interpret, .pure = true},
-    [GRAPH_OP_REDUCE] = {.name = "reduce",
-                         .infer = reduce_infer,
-                         .interpret = reduce_interpret,
-                         .pure = true},
-    [GRAPH_OP_CONTRACT] = {"contract", contract_infer, contract_interpret, contract_accepts, .pure = true},
-    [GRAPH_OP_CONV] = {"conv", conv_infer, conv_interpret, window_accepts, .pure = true},
-    [GRAPH_OP_POOL] = {"pool", pool_infer, pool_interpret, window_accepts, .pure = true},
-    [GRAPH_OP_NORM] = {"norm", norm_infer, norm_interpret, norm_accepts, .pure = true},
-    [GRAPH_OP_SOFTMAX] = {"softmax", softmax_infer, softmax_interpret, softmax_accepts, .pure = true},
-    [GRAPH_OP_ATTENTION] = {.name = "attention", .infer = attention_infer, .pure = true},
-    [GRAPH_OP_RECURRENT] = {"recurrent", recurrent_infer, recurrent_interpret, recurrent_accepts,
-                            .pure = true},
-    [GRAPH_OP_RECURRENT_GRADIENT] = {"recurrent_gradient", recurrent_gradient_infer, NULL, recurrent_accepts,
-                                     .pure = true},
-    [GRAPH_OP_CONCAT] = {.name = "concat",
-                         .infer = concat_infer,
-                         .interpret = concat_interpret,
-                         .pure = true},
-    [GRAPH_OP_GATHER] = {.name = "gather",
-                         .infer = gather_infer,
-                         .interpret = gather_interpret,
-                         .pure = true},
-    [GRAPH_OP_SCATTER] = {.name = "scatter",
-                          .infer = scatter_infer,
-                          .interpret = scatter_interpret,
-                          .pure = true},
-    [GRAPH_OP_SCAN] = {.name = "scan", .infer = scan_infer, .interpret = scan_interpret, .pure = true},
-    [GRAPH_OP_SORT] = {.name = "sort", .infer = sort_infer, .interpret = sort_interpret, .pure = true},
-    [GRAPH_OP_CTC] = {.name = "ctc", .infer = ctc_infer, .accepts = dense_accepts, .pure = true},
-    [GRAPH_OP_CHECK] = {.name = "check", .infer = given_infer, .accepts = dense_accepts},
-    [GRAPH_OP_WRITE] = {.name = "write", .infer = write_infer},
-    [GRAPH_OP_FENCE] = {.name = "fence", .infer = fence_infer, .accepts = dense_accepts},
-    [GRAPH_OP_RANDOM] = {.name = "random", .infer = random_infer},
-    [GRAPH_OP_CALL] = {.name = "call", .infer = given_infer, .accepts = dense_accepts},
-    [GRAPH_OP_PANELS] = {.name = "panels",
-                         .infer = panels_infer,
-                         .interpret = panels_interpret,
-                         .pure = true},
-    [GRAPH_OP_YIELD] = {.name = "yield", .infer = given_infer},
-    [GRAPH_OP_UPDATE] = {.name = "update", .infer = given_infer, .accepts = dense_accepts},
-    [GRAPH_OP_GRADIENT] = {.name = "gradient", .infer = given_infer},
-};
 
 /* ---- all ops ------------------------------------------------------------------------------------------------- */
 
@@ -385,15 +288,13 @@ static bool has_sizes(const struct dag *dag)
 
 static bool is_known(const struct op *op)
 {
-    if (!op_rows[op->code].interpret || op->output_count != 1)
+    const struct op_row *row = op_rows[op->code];
+
+    if (!row->interpret || op->output_count != 1)
         return false;
     if (has_sizes(op->dag) || has_sizes(op->head) || has_sizes(op->tail))
         return false;
-    if (op->input_count >= WALK_STREAMS && op->code != GRAPH_OP_CONCAT)
-        return false;
-    if (op->code == GRAPH_OP_VIEW && ((op->view.start && !dim_is_const(op->view.start, NULL)) ||
-                                      (op->view.step && !dim_is_const(op->view.step, NULL)) ||
-                                      (op->view.dilation && !dim_is_const(op->view.dilation, NULL))))
+    if ((op->input_count >= WALK_STREAMS && !row->many) || (row->known && !row->known(op)))
         return false;
     for (int i = 0; i < op->input_count; i++)
         if (!op->inputs[i]->constant)
@@ -430,18 +331,28 @@ struct tensor *op_interpret(struct cx *cx, const struct op *op)
     inputs = ARENA_ARRAY(&cx->arena, op->input_count + 1, const struct tensor *);
     for (int i = 0; i < op->input_count; i++)
         inputs[i] = op->inputs[i]->constant;
-    op_rows[op->code].interpret(op, inputs, output);
+    op_rows[op->code]->interpret(op, inputs, output);
     return output;
 }
 
 double op_macs(const struct op *op)
 {
-    static double (*const macs[GRAPH_OP_COUNT])(const struct op *op) = {
-        [GRAPH_OP_CONTRACT] = contract_macs,   [GRAPH_OP_ATTENTION] = attention_macs,
-        [GRAPH_OP_RECURRENT] = recurrent_macs, [GRAPH_OP_RECURRENT_GRADIENT] = recurrent_macs,
-        [GRAPH_OP_CONV] = conv_macs,           [GRAPH_OP_POOL] = pool_macs,
-        [GRAPH_OP_REDUCE] = reduce_macs,
-    };
+    return op_rows[op->code]->macs ? op_rows[op->code]->macs(op) : 0;
+}
 
-    return macs[op->code] ? macs[op->code](op) : 0;
+int op_bias_at(const struct op *op)
+{
+    return op_rows[op->code]->bias ? op_rows[op->code]->bias(op) : -1;
+}
+
+bool op_takes_tail(const struct op *op)
+{
+    const struct op_row *row = op_rows[op->code];
+
+    return row->tail != TAIL_NONE && (!row->tails || row->tails(op));
+}
+
+int op_columns(const struct op *op)
+{
+    return op_rows[op->code]->columns ? op_rows[op->code]->columns(op) : op->outputs[0]->ndim > 0;
 }

@@ -16,13 +16,12 @@
 #include "base/dtype.h"
 #include "ops/elementwise.h"
 
-#define MAX_DIMS 8
-
 struct module;
 struct module_tensor;
 struct module_call;
 struct graph;
 struct op;
+struct text;
 
 /* A tensor with known elements: constants while generating, and what `interpret` works on. */
 struct tensor {
@@ -58,38 +57,40 @@ struct value {
     bool prepared;
 };
 
-enum op_code {
-    GRAPH_OP_INPUT,  /* an input of the entry or region; index */
-    GRAPH_OP_TENSOR, /* a parameter, buffer or state of the module tree, as it is at the start of the call */
-    GRAPH_OP_CONST,  /* elements known while generating */
-    GRAPH_OP_VIEW,   /* permute, slice, expand, reshape, window of input 0 */
-    GRAPH_OP_MAP,    /* dag over inputs that broadcast to the output; the identity is a copy */
-    GRAPH_OP_REDUCE, /* head dag, then a reduction over axes, then tail dag */
-    GRAPH_OP_CONTRACT, /* (..., m, k) x (..., k, n) [+ bias (n)], tail */
-    GRAPH_OP_CONV,     /* convolution, tail */
-    GRAPH_OP_POOL,     /* windowed max or mean, tail */
-    GRAPH_OP_NORM,     /* layer norm over the last `axes` dimensions, scale, shift, tail */
-    GRAPH_OP_SOFTMAX,  /* along the last axis, or its logarithm, tail */
-    GRAPH_OP_ATTENTION, /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail; what passes/attention.c makes */
-    GRAPH_OP_RECURRENT,          /* a recurrent layer in one direction, step by step; see note [recurrent] */
-    GRAPH_OP_RECURRENT_GRADIENT, /* the same backwards, from the gradients of its results */
-    GRAPH_OP_CONCAT,             /* along an axis */
-    GRAPH_OP_GATHER, /* elements of input 0 at the places along an axis that input 1, integers, names */
-    GRAPH_OP_SCATTER, /* input 0, into whose elements along an axis, which input 1 names, go those of input 2; dag: how */
-    GRAPH_OP_SCAN, /* along an axis, each element of what the one before it has made and of the inputs: sums, products */
-    GRAPH_OP_SORT, /* int64: which element along an axis stands where, when they are in order; equal ones keep theirs */
-    GRAPH_OP_CTC, /* -log of what (t, n, c) log-probabilities give the labels of each sample, or its slope: templates/c/ctc.c */
-    GRAPH_OP_CHECK, /* ends the call with a status where input 0, integers, has what is not allowed; no output */
-    GRAPH_OP_WRITE,  /* slot version, target view of it, dag over inputs 2.. -> next version */
-    GRAPH_OP_FENCE,  /* a module boundary with hooks: n values -> n values */
-    GRAPH_OP_RANDOM, /* uniform [0, 1) float32 from Philox, keyed by seed, call, module and element; tail */
-    GRAPH_OP_CALL,   /* a region: inputs -> outputs */
-    GRAPH_OP_PANELS, /* packing: (k, n) to panels; only in what MODEL_pack runs */
-    GRAPH_OP_YIELD, /* the forward call ends here, its outputs made; the gradients of these come with the backward call */
-    GRAPH_OP_UPDATE, /* a step of the optimiser with input 0, the gradient of a parameter -> the parameter; `update: fused` */
-    GRAPH_OP_GRADIENT, /* the gradient of a parameter before the call, or whether there is one: 0-dim, 1 or 0 */
-    GRAPH_OP_COUNT
-};
+/* Every op: code and row, which is in the file of its family. */
+#define OPS(OP)                                                                                              \
+    OP(INPUT, input)         /* an input of the entry or region; index */                                    \
+    OP(TENSOR, tensor)       /* a parameter, buffer or state, as it is at the start of the call */           \
+    OP(CONST, const)         /* elements known while generating */                                           \
+    OP(VIEW, view)           /* permute, slice, expand, reshape, window of input 0 */                        \
+    OP(MAP, map)             /* dag over inputs that broadcast to the output; the identity is a copy */      \
+    OP(REDUCE, reduce)       /* head dag, then a reduction over axes, then tail dag */                       \
+    OP(CONTRACT, contract)   /* (..., m, k) x (..., k, n) [+ bias (n)], tail */                              \
+    OP(CONV, conv)           /* convolution, tail */                                                         \
+    OP(POOL, pool)           /* windowed max or mean, tail */                                                \
+    OP(NORM, norm)           /* layer norm over the last `axes` dimensions, scale, shift, tail */            \
+    OP(SOFTMAX, softmax)     /* along the last axis, or its logarithm, tail */                               \
+    OP(ATTENTION, attention) /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail */            \
+    OP(RECURRENT, recurrent) /* a recurrent layer in one direction, step by step; see note [recurrent] */    \
+    OP(RECURRENT_GRADIENT, recurrent_gradient) /* the same backwards, from the gradients of its results */   \
+    OP(CONCAT, concat)                         /* along an axis */                                           \
+    OP(GATHER, gather)   /* elements of input 0 at the places along an axis that input 1, integers, names */ \
+    OP(SCATTER, scatter) /* input 0, into whose elements at the places of input 1 go those of input 2 */     \
+    OP(SCAN, scan)   /* along an axis, each element of what the one before it has made and of the inputs */  \
+    OP(SORT, sort)   /* int64: which element along an axis stands where, in order; equal ones keep theirs */ \
+    OP(CTC, ctc)     /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */  \
+    OP(CHECK, check) /* ends the call with a status where input 0, integers, has what is not allowed */      \
+    OP(WRITE, write) /* slot version, target view of it, dag over inputs 2.. -> next version */              \
+    OP(FENCE, fence) /* a module boundary with hooks: n values -> n values */                                \
+    OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */        \
+    OP(CALL, call)     /* a region: inputs -> outputs */                                                     \
+    OP(YIELD, yield)   /* the forward call ends here; its results' gradients come with backward */           \
+    OP(UPDATE, update) /* an optimiser's step with input 0, the gradient of a parameter: `update: fused` */  \
+    OP(GRADIENT, gradient) /* a parameter's before the call, or whether there is one: 1 or 0 */
+
+#define OP_CODE(code, row) GRAPH_OP_##code,
+enum op_code { OPS(OP_CODE) GRAPH_OP_COUNT };
+#undef OP_CODE
 
 enum view_kind { VIEW_PERMUTE, VIEW_SLICE, VIEW_EXPAND, VIEW_RESHAPE, VIEW_WINDOW };
 enum reduce_kind {
@@ -290,9 +291,6 @@ struct op {
             int draw;
         } random; /* draw: how often the module has drawn before in the graph */
         struct {
-            bool transposed;
-        } panels; /* the input is (n, k) */
-        struct {
             struct module_tensor *tensor;
             bool present;
         } gradient; /* UPDATE: the tensor alone */
@@ -301,23 +299,66 @@ struct op {
 
 /* What an op can read without a copy before it. */
 enum op_accepts {
-    ACCEPT_ANY,  /* any strides */
-    ACCEPT_ROWS, /* last axis contiguous, the others collapse to one stride */
-    ACCEPT_DENSE /* row-major without gaps */
+    ACCEPT_ANY,      /* any strides */
+    ACCEPT_LAST,     /* last axis contiguous */
+    ACCEPT_REPEATED, /* the same, or it repeats one element */
+    ACCEPT_ROWS,     /* last axis contiguous, the others collapse to one stride */
+    ACCEPT_DENSE     /* row-major without gaps */
 };
 
+/* Where an op goes on with a map of its result. */
+enum op_tail {
+    TAIL_NONE,
+    TAIL_BY_ROWS, /* kernels with tiles: what the map reads besides lies by row and column, and all is of one type */
+    TAIL_ANYWHERE /* element by element */
+};
+
+/* Where an op computes what the maps of its inputs say. */
+struct op_body {
+    struct dag **dag;          /* over its inputs */
+    int base, first;           /* inputs in front of those that it counts; loads in front of them */
+    const struct value *whole; /* what has the dims that it runs over */
+    bool joint;                /* these dims are what its inputs have together */
+    bool serial;               /* its elements are made one by one */
+};
+
+/* All that is to be said of an op; NULL, false and 0 where there is nothing. */
 struct op_row {
     const char *name;
+    /* What is broken about attributes and operands, for graph_check: a fault of modc. */
+    const char *(*broken)(struct cx *cx, const struct op *op);
     /* Sets dtype and dims of the outputs from inputs and attributes; or returns what is wrong, for a message at the
-     * call. */
+     * call. What does not follow from these the maker has set. */
     const char *(*infer)(struct cx *cx, struct op *op);
-    /* The reference result in double; NULL: none. Inputs and outputs have their final dims. */
+    /* The reference result in double. Inputs and outputs have their final dims. */
     void (*interpret)(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs);
+    bool (*known)(const struct op *op); /* whether sizes leave it to be interpreted; NULL: they do */
     enum op_accepts (*accepts)(const struct op *op, int input); /* NULL: any */
-    bool pure; /* may be removed when unused, and run by MODEL_pack */
+    bool (*packs)(const struct op *op,
+                  int input); /* where it depends on parameters alone, the plan packs it from any strides */
+    int (*bias)(const struct op *op); /* which input is added; -1: none. NULL: none */
+    double (*macs)(
+        const struct op *op); /* multiply-adds, comparisons and additions of one run at the sizes' maxima */
+    void (*dump)(struct text *text, const struct op *op); /* attributes */
+    /* Its result has one number, which is returned, as where it sums up nothing; -1: it has something to compute. */
+    int (*nothing)(const struct op *op);
+    bool (*body)(struct op *op, struct op_body *body); /* false: not as it is now */
+    enum op_tail tail;
+    bool (*tails)(const struct op *op);  /* whether it takes one now; NULL: yes */
+    int (*columns)(const struct op *op); /* how many last axes a row of a tail's operand has; NULL: 1 */
+    bool pure;                           /* may be removed when unused, and run by MODEL_pack */
+    bool windows;                        /* axes from 2 on count windows: there is one at least */
+    bool many;                           /* interprets any number of inputs */
 };
 
-extern const struct op_row op_rows[GRAPH_OP_COUNT];
+#define OP_ROW(code, row) extern const struct op_row op_row_##row;
+OPS(OP_ROW)
+#undef OP_ROW
+
+extern const struct op_row *const op_rows[GRAPH_OP_COUNT];
+
+/* What is broken about the op, whatever it is: dags that read what is not there, and what its row says. */
+const char *op_broken(struct cx *cx, const struct op *op);
 
 /* Shape helpers used by infer functions and by eval. */
 bool dims_equal(const struct value *a, const struct value *b);
@@ -336,8 +377,6 @@ int recurrent_saved(enum recurrent_kind kind); /* K / H: 0, 5, 4 */
 /* Which of the op's inputs has that role; -1: none. */
 int recurrent_at(const struct op *op, enum recurrent_input role);
 struct value *recurrent_input(const struct op *op, enum recurrent_input role); /* NULL: none */
-int op_bias_at(
-    const struct op *op); /* which input of a product, convolution or recurrent layer is added; -1: none */
 bool op_is_recurrent(const struct op *op);              /* or the gradient of such a layer */
 bool recurrent_by_rows(const struct op *op, int input); /* it lies by steps and rows, at any distances */
 const struct dim *recurrent_width(struct arena *arena, const struct op *op); /* H, units of a gate */
@@ -353,11 +392,16 @@ bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const str
  * has computed so much already that it would take too long. */
 struct tensor *op_interpret(struct cx *cx, const struct op *op);
 
-/* Multiply-adds (contract, conv), comparisons and additions (pool, reduce) of one run at the sizes' maxima. */
 double op_macs(const struct op *op);
+int op_bias_at(const struct op *op); /* -1: none */
+bool op_takes_tail(const struct op *op);
+int op_columns(const struct op *op); /* of a tail's operand: how many last axes make a row */
 
 /* The first operand of a convolution's head behind its input 0; the last is before tail_first. */
 int conv_head_first(const struct op *op);
+
+/* Whether two views show the same of one value. */
+bool view_same(const struct value *a, const struct value *b);
 
 /* The numbers of a strided view of a row-major base: used by interpret and by legalise. False: a copy is needed. */
 bool view_resolve(struct arena *arena, const struct op *op, const struct value *input, struct value *output);

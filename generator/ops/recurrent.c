@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
 
 int recurrent_gates(enum recurrent_kind kind)
@@ -56,7 +57,7 @@ static void set_dims(struct value *value, enum dtype dtype, int ndim, const stru
 }
 
 /* Whoever builds it has checked the shapes. */
-const char *recurrent_infer(struct cx *cx, struct op *op)
+static const char *recurrent_infer(struct cx *cx, struct op *op)
 {
     const struct value *gates = op->inputs[RECURRENT_GATES], *weight = op->inputs[RECURRENT_WEIGHT];
     const struct dim *dims[] = {gates->dims[0], gates->dims[1], weight->dims[1]};
@@ -71,7 +72,7 @@ const char *recurrent_infer(struct cx *cx, struct op *op)
     return NULL;
 }
 
-const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
+static const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
 {
     const struct value *given = recurrent_input(op, RECURRENT_D_STATES),
                        *weight = recurrent_input(op, RECURRENT_WEIGHT);
@@ -91,7 +92,7 @@ const char *recurrent_gradient_infer(struct cx *cx, struct op *op)
 }
 
 /* Of all steps forward, and as many backwards. */
-double recurrent_macs(const struct op *op)
+static double recurrent_macs(const struct op *op)
 {
     static const enum recurrent_input weights[] = {RECURRENT_WEIGHT, RECURRENT_PROJECTION,
                                                    RECURRENT_INPUT_WEIGHT};
@@ -175,7 +176,8 @@ static double *room(int64_t count)
     return made;
 }
 
-void recurrent_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs)
+static void recurrent_interpret(const struct op *op, const struct tensor *const *inputs,
+                                struct tensor *outputs)
 {
     const bool *has = op->recurrent.has;
     bool lstm = op->recurrent.kind == RECURRENT_LSTM;
@@ -223,3 +225,77 @@ void recurrent_interpret(const struct op *op, const struct tensor *const *inputs
     free(row.next);
     free(row.cell);
 }
+
+static const char *recurrent_broken(struct cx *cx, const struct op *op)
+{
+    int count = 0;
+
+    (void)cx;
+    for (int i = 0; i < RECURRENT_INPUTS; i++)
+        count += op->recurrent.has[i];
+    return count == op->input_count && op->recurrent.has[RECURRENT_WEIGHT]
+               ? NULL
+               : "it has not the inputs that it names";
+}
+
+/* Of what lies by steps and rows the last axis alone has to be contiguous. */
+static enum op_accepts recurrent_accepts(const struct op *op, int input)
+{
+    return recurrent_by_rows(op, input) ? ACCEPT_LAST : ACCEPT_DENSE;
+}
+
+static int recurrent_bias(const struct op *op)
+{
+    return recurrent_at(op, RECURRENT_BIAS);
+}
+
+static bool recurrent_packs(const struct op *op, int input)
+{
+    return input == RECURRENT_WEIGHT || input == recurrent_bias(op) ||
+           input == recurrent_at(op, RECURRENT_INPUT_WEIGHT) ||
+           input == recurrent_at(op, RECURRENT_INPUT_BIAS);
+}
+
+static void dump_roles(struct text *text, const struct op *op, int first)
+{
+    static const char *const roles[RECURRENT_INPUTS] = {
+        "gates",        "weight",     "bias",  "state",  "cell",    "projected", "lengths",
+        "input_weight", "input_bias", "saved", "states", "dstates", "dlast",     "dcell"};
+
+    text_printf(text, "%s%s", op->recurrent.reverse ? " reverse" : "", op->recurrent.saves ? " saves" : "");
+    for (int i = first; i < RECURRENT_INPUTS; i++)
+        text_printf(text, "%s%s", op->recurrent.has[i] ? " " : "", op->recurrent.has[i] ? roles[i] : "");
+}
+
+static void recurrent_dump(struct text *text, const struct op *op)
+{
+    dump_roles(text, op, RECURRENT_BIAS);
+}
+
+static void recurrent_gradient_dump(struct text *text, const struct op *op)
+{
+    dump_roles(text, op, 0);
+}
+
+const struct op_row op_row_recurrent = {
+    .name = "recurrent",
+    .broken = recurrent_broken,
+    .infer = recurrent_infer,
+    .interpret = recurrent_interpret,
+    .accepts = recurrent_accepts,
+    .packs = recurrent_packs,
+    .bias = recurrent_bias,
+    .macs = recurrent_macs,
+    .dump = recurrent_dump,
+    .pure = true,
+};
+
+const struct op_row op_row_recurrent_gradient = {
+    .name = "recurrent_gradient",
+    .broken = recurrent_broken,
+    .infer = recurrent_gradient_infer,
+    .accepts = recurrent_accepts,
+    .macs = recurrent_macs,
+    .dump = recurrent_gradient_dump,
+    .pure = true,
+};

@@ -1,67 +1,18 @@
-/* rows.h - what the families of ops share: the functions that the op table names, checks of shapes, and the walk over
- * broadcast tensors that the interpreters are written with. Private to ops.c and ops/. */
+/* rows.h - what the families of ops share: checks of shapes, and the walk over broadcast tensors that the interpreters are
+ * written with. Private to this room. */
 #ifndef MODC_OPS_ROWS_H
 #define MODC_OPS_ROWS_H
 
 #include "ops/ops.h"
 
-/* view.c */
-const char *view_infer(struct cx *cx, struct op *op);
-void view_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-
-/* map.c: map, reduce, concat, write */
-const char *map_infer(struct cx *cx, struct op *op);
-void map_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-const char *reduce_infer(struct cx *cx, struct op *op);
-void reduce_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-double reduce_macs(const struct op *op);
-const char *concat_infer(struct cx *cx, struct op *op);
-void concat_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-const char *write_infer(struct cx *cx, struct op *op);
-
-/* gather.c: gather, scatter */
-const char *gather_infer(struct cx *cx, struct op *op);
-void gather_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-const char *scatter_infer(struct cx *cx, struct op *op);
-void scatter_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-
-/* scan.c: scan, sort */
-const char *scan_infer(struct cx *cx, struct op *op);
-void scan_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-const char *sort_infer(struct cx *cx, struct op *op);
-const char *ctc_infer(struct cx *cx, struct op *op);
-void sort_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-
-/* contract.c: contract, panels */
+/* contract.c: shapes of a product; of attention's two, too */
 const char *contract_infer(struct cx *cx, struct op *op);
-void contract_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-double contract_macs(const struct op *op);
-const char *panels_infer(struct cx *cx, struct op *op);
-void panels_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
 
-/* attention.c */
-const char *attention_infer(struct cx *cx, struct op *op);
-double attention_macs(const struct op *op);
+/* ---- for accepts --------------------------------------------------------------------------------------------- */
 
-/* recurrent.c */
-const char *recurrent_infer(struct cx *cx, struct op *op);
-void recurrent_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *outputs);
-const char *recurrent_gradient_infer(struct cx *cx, struct op *op);
-double recurrent_macs(const struct op *op);
-
-/* window.c: conv, pool */
-const char *conv_infer(struct cx *cx, struct op *op);
-void conv_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-double conv_macs(const struct op *op);
-const char *pool_infer(struct cx *cx, struct op *op);
-void pool_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-double pool_macs(const struct op *op);
-
-/* norm.c: norm, softmax */
-const char *norm_infer(struct cx *cx, struct op *op);
-void norm_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
-const char *softmax_infer(struct cx *cx, struct op *op);
-void softmax_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output);
+/* The inputs of a tail may have any strides. */
+bool in_tail(const struct op *op, int input);
+enum op_accepts dense_accepts(const struct op *op, int input); /* all but those: without gaps */
 
 /* ---- for infer ----------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
-/* scan.c - scan: sums, products and the like of what stands before; sort: the order of elements; ctc: alignments. All along one axis. */
-#include <assert.h>
+/* scan.c - scan: sums, products and the like of what stands before; sort: the order of elements. Both along one axis. */
 #include <math.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
 
 /* Places of a row along an axis: row r starts at row_start(), neighbours are `step` apart. */
@@ -18,13 +18,21 @@ static int64_t row_length(const struct tensor *tensor, int axis)
     return tensor->ndim > 0 ? tensor->dims[axis] : 1;
 }
 
-/* The input is floating or int64. */
-const char *scan_infer(struct cx *cx, struct op *op)
+static const char *scan_broken(struct cx *cx, const struct op *op)
 {
     const struct value *x = op->inputs[op->scan.given];
 
-    assert(op->scan.axis >= 0 && op->scan.axis < x->ndim &&
-           (dtype_is_float(x->dtype) || x->dtype == DTYPE_INT64));
+    (void)cx;
+    if (op->scan.axis < 0 || op->scan.axis >= x->ndim)
+        return "its axis is not there";
+    return dtype_is_float(x->dtype) || x->dtype == DTYPE_INT64 ? NULL : "it scans another type than it can";
+}
+
+/* The input is floating or int64. */
+static const char *scan_infer(struct cx *cx, struct op *op)
+{
+    const struct value *x = op->inputs[op->scan.given];
+
     return set_output(cx, op, x->dtype, x->ndim, x->dims);
 }
 
@@ -44,7 +52,7 @@ static int64_t read_at(const struct tensor *input, const struct tensor *output, 
     return at;
 }
 
-void scan_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void scan_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     int64_t n = row_length(output, op->scan.axis), rows = n > 0 ? tensor_count(output) / n : 0, step;
     bool one = op->scan.kind == SCAN_PRODUCT;
@@ -68,11 +76,39 @@ void scan_interpret(const struct op *op, const struct tensor *const *inputs, str
     dag_run_end(&run);
 }
 
-const char *sort_infer(struct cx *cx, struct op *op)
+static void scan_dump(struct text *text, const struct op *op)
+{
+    text_printf(text, " axis %d%s%s", op->scan.axis, op->scan.reverse ? " reverse" : "",
+                op->scan.given ? " from" : "");
+}
+
+static bool scan_body(struct op *op, struct op_body *body)
+{
+    *body = (struct op_body){
+        .dag = &op->dag, .base = op->scan.given, .first = 1, .whole = op->outputs[0], .serial = true};
+    return true;
+}
+
+const struct op_row op_row_scan = {
+    .name = "scan",
+    .broken = scan_broken,
+    .infer = scan_infer,
+    .interpret = scan_interpret,
+    .dump = scan_dump,
+    .body = scan_body,
+    .pure = true,
+};
+
+static const char *sort_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    return op->sort.axis >= 0 && op->sort.axis < op->inputs[0]->ndim ? NULL : "its axis is not there";
+}
+
+static const char *sort_infer(struct cx *cx, struct op *op)
 {
     const struct value *x = op->inputs[0];
 
-    assert(op->sort.axis >= 0 && op->sort.axis < x->ndim);
     return set_output(cx, op, DTYPE_INT64, x->ndim, x->dims);
 }
 
@@ -88,7 +124,7 @@ static bool before(const struct op *op, bool floating, union scalar a, union sca
     return floating ? a.f < b.f || (isnan(b.f) && !isnan(a.f)) : a.i < b.i;
 }
 
-void sort_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void sort_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0];
     int64_t n = row_length(x, op->sort.axis), rows = n > 0 ? tensor_count(x) / n : 0, step;
@@ -112,12 +148,16 @@ void sort_interpret(const struct op *op, const struct tensor *const *inputs, str
     }
 }
 
-/* The caller has seen to the shapes. */
-const char *ctc_infer(struct cx *cx, struct op *op)
+static void sort_dump(struct text *text, const struct op *op)
 {
-    const struct value *x = op->inputs[0];
-
-    assert(x->ndim == 3 && op->input_count == 5 && dtype_is_float(x->dtype));
-    return op->ctc.gradient ? set_output(cx, op, x->dtype, 3, x->dims)
-                            : set_output(cx, op, x->dtype, 1, x->dims + 1);
+    text_printf(text, " axis %d%s", op->sort.axis, op->sort.descending ? " descending" : "");
 }
+
+const struct op_row op_row_sort = {
+    .name = "sort",
+    .broken = sort_broken,
+    .infer = sort_infer,
+    .interpret = sort_interpret,
+    .dump = sort_dump,
+    .pure = true,
+};

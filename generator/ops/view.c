@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
 
 static bool can_expand(const struct value *input, const struct value *output)
@@ -14,12 +15,95 @@ static bool can_expand(const struct value *input, const struct value *output)
     return more >= 0;
 }
 
+static bool is_permutation(const int *perm, int ndim)
+{
+    bool seen[MAX_DIMS] = {false};
+
+    for (int i = 0; i < ndim; i++) {
+        if (perm[i] < 0 || perm[i] >= ndim || seen[perm[i]])
+            return false;
+        seen[perm[i]] = true;
+    }
+    return true;
+}
+
+/* Of `length` elements `step` apart from `start` on; as far as these are numbers. */
+static bool lies_inside(const struct dim *extent, const struct dim *start, const struct dim *step,
+                        const struct dim *length)
+{
+    int64_t whole, from, apart, count;
+
+    if (!dim_is_const(extent, &whole) || !dim_is_const(start, &from) || !dim_is_const(step, &apart) ||
+        !dim_is_const(length, &count) || count <= 0)
+        return true;
+    return from >= 0 && from < whole && from + (count - 1) * apart >= 0 && from + (count - 1) * apart < whole;
+}
+
+static const char *view_broken(struct cx *cx, const struct op *op)
+{
+    const struct value *input = op->inputs[0], *output = op->outputs[0];
+    int axis = op->view.axis;
+
+    if (op->input_count != 1)
+        return "a view is of one value";
+    switch (op->view.kind) {
+    case VIEW_PERMUTE:
+        return is_permutation(op->view.perm, input->ndim) ? NULL : "its axes are no permutation";
+    case VIEW_SLICE:
+        if (axis < 0 || axis >= input->ndim || !op->view.start || !op->view.step ||
+            output->ndim != input->ndim)
+            return "its axis is not there";
+        return lies_inside(input->dims[axis], op->view.start, op->view.step, output->dims[axis])
+                   ? NULL
+                   : "it shows what is not there";
+    case VIEW_EXPAND:
+        return can_expand(input, output) ? NULL : "its dims are no broadcast of those it shows";
+    case VIEW_RESHAPE:
+        return dim_equal(dims_count(&cx->arena, input), dims_count(&cx->arena, output))
+                   ? NULL
+                   : "it has not as many elements as it shows";
+    case VIEW_WINDOW:
+        return axis >= 0 && axis < input->ndim && output->ndim == input->ndim + 1 && op->view.step &&
+                       op->view.dilation
+                   ? NULL
+                   : "its axis is not there";
+    }
+    return "it is no kind of view";
+}
+
+static bool view_known(const struct op *op)
+{
+    return (!op->view.start || dim_is_const(op->view.start, NULL)) &&
+           (!op->view.step || dim_is_const(op->view.step, NULL)) &&
+           (!op->view.dilation || dim_is_const(op->view.dilation, NULL));
+}
+
+static void view_dump(struct text *text, const struct op *op)
+{
+    if (op->view.kind == VIEW_PERMUTE)
+        for (int i = 0; i < op->inputs[0]->ndim; i++)
+            text_printf(text, "%s%d", i ? ", " : " perm ", op->view.perm[i]);
+    if (op->view.kind == VIEW_SLICE) {
+        text_printf(text, " axis %d from ", op->view.axis);
+        dim_print(text, op->view.start);
+        text_add(text, " step ");
+        dim_print(text, op->view.step);
+    }
+    if (op->view.kind == VIEW_WINDOW) {
+        text_printf(text, " axis %d step ", op->view.axis);
+        dim_print(text, op->view.step);
+        text_add(text, " dilation ");
+        dim_print(text, op->view.dilation);
+    }
+}
+
 /* The maker has set the output's dims, where they do not follow (slice: of its axis; expand, reshape, window: all). */
-const char *view_infer(struct cx *cx, struct op *op)
+static const char *view_infer(struct cx *cx, struct op *op)
 {
     const struct value *input = op->inputs[0];
     struct value *output = op->outputs[0];
 
+    (void)cx;
     output->dtype = input->dtype;
     switch (op->view.kind) {
     case VIEW_PERMUTE:
@@ -29,20 +113,14 @@ const char *view_infer(struct cx *cx, struct op *op)
         return NULL;
     case VIEW_SLICE:
         output->ndim = input->ndim;
-        assert(op->view.axis < input->ndim && output->dims[op->view.axis]);
         for (int i = 0; i < input->ndim; i++)
             if (i != op->view.axis)
                 output->dims[i] = input->dims[i];
         return NULL;
     case VIEW_EXPAND:
-        assert(can_expand(input, output));
-        return NULL;
     case VIEW_RESHAPE:
-        assert(dim_equal(dims_count(&cx->arena, input), dims_count(&cx->arena, output)));
-        return NULL;
     case VIEW_WINDOW:
-        assert(op->view.axis < input->ndim && output->ndim == input->ndim + 1);
-        return NULL;
+        break;
     }
     return NULL;
 }
@@ -57,7 +135,7 @@ static int64_t known(const struct dim *dim)
     return value;
 }
 
-void view_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void view_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *input = inputs[0];
     int64_t count = tensor_count(output), strides[MAX_DIMS], stride = 1, first = 0;
@@ -196,3 +274,33 @@ bool view_resolve(struct arena *arena, const struct op *op, const struct value *
     }
     return false;
 }
+
+bool view_same(const struct value *a, const struct value *b)
+{
+    const struct op *x = a->op, *y = b->op;
+
+    if (a == b)
+        return true;
+    if (x->code != GRAPH_OP_VIEW || y->code != GRAPH_OP_VIEW || x->view.kind != y->view.kind ||
+        !dims_equal(a, b))
+        return false;
+    if (x->view.kind == VIEW_SLICE &&
+        (x->view.axis != y->view.axis || !dim_equal(x->view.start, y->view.start) ||
+         !dim_equal(x->view.step, y->view.step)))
+        return false;
+    if (x->view.kind == VIEW_WINDOW)
+        return false;
+    if (x->view.kind == VIEW_PERMUTE && memcmp(x->view.perm, y->view.perm, sizeof x->view.perm) != 0)
+        return false;
+    return view_same(x->inputs[0], y->inputs[0]);
+}
+
+const struct op_row op_row_view = {
+    .name = "view",
+    .broken = view_broken,
+    .infer = view_infer,
+    .interpret = view_interpret,
+    .known = view_known,
+    .dump = view_dump,
+    .pure = true,
+};

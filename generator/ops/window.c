@@ -1,8 +1,8 @@
 /* window.c - ops over windows of an image: convolution and pooling, in both memory orders. */
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "ops/rows.h"
 
 /* Axes of batch, channel and the two of space. */
@@ -72,7 +72,6 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
     for (int i = 0; i < 2; i++) {
         const struct dim *in = x->dims[axes.s[i]];
 
-        assert(op->window.kernel[i] > 0 && op->window.stride[i] > 0 && op->window.dilation[i] > 0);
         in = plus(arena, in, op->window.extra[i]);
         dims[axes.s[i]] = window_count(arena, in, reach(op, i), op->window.stride[i], op->window.padding[i],
                                        op->window.ceil_mode);
@@ -86,25 +85,49 @@ static const char *window_dims(struct cx *cx, const struct op *op, const struct 
 
 /* ---- conv ---------------------------------------------------------------------------------------------------- */
 
-/* functions/conv.c has said what is wrong. */
-const char *conv_infer(struct cx *cx, struct op *op)
+static bool has_windows(const struct op *op)
+{
+    for (int i = 0; i < 2; i++)
+        if (op->window.kernel[i] <= 0 || op->window.stride[i] <= 0 || op->window.dilation[i] <= 0)
+            return false;
+    return op->inputs[0]->ndim == 4;
+}
+
+/* functions/conv.c has said what the spec can do wrong. */
+static const char *conv_broken(struct cx *cx, const struct op *op)
 {
     const struct value *x = op->inputs[0], *weight = op->inputs[1];
     struct axes axes = image_axes(op);
-    const struct dim *dims[4], *groups = dim_const(&cx->arena, op->window.groups);
+    const struct dim *groups;
+    enum dtype dtype = op->head ? op->head->nodes[op->head->result].dtype : x->dtype;
+
+    if (!has_windows(op) || op->window.groups <= 0 || weight->ndim != 4 ||
+        op->tail_first < 2 + op->window.bias)
+        return "it has not the operands of a convolution";
+    if (dtype != weight->dtype || !dtype_is_float(dtype))
+        return "it multiplies types that it cannot";
+    groups = dim_const(&cx->arena, op->window.groups);
+    if (!dim_is_const(weight->dims[0], NULL) ||
+        !dim_equals(dim_mod(&cx->arena, weight->dims[0], groups), 0) ||
+        !dim_equal(x->dims[axes.c], dim_mul(&cx->arena, weight->dims[axes.c], groups)))
+        return "its channels do not fit its groups";
+    for (int i = 0; i < 2; i++)
+        if (!dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]))
+            return "its weight is not as large as its windows";
+    if (op->window.bias && (op->inputs[2]->ndim != 1 || !dim_equal(op->inputs[2]->dims[0], weight->dims[0]) ||
+                            op->inputs[2]->dtype != dtype))
+        return "its bias is not one number a channel";
+    return NULL;
+}
+
+static const char *conv_infer(struct cx *cx, struct op *op)
+{
+    const struct value *x = op->inputs[0], *weight = op->inputs[1];
+    struct axes axes = image_axes(op);
+    const struct dim *dims[4];
     enum dtype dtype = op->head ? op->head->nodes[op->head->result].dtype : x->dtype;
     const char *fault;
 
-    assert(x->ndim == 4 && weight->ndim == 4 && dtype == weight->dtype && dtype_is_float(dtype));
-    assert(op->window.groups > 0 && dim_is_const(weight->dims[0], NULL) &&
-           dim_equals(dim_mod(&cx->arena, weight->dims[0], groups), 0) &&
-           dim_equal(x->dims[axes.c], dim_mul(&cx->arena, weight->dims[axes.c], groups)));
-    for (int i = 0; i < 2; i++)
-        assert(dim_equals(weight->dims[axes.s[i]], op->window.kernel[i]));
-    assert(!op->window.bias ||
-           (op->inputs[2]->ndim == 1 && dim_equal(op->inputs[2]->dims[0], weight->dims[0]) &&
-            op->inputs[2]->dtype == dtype));
-    (void)groups;
     fault = window_dims(cx, op, dims);
     if (fault)
         return fault;
@@ -153,7 +176,7 @@ static struct sight look(const struct op *op, const struct tensor *x, const stru
     return sight;
 }
 
-void conv_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void conv_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0], *weight = inputs[1];
     struct axes axes = image_axes(op);
@@ -194,27 +217,81 @@ void conv_interpret(const struct op *op, const struct tensor *const *inputs, str
     run_tail(op, inputs, output);
 }
 
-double conv_macs(const struct op *op)
+static double conv_macs(const struct op *op)
 {
     const struct value *weight = op->inputs[1], *y = op->outputs[0];
 
     return dims_upper(y->ndim, y->dims) * dims_upper(3, weight->dims + 1);
 }
 
+int conv_head_first(const struct op *op)
+{
+    return 2 + op->window.bias;
+}
+
+static enum op_accepts window_accepts(const struct op *op, int input)
+{
+    if (in_tail(op, input))
+        return ACCEPT_ANY;
+    if (op->head && (input == 0 || input >= conv_head_first(op)))
+        return ACCEPT_ANY; /* lines of it are converted one by one */
+    return input == 0 && op->window.channels_last ? ACCEPT_ROWS : ACCEPT_DENSE;
+}
+
+static bool conv_packs(const struct op *op, int input)
+{
+    return input >= 1 && input < op->tail_first;
+}
+
+static int conv_bias(const struct op *op)
+{
+    return op->window.bias ? 2 : -1;
+}
+
+static void window_dump(struct text *text, const struct op *op)
+{
+    text_printf(text, " kernel %dx%d stride %d,%d padding %d,%d%s", op->window.kernel[0],
+                op->window.kernel[1], op->window.stride[0], op->window.stride[1], op->window.padding[0],
+                op->window.padding[1], op->window.channels_last ? " channels last" : "");
+}
+
+const struct op_row op_row_conv = {
+    .name = "conv",
+    .broken = conv_broken,
+    .infer = conv_infer,
+    .interpret = conv_interpret,
+    .accepts = window_accepts,
+    .packs = conv_packs,
+    .bias = conv_bias,
+    .macs = conv_macs,
+    .dump = window_dump,
+    .tail = TAIL_BY_ROWS,
+    .pure = true,
+    .windows = true,
+};
+
 /* ---- pool ---------------------------------------------------------------------------------------------------- */
 
-const char *pool_infer(struct cx *cx, struct op *op)
+static const char *pool_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    if (!has_windows(op) || op->tail_first != 1)
+        return "it has not the operands of a pool";
+    for (int i = 0; i < 2; i++)
+        if (op->window.padding[i] > op->window.kernel[i] / 2)
+            return "its padding is over half of its window";
+    return NULL;
+}
+
+static const char *pool_infer(struct cx *cx, struct op *op)
 {
     const struct value *x = op->inputs[0];
     struct axes axes = image_axes(op);
     const struct dim *dims[4];
     const char *fault;
 
-    assert(x->ndim == 4);
     if (!dtype_is_float(x->dtype))
         return arena_format(&cx->arena, "%s is not defined for %s", op->label, dtype_rows[x->dtype].name);
-    for (int i = 0; i < 2; i++)
-        assert(op->window.padding[i] <= op->window.kernel[i] / 2);
     fault = window_dims(cx, op, dims);
     if (fault)
         return fault;
@@ -265,7 +342,7 @@ static double pool_window(const struct op *op, const struct tensor *x, const str
     return max ? result : result / (double)window_area(op, x, axes, see);
 }
 
-void pool_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+static void pool_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
 {
     const struct tensor *x = inputs[0];
     struct axes axes = image_axes(op);
@@ -287,9 +364,22 @@ void pool_interpret(const struct op *op, const struct tensor *const *inputs, str
     run_tail(op, inputs, output);
 }
 
-double pool_macs(const struct op *op)
+static double pool_macs(const struct op *op)
 {
     const struct value *y = op->outputs[0];
 
     return dims_upper(y->ndim, y->dims) * op->window.kernel[0] * op->window.kernel[1];
 }
+
+const struct op_row op_row_pool = {
+    .name = "pool",
+    .broken = pool_broken,
+    .infer = pool_infer,
+    .interpret = pool_interpret,
+    .accepts = window_accepts,
+    .macs = pool_macs,
+    .dump = window_dump,
+    .tail = TAIL_BY_ROWS,
+    .pure = true,
+    .windows = true,
+};

@@ -74,27 +74,6 @@ static const char *label_with_tail(struct arena *arena, const char *op, const ch
 
 /* ---- map into map, write or reduction ---------------------------------------------------------------------- */
 
-/* The dag that reads `op`'s inputs, how many inputs stand before those it counts, and what it counts before them. */
-static struct dag **input_dag(struct op *op, int *base, int *first)
-{
-    *base = *first = 0;
-    switch (op->code) {
-    case GRAPH_OP_MAP:
-        return &op->dag;
-    case GRAPH_OP_WRITE:
-        *base = 2;
-        return &op->dag;
-    case GRAPH_OP_REDUCE:
-        return op->tail ? NULL : &op->head; /* heads first: tails are fused behind them */
-    case GRAPH_OP_SCAN:
-        *base = op->scan.given;
-        *first = 1;
-        return &op->dag;
-    default:
-        return NULL;
-    }
-}
-
 /* A write may read its own slot only element by element. */
 static bool write_hazard(const struct op *op, struct value *const *inputs, int count)
 {
@@ -140,33 +119,34 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     struct arena *arena = &graph->cx->arena;
     struct value *value = op->inputs[at];
     struct op *map = value->op;
-    const struct value *whole = op->code == GRAPH_OP_WRITE    ? op->inputs[1]
-                                : op->code == GRAPH_OP_REDUCE ? op->inputs[0]
-                                                              : op->outputs[0];
     int base, first, count = 0, nodes[FUSE_MAX_INPUTS + MAX_DIMS], mapped[FUSE_MAX_INPUTS + MAX_DIMS];
-    struct dag **slot = input_dag(op, &base, &first), *dag, *old;
+    struct dag **slot, *dag, *old;
+    struct op_body body;
     struct value *kept[2 * FUSE_MAX_INPUTS];
     struct op copy;
 
-    if (!slot || at < base || map->code != GRAPH_OP_MAP || !pass_may_join(graph, map, op))
+    if (map->code != GRAPH_OP_MAP || !op_rows[op->code]->body || !op_rows[op->code]->body(op, &body) ||
+        at < body.base || !pass_may_join(graph, map, op))
         return false;
+    slot = body.dag;
+    base = body.base;
+    first = body.first;
     /* computed again only where that is free, or once in MODEL_pack */
     if (map->input_count > 0 && !(value->prepared && op->outputs[0]->prepared) &&
-        (!dims_equal(value, whole) || value->prepared || graph_uses(graph, value) != 1))
+        (!dims_equal(value, body.whole) || value->prepared || graph_uses(graph, value) != 1))
         return false;
-    if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, whole))
+    if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, body.whole))
         return false;
-    if (op->code == GRAPH_OP_REDUCE && !keeps_shape(graph->cx, op, at, map))
+    if (body.joint && !keeps_shape(graph->cx, op, at, map))
         return false;
-    if (op->code == GRAPH_OP_SCAN &&
-        is_long(map->dag)) /* its elements are made one by one, a map's beside each other */
+    if (body.serial && is_long(map->dag)) /* a map's elements are made beside each other */
         return false;
     if (map->input_count + op->input_count > FUSE_MAX_INPUTS ||
         map->dag->count + (*slot ? (*slot)->count : 1) > FUSE_MAX_NODES ||
         write_hazard(op, map->inputs, map->input_count) ||
         pass_write_between(graph, map, graph_position(graph, map), graph_position(graph, op)))
         return false;
-    if (op->code == GRAPH_OP_REDUCE && *slot == NULL)
+    if (!*slot)
         *slot = dag_identity(arena, value->dtype);
     old = *slot;
     copy = *op;
@@ -207,13 +187,6 @@ static bool join_map(struct graph *graph, struct op *op, int at)
 
 /* ---- map into the tail of what makes its operand ------------------------------------------------------------ */
 
-static bool has_tail(const struct op *op)
-{
-    return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
-           op->code == GRAPH_OP_NORM || (op->code == GRAPH_OP_SOFTMAX && softmax_is_last(op)) ||
-           op->code == GRAPH_OP_REDUCE || op->code == GRAPH_OP_RANDOM;
-}
-
 /* Does it vary along an axis of `out`? */
 static bool spans(const struct value *operand, const struct value *out, int axis)
 {
@@ -226,7 +199,7 @@ static bool spans(const struct value *operand, const struct value *out, int axis
  * none: a vector of channels in rows of samples and channels would have to be expanded. */
 static bool is_by_rows(const struct op *norm, const struct value *operand, const struct value *out)
 {
-    int columns = out->ndim - norm->norm.axes;
+    int columns = out->ndim - op_columns(norm);
 
     for (int i = 1; i < out->ndim; i++)
         if (i != columns && !dim_equals(out->dims[i], 1) && !dim_equals(out->dims[i - 1], 1) &&
@@ -254,23 +227,23 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     struct op *op = value->op;
     int main_inputs = op->tail_first, from = graph_position(graph, op), count = 0;
     int nodes[FUSE_MAX_INPUTS], old_nodes[FUSE_MAX_INPUTS + 1], extra[FUSE_MAX_INPUTS];
+    bool by_rows = op_rows[op->code]->tail == TAIL_BY_ROWS;
     struct value *others[FUSE_MAX_INPUTS];
     struct dag *dag;
 
-    if (!has_tail(op) || !pass_may_join(graph, op, map) || !dims_equal(value, out) || value->prepared ||
+    if (!op_takes_tail(op) || !pass_may_join(graph, op, map) || !dims_equal(value, out) || value->prepared ||
         out->prepared || op->input_count + map->input_count > FUSE_MAX_INPUTS ||
         map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES ||
         graph_uses(graph, value) != 1 || pass_write_between(graph, op, from, graph_position(graph, map)))
         return false;
-    if (out->dtype != value->dtype && op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM)
+    if (by_rows && out->dtype != value->dtype)
         return false; /* kernels with tiles store what they compute in */
     for (int i = 0; i < map->input_count; i++) {
         if (i == at)
             continue;
-        if (op->code != GRAPH_OP_REDUCE && op->code != GRAPH_OP_RANDOM &&
-            map->inputs[i]->dtype != value->dtype)
+        if (by_rows && map->inputs[i]->dtype != value->dtype)
             return false;
-        if (op->code == GRAPH_OP_NORM && !is_by_rows(op, map->inputs[i], out))
+        if (op_rows[op->code]->columns && !is_by_rows(op, map->inputs[i], out))
             return false;
         others[count++] = map->inputs[i];
     }

@@ -128,7 +128,7 @@ bool tail_strides(struct arena *arena, const struct value *operand, const struct
 {
     const struct value *out = op->outputs[0];
     const struct dim *strides[MAX_DIMS];
-    int rows = out->ndim - (op->code == GRAPH_OP_NORM ? op->norm.axes : out->ndim > 0);
+    int rows = out->ndim - op_columns(op);
 
     for (int i = 0; i < out->ndim; i++) {
         int at = i - (out->ndim - operand->ndim);
@@ -140,46 +140,28 @@ bool tail_strides(struct arena *arena, const struct value *operand, const struct
            (dim_equals(*column, 0) || dim_equals(*column, 1));
 }
 
-static bool has_row_tail(const struct op *op)
+/* Of a value whose last axis is read on its own. */
+static bool has_last(const struct value *value, bool repeated)
 {
-    return op->code == GRAPH_OP_CONTRACT || op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL ||
-           op->code == GRAPH_OP_NORM || op->code == GRAPH_OP_SOFTMAX;
-}
+    int last = value->ndim - 1;
 
-/* Operands of its tails are read from where a row of a head starts. */
-static bool attention_reads(const struct value *operand)
-{
-    int last = operand->ndim - 1;
-
-    return last < 0 || is_one(operand->dims[last]) || dim_equals(operand->strides[last], 0) ||
-           dim_equals(operand->strides[last], 1);
-}
-
-/* Is the input what the plan packs? */
-static bool recurrent_packs(const struct op *op, int input)
-{
-    return input == RECURRENT_WEIGHT || input == op_bias_at(op) ||
-           input == recurrent_at(op, RECURRENT_INPUT_WEIGHT) ||
-           input == recurrent_at(op, RECURRENT_INPUT_BIAS);
+    return last < 0 || is_one(value->dims[last]) || dim_equals(value->strides[last], 1) ||
+           (repeated && dim_equals(value->strides[last], 0));
 }
 
 bool pass_reads(struct graph *graph, const struct op *op, int input)
 {
     const struct value *value = op->inputs[input];
     struct arena *arena = &graph->cx->arena;
-    enum op_accepts needed = op_rows[op->code].accepts ? op_rows[op->code].accepts(op, input) : ACCEPT_ANY;
+    const struct op_row *rules = op_rows[op->code];
+    enum op_accepts needed = rules->accepts ? rules->accepts(op, input) : ACCEPT_ANY;
     const struct dim *row, *column;
 
-    if (op->code == GRAPH_OP_ATTENTION)
-        return input < 3 || attention_reads(value);
-    if (op_is_recurrent(op) && recurrent_by_rows(op, input))
-        return is_one(value->dims[2]) || dim_equals(value->strides[2], 1);
+    if (needed == ACCEPT_LAST || needed == ACCEPT_REPEATED)
+        return has_last(value, needed == ACCEPT_REPEATED);
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
-        return !has_row_tail(op) || tail_strides(arena, value, op, &row, &column);
-    /* static weights are packed by the plan from any strides */
-    if ((op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT ||
-         (op->code == GRAPH_OP_RECURRENT && recurrent_packs(op, input))) &&
-        input >= 1 && value_is_static(graph, op->inputs[input]) &&
+        return rules->tail != TAIL_BY_ROWS || tail_strides(arena, value, op, &row, &column);
+    if (rules->packs && rules->packs(op, input) && value_is_static(graph, op->inputs[input]) &&
         graph->program->tree->spec->pack != SPEC_OFF)
         return true;
     if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))

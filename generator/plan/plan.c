@@ -165,10 +165,10 @@ static bool is_step(const struct op *op)
 const char *plan_forced(const struct cx *cx, enum op_code code)
 {
     const struct options *options = cx->options;
-    size_t length = strlen(op_rows[code].name);
+    size_t length = strlen(op_rows[code]->name);
 
     for (int i = 0; options && i < options->plan_count; i++)
-        if (strncmp(options->plans[i], op_rows[code].name, length) == 0 && options->plans[i][length] == '=')
+        if (strncmp(options->plans[i], op_rows[code]->name, length) == 0 && options->plans[i][length] == '=')
             return options->plans[i] + length + 1;
     return NULL;
 }
@@ -1542,7 +1542,7 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
     for (int s = 0; s < variant->step_count; s++) {
         const struct step *step = &variant->steps[s];
 
-        text_printf(text, "%s  {\"op\": \"%s\", \"label\": ", s ? ",\n" : "", op_rows[step->op->code].name);
+        text_printf(text, "%s  {\"op\": \"%s\", \"label\": ", s ? ",\n" : "", op_rows[step->op->code]->name);
         text_json_string(text, step->op->label ? step->op->label : "");
         text_printf(text,
                     ", \"algorithm\": \"%s\", \"module\": ", step->algorithm ? step->algorithm->name : "");
@@ -1592,7 +1592,7 @@ static void dump_variant(struct text *text, const struct variant *variant)
     for (int s = 0; s < variant->step_count; s++) {
         const struct step *step = &variant->steps[s];
 
-        text_printf(text, "  %2d %s%s%s", s, op_rows[step->op->code].name, step->algorithm ? " " : "",
+        text_printf(text, "  %2d %s%s%s", s, op_rows[step->op->code]->name, step->algorithm ? " " : "",
                     step->algorithm ? step->algorithm->name : "");
         for (int j = 0, n = 0; j < step->op->input_count; j++)
             if (step_packed(step, j))

@@ -150,7 +150,7 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
     else if (op->code == GRAPH_OP_TENSOR)
         text_add(&text, relative_path(root, op->tensor.tensor->path));
     else
-        text_printf(&text, "%s#%d", op_rows[op->code].name, operand->base->id);
+        text_printf(&text, "%s#%d", op_rows[op->code]->name, operand->base->id);
     text_printf(&text, "+%s", dim_text(&cx->arena, operand->offset));
     for (int i = 0; i < operand->ndim; i++)
         text_printf(&text, ",%s*%s", dim_text(&cx->arena, operand->dims[i]),

@@ -1,0 +1,147 @@
+/* adjoint_line.c - gradients of what runs along lines: norms, softmax, scans, alignments. */
+#include "functions/rows.h"
+#include "passes/adjoint_rows.h"
+
+/* Mean and deviation are made again of x. Half types are computed in float32. */
+void norm_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    struct eval *eval = a->eval;
+    struct value *x = op->inputs[0], *weight = op->norm.weight ? op->inputs[1] : NULL;
+    struct value *bias = op->norm.bias ? op->inputs[op->norm.weight ? 2 : 1] : NULL;
+    struct ev axes[MAX_DIMS], out;
+    struct scope scope = {0};
+
+    for (int i = 0; i < op->norm.axes; i++)
+        axes[i] = ev_int(eval, op->loc, x->ndim - op->norm.axes + i);
+    eval->at = op->loc;
+    scope_bind(eval, &scope, "input", ev_tensor(op->loc, x));
+    scope_bind(eval, &scope, "gradient", ev_tensor(op->loc, g));
+    scope_bind(eval, &scope, "weight", weight ? ev_tensor(op->loc, weight) : ev_float(op->loc, 1));
+    scope_bind(eval, &scope, "axes", ev_tuple(eval, op->loc, axes, op->norm.axes));
+    scope_bind(eval, &scope, "eps", ev_float(op->loc, op->norm.eps));
+    scope_bind(eval, &scope, "dtype",
+               ev_dtype(op->loc, x->dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32));
+    out = eval_body(
+        eval, &scope,
+        "x = input.to(dtype)\n"
+        "g = gradient.to(dtype)\n"
+        "centred = x - x.mean(axes, keepdim=True)\n"
+        "scale = torch.rsqrt((centred * centred).mean(axes, keepdim=True) + eps)\n"
+        "normal = centred * scale\n"
+        "scaled = g * weight\n"
+        "rest = scaled - scaled.mean(axes, keepdim=True) - normal * (scaled * normal).mean(axes, keepdim=True)\n"
+        "return (scale * rest).to(input.dtype), g * normal");
+    if (a->wants(a, x))
+        a->give(a, x, out.items[0].tensor);
+    if (weight && a->wants(a, weight))
+        a->give(a, weight,
+                build_cast(eval, op->loc, adjoint_sum_to(a, weight, out.items[1].tensor), weight->dtype));
+    if (bias && a->wants(a, bias))
+        a->give(a, bias, adjoint_sum_to(a, bias, g));
+}
+
+void softmax_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    static const char *const plain = "return y * (g - (g * y).sum(axis, keepdim=True))";
+    static const char *const logarithm = "return g - torch.exp(y) * g.sum(axis, keepdim=True)";
+
+    a->give(a, op->inputs[0],
+            adjoint_run(a, op, op->softmax.log ? logarithm : plain,
+                        (struct adjoint_name[]){{"y", op->outputs[0], NULL},
+                                                {"g", g, NULL},
+                                                {"axis", NULL, adjoint_number(a, op->softmax.axis)},
+                                                {NULL, NULL, NULL}}));
+}
+
+/* x with each element where its neighbour stands that a scan comes to later, or with `back` earlier; 0 comes in at that end. */
+static struct value *moved(const struct adjoint *a, const struct op *op, struct value *x, bool back)
+{
+    struct ev none = {.kind = EV_NONE, .loc = op->loc};
+    int64_t before = op->scan.reverse == back ? 1 : -1;
+
+    return pad_axis(a->eval, op->loc, PAD_CONSTANT, x, op->scan.axis, adjoint_number(a, before),
+                    adjoint_number(a, -before), pad_fill(a->eval, op->loc, &none, x->dtype));
+}
+
+/* Gradients go the other way: what an element gets goes on to the one before it, but where that is cut off. */
+static void decayed_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    static const char *const held[2] = {
+        "return cat((before.unsqueeze(axis), y.narrow(axis, 0, y.shape[axis] - 1)), axis)",
+        "return cat((y.narrow(axis, 1, y.shape[axis] - 1), before.unsqueeze(axis)), axis)"};
+    struct eval *eval = a->eval;
+    bool given = op->scan.given, reverse = op->scan.reverse;
+    struct value *before = given ? op->inputs[0] : NULL, *x = op->inputs[given], *cut = op->inputs[given + 1];
+    struct value *factor = op->input_count == given + 3 ? op->inputs[given + 2] : NULL;
+    struct value *sum = build_decayed(eval, op->loc, NULL, g, moved(a, op, cut, true),
+                                      factor ? moved(a, op, factor, true) : NULL, op->scan.factor,
+                                      op->scan.axis, !reverse);
+    struct scope scope = {0};
+
+    if (a->wants(a, x))
+        a->give(a, x, sum);
+    eval->at = op->loc;
+    scope_bind(eval, &scope, "sum", ev_tensor(op->loc, sum));
+    scope_bind(eval, &scope, "cut", ev_tensor(op->loc, cut));
+    scope_bind(eval, &scope, "factor",
+               factor ? ev_tensor(op->loc, factor) : ev_float(op->loc, op->scan.factor));
+    scope_bind(eval, &scope, "axis", ev_int(eval, op->loc, op->scan.axis));
+    scope_bind(eval, &scope, "first", ev_int(eval, op->loc, reverse ? -1 : 0));
+    if (before && a->wants(a, before))
+        a->give(a, before,
+                eval_body(eval, &scope, "return where(cut, 0, sum * factor).select(axis, first)").tensor);
+    if (!factor || !a->wants(a, factor))
+        return;
+    if (before) {
+        scope_bind(eval, &scope, "y", ev_tensor(op->loc, op->outputs[0]));
+        scope_bind(eval, &scope, "before", ev_tensor(op->loc, before));
+        scope_bind(eval, &scope, "other", eval_body(eval, &scope, held[reverse]));
+    } else {
+        scope_bind(eval, &scope, "other", ev_tensor(op->loc, moved(a, op, op->outputs[0], false)));
+    }
+    a->give(a, factor, eval_body(eval, &scope, "return where(cut, 0, sum * other)").tensor);
+}
+
+/* Of products the elements from the first 0 on take no part in what stands before; that 0 gets what the others make. */
+void scan_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    static const char *const products =
+        "zero = x == 0\n"
+        "zeros = zero.cumsum(axis)\n"
+        "first = zero & (zeros == 1)\n"
+        "others = torch.where(first, 1, x).cumprod(axis)\n"
+        "before = _sums_from_end(g * y, axis) / torch.where(zero, 1, x)\n"
+        "there = _sums_from_end(g * others, axis)\n"
+        "return torch.where(zeros == 0, before, torch.where(first, there, 0))";
+
+    if (op->scan.kind == SCAN_DECAYED) {
+        decayed_adjoint(a, op, g);
+        return;
+    }
+    if (op->scan.kind == SCAN_SUM) {
+        a->give(a, op->inputs[0],
+                build_scan(a->eval, op->loc, g, op->scan.axis, SCAN_SUM, !op->scan.reverse));
+        return;
+    }
+    a->give(a, op->inputs[0],
+            adjoint_run(a, op, products,
+                        (struct adjoint_name[]){{"x", op->inputs[0], NULL},
+                                                {"y", op->outputs[0], NULL},
+                                                {"g", g, NULL},
+                                                {"axis", NULL, adjoint_number(a, op->scan.axis)},
+                                                {NULL, NULL, NULL}}));
+}
+
+void ctc_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+{
+    struct op *slope = op_new(a->eval, GRAPH_OP_CTC, "dctc", op->inputs, op->input_count);
+
+    slope->ctc = op->ctc;
+    slope->ctc.gradient = true;
+    /* what zero_infinity leaves out may have no slope */
+    a->give(a, op->inputs[0],
+            adjoint_run(a, op, "return torch.where(g[:, None] == 0, 0, d * g[:, None])",
+                        (struct adjoint_name[]){{"d", build_op(a->eval, op->loc, slope), NULL},
+                                                {"g", g, NULL},
+                                                {NULL, NULL, NULL}}));
+}

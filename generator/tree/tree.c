@@ -1,0 +1,41 @@
+/* tree.c - what everybody asks of the module tree. */
+#include "tree/tree.h"
+
+#include <string.h>
+
+bool init_draws(enum init_kind kind)
+{
+    return kind == INIT_UNIFORM || kind == INIT_NORMAL || kind == INIT_WITHIN;
+}
+
+struct module *module_child(const struct module *module, const char *name)
+{
+    for (int i = 0; i < module->child_count; i++)
+        if (strcmp(module->children[i]->name, name) == 0)
+            return module->children[i];
+    return NULL;
+}
+
+struct module_tensor *module_find_tensor(const struct module *module, const char *name)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (strcmp(module->tensors[i]->name, name) == 0)
+            return module->tensors[i];
+    return NULL;
+}
+
+int64_t module_tensor_count(const struct module_tensor *tensor)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < tensor->ndim; i++)
+        count *= tensor->dims[i];
+    return count;
+}
+
+struct module_tensor *module_tensor_origin(struct module_tensor *tensor)
+{
+    while (tensor->source)
+        tensor = tensor->source;
+    return tensor;
+}

@@ -14,6 +14,7 @@ find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for te
 find_program(MODC_QEMU NAMES qemu-aarch64 DOC "Runs what the cross compiler made")
 find_program(MODC_ARM NAMES arm-none-eabi-gcc DOC "Firmware compiler for tests of emitted code")
 find_program(MODC_QEMU_ARM NAMES qemu-arm DOC "Runs what the firmware compiler made")
+find_program(MODC_CLANG_FORMAT NAMES clang-format-14 clang-format DOC "For the test of the layout of C files")
 find_program(MODC_PYTHON NAMES python3 DOC "Python for tests of numbers; with torch for the label long")
 
 # Exits with 0 where this machine has what the compiler was told to use.
@@ -98,6 +99,14 @@ function(modc_unit_variant room variant)
     if(CMOCKA_FOUND AND MODC_RUNS_${variant} AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_${room}.c)
         modc_unit_program(test_${room}_${variant} unit/test_${room}.c)
         target_compile_options(test_${room}_${variant} PRIVATE ${ARGN})
+    endif()
+endfunction()
+
+# Every C file is laid out as .clang-format says.
+function(modc_format_test)
+    if(MODC_CLANG_FORMAT)
+        modc_test(header_format header ${MODC_PYTHON} tests/support/format.py ${MODC_CLANG_FORMAT})
+        set_tests_properties(header_format PROPERTIES SKIP_RETURN_CODE 77)
     endif()
 endfunction()
 

@@ -25,6 +25,7 @@ libyaml-dev: pkg-config --exists yaml-0.1
 test_packages='
 g++: g++ --version
 clang: clang --version
+clang-format: clang-format --version
 libclang-rt-dev: echo "int main(void) { return 0; }" | clang -fsanitize=address,undefined -o /dev/null -x c -
 libcmocka-dev: pkg-config --exists cmocka
 python3: python3 --version

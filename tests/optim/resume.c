@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static MODC_ALIGNED char params_block[NET_PARAM_BYTES], first[NET_PARAM_BYTES], packed[4096], workspace[1 << 16],
-    gradients[NET_GRADIENT_BYTES], states[NET_OPTIMIZER_BYTES + 1];
+static MODC_ALIGNED char params_block[NET_PARAM_BYTES], first[NET_PARAM_BYTES], packed[4096],
+    workspace[1 << 16], gradients[NET_GRADIENT_BYTES], states[NET_OPTIMIZER_BYTES + 1];
 static struct net_params params;
 static struct net net;
 static struct net_training training;
@@ -36,8 +36,8 @@ static void start(const char *weights)
     memcpy(params_block, weights, sizeof params_block);
     params.base.version++;
     CHECK(modc_pack(&params.base, packed, sizeof packed) == MODC_OK);
-    CHECK(modc_optimizer_init(&optimizer.base, &net_optimizer_table, &training.base, states, sizeof states, NULL, NULL) ==
-          MODC_OK);
+    CHECK(modc_optimizer_init(&optimizer.base, &net_optimizer_table, &training.base, states, sizeof states,
+                              NULL, NULL) == MODC_OK);
 }
 
 static char *save(size_t *length)
@@ -65,7 +65,8 @@ static void refuse(char *file, size_t length, const char *name, uint32_t bits)
     memcpy(before, states, sizeof states);
     memset(file + ((const char *)item.data - file), 0, item.bytes);
     memcpy(file + ((const char *)item.data - file), &bits, sizeof bits);
-    CHECK(modc_optimizer_load_bytes(&optimizer.base, file, length, &fault) == MODC_KEYS && strcmp(fault, name) == 0);
+    CHECK(modc_optimizer_load_bytes(&optimizer.base, file, length, &fault) == MODC_KEYS &&
+          strcmp(fault, name) == 0);
     CHECK(memcmp(states, before, sizeof states) == 0 && memcmp(&optimizer, &kept, sizeof optimizer) == 0);
 }
 
@@ -89,7 +90,8 @@ int main(void)
     end = save(&end_length);
     memcpy(end_weights, params_block, sizeof end_weights);
     CHECK(memcmp(first, end_weights, sizeof first) != 0);
-    CHECK(modc_optimizer_load_bytes(&optimizer.base, middle, middle_length, NULL) == MODC_OK); /* over another state */
+    CHECK(modc_optimizer_load_bytes(&optimizer.base, middle, middle_length, NULL) ==
+          MODC_OK); /* over another state */
     again = save(&length);
     CHECK(length == middle_length && memcmp(again, middle, length) == 0);
     refuse(again, length, "scheduler.2.T_i", 0); /* a period of no epochs */

@@ -21,8 +21,8 @@ int main(void)
     if (net_bind_embedded(&params) != MODC_OK || net_create(&params, &net) != MODC_OK ||
         net_forward(net, 1, x, &y) != MODC_OK)
         return 1;
-    if (modc_params_create(&narrow_model, &narrow_params) != MODC_OK || modc_reset(narrow_params, 1) != MODC_OK ||
-        modc_pack(narrow_params, NULL, 0) != MODC_OK ||
+    if (modc_params_create(&narrow_model, &narrow_params) != MODC_OK ||
+        modc_reset(narrow_params, 1) != MODC_OK || modc_pack(narrow_params, NULL, 0) != MODC_OK ||
         narrow_create((struct narrow_params *)(void *)narrow_params, &narrow) != MODC_OK ||
         narrow_forward(narrow, 1, x, &narrow_y) != MODC_OK)
         return 2;
@@ -31,8 +31,8 @@ int main(void)
         wide_create((struct wide_params *)(void *)wide_params, &wide) != MODC_OK ||
         wide_forward(wide, 1, wide_x, &wide_y) != MODC_OK)
         return 3;
-    printf("net %.3f, narrow %.3f, wide %.3f with %d weights of at most %d rows\n", (double)y, (double)narrow_y, wide_y,
-           wide_model.keys[0].dims[0], WIDE_MAX_BATCH);
+    printf("net %.3f, narrow %.3f, wide %.3f with %d weights of at most %d rows\n", (double)y,
+           (double)narrow_y, wide_y, wide_model.keys[0].dims[0], WIDE_MAX_BATCH);
     net_destroy(net);
     narrow_destroy(narrow);
     wide_destroy(wide);

@@ -105,19 +105,20 @@ int posix_memalign(void **block, size_t align, size_t bytes)
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
 /* What fails before it does something; RESULT is what it returns then. */
-#define FAILS_IF(counted, type, name, failure, parameters, arguments)                                                  \
-    type name parameters                                                                                               \
-    {                                                                                                                  \
-        type(*real) parameters;                                                                                        \
-                                                                                                                       \
-        if (fails(counted, #name))                                                                                      \
-            return failure;                                                                                            \
-        *(void **)&real = dlsym(RTLD_NEXT, #name);                                                                     \
-        return real arguments;                                                                                         \
+#define FAILS_IF(counted, type, name, failure, parameters, arguments)                                        \
+    type name parameters                                                                                     \
+    {                                                                                                        \
+        type(*real) parameters;                                                                              \
+                                                                                                             \
+        if (fails(counted, #name))                                                                           \
+            return failure;                                                                                  \
+        *(void **)&real = dlsym(RTLD_NEXT, #name);                                                           \
+        return real arguments;                                                                               \
     }
 
-#define GROWS(type, name, failure, parameters, arguments) FAILS_IF(files, type, name, failure, parameters, arguments)
-#define CHANGES(type, name, failure, parameters, arguments) \
+#define GROWS(type, name, failure, parameters, arguments)                                                    \
+    FAILS_IF(files, type, name, failure, parameters, arguments)
+#define CHANGES(type, name, failure, parameters, arguments)                                                  \
     FAILS_IF(files && !on, type, name, failure, parameters, arguments)
 
 GROWS(ssize_t, write, -1, (int file, const void *bytes, size_t count), (file, bytes, count))

@@ -226,8 +226,19 @@ static enum modc_status tiny_call(struct modc_context *net, const int *given, co
 }
 
 static const struct modc_entry entries[] = {
-    {"forward", 1, 1, &input, &output, max_sizes, {128, 128}, {128, 128}, 8.0, tiny_shape, tiny_call,
-     {0, 0}, NULL},
+    {
+        .name = "forward",
+        .input_count = 1,
+        .output_count = 1,
+        .inputs = &input,
+        .outputs = &output,
+        .max_sizes = max_sizes,
+        .workspace = {128, 128},
+        .fenced_workspace = {128, 128},
+        .macs = 8.0,
+        .shape = tiny_shape,
+        .call = tiny_call,
+    },
 };
 
 static bool on_no_machine(void)

@@ -1,0 +1,53 @@
+"""Holds every C file to .clang-format.
+
+    python3 tests/support/format.py [CLANG_FORMAT]     from the root of the repository; 1 where a file differs
+
+Without exceptions but two: goldens are what modc emits, and a template is laid out as what is emitted of it. Other
+versions of clang-format than the one that .clang-format names lay out some lines otherwise: 77 (skipped) there.
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("bench", "cmake", "examples", "generator", "runtime", "tests")
+EMITTED = ("tests/golden/",)
+VERSION = re.search(r"clang-format (\d+)", (ROOT / ".clang-format").read_text())[1]
+
+
+def sources():
+    """Of git, where it knows them: else a program that was built beside an example would count."""
+    listed = subprocess.run(["git", "ls-files", *(f"{folder}/*.[ch]" for folder in FOLDERS)], cwd=ROOT,
+                            capture_output=True, text=True)
+    if listed.returncode == 0 and listed.stdout:
+        return [path for path in listed.stdout.splitlines() if (ROOT / path).exists()]
+    return [str(path.relative_to(ROOT)) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.[ch]"))]
+
+
+def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else "clang-format"
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    if f"version {VERSION}." not in version:
+        print(f"this is {version.strip()}; the layout is that of clang-format {VERSION}")
+        return 77
+    files = [path for path in sources() if not path.startswith(EMITTED)]
+    said = subprocess.run([program, "--dry-run", "--Werror", *files], cwd=ROOT, capture_output=True, text=True)
+    lines = collections.defaultdict(list)
+    for path, line in re.findall(r"^(.*?):(\d+):\d+: error: code should be clang-formatted", said.stderr, re.M):
+        if line not in lines[path]:
+            lines[path].append(line)
+    for path, found in lines.items():
+        print(f"{path}: line{'s' * (len(found) > 1)} {', '.join(found[:8])}{', ...' * (len(found) > 8)}")
+    if lines:
+        print(f"not laid out as .clang-format says; mend with\n    {program} -i {' '.join(lines)}")
+    elif said.returncode != 0:
+        print(said.stderr)
+    else:
+        print(f"{len(files)} files")
+    return 1 if said.returncode != 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
-# --plan), variants, aarch64, sanitize, compile, api, docs, package, examples, bench or long.
+# --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, examples, bench or long.
 
 include(CheckCSourceCompiles)
 include(CheckCSourceRuns)
@@ -752,15 +752,24 @@ function(modc_chip_tests)
                    specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --set batch=1)
 endfunction()
 
-# Of equal blocks there is one text: 2 and 20 of them differ in calls and tables.
+# Of equal layers there is one text: lines of C by depth, and the work of the generator where its comparisons are counted.
 function(modc_growth_tests)
-    file(GLOB specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/growth/*.yaml)
-    foreach(spec ${specs})
-        get_filename_component(name ${spec} NAME_WE)
-        modc_test(growth_${name} compile ${MODC_PYTHON} tests/support/growth.py $<TARGET_FILE:modc>
-                  ${CMAKE_CURRENT_BINARY_DIR}/growth/${name} ${spec})
-        set_property(TEST growth_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
-    endforeach()
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    set(work ${CMAKE_CURRENT_BINARY_DIR}/growth)
+    set(script ${MODC_PYTHON} tests/support/growth.py)
+    modc_test(growth_lines text ${script} $<TARGET_FILE:modc> ${work}/lines)
+    add_custom_target(update-growth VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                      COMMAND ${script} --update $<TARGET_FILE:modc> ${work}/lines || true)
+    add_dependencies(update-growth modc)
+    if(MODC_SANITIZE MATCHES "fuzzer-no-link")
+        add_executable(modc_steps support/steps.c ${PROJECT_SOURCE_DIR}/generator/commands/main.c)
+        target_link_libraries(modc_steps PRIVATE modc_generator)
+        modc_compile(modc_steps)
+        set_source_files_properties(support/steps.c PROPERTIES COMPILE_OPTIONS -fno-sanitize-coverage=trace-cmp)
+        modc_test(growth_steps unit ${script} --work $<TARGET_FILE:modc_steps> ${work}/steps)
+    endif()
 endfunction()
 
 # What backward computes again.

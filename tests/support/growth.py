@@ -1,101 +1,97 @@
 #!/usr/bin/env python3
-"""Code grows with distinct shapes alone: 2 and 20 equal blocks have the same kernels, and differ in calls and tables.
+"""Emitted text grows with distinct layers, not with depth: lines of C of many equal layers, over those of two.
 
-    CC=cc python3 tests/support/growth.py MODC WORK SPEC...     from the root of the repository
+    growth.py [--update] MODC WORK                    from the root of the repository
+    growth.py [--update] --work PROGRAM WORK          PROGRAM: modc that counts what it does (tests/support/steps.c)
 
-Each SPEC has a constant `count`.
+tests/growth/lines.txt has a row for each spec of tests/growth and each variant: with hooks and without, forward alone and
+with --backward. Lines are those of the .c and of the .h as they are emitted; names and numbers count like all else.
+tests/growth/steps.txt has rows for the work of the generator: what n to 2n layers take, over what n/2 to n take. That is 2
+where work grows with the layers, 4 where it grows with their square.
+
+The columns are: spec, variant, layers, limit, wanted. A ratio above its limit is a fault, and so is one that is better by
+more than a tenth: then the limit stands too high. --update writes limits that are too high down; none is ever raised.
+
+Specs have a constant `layers`. A line that ends in `# each` is that of the second layer, and stands for one of each further
+layer, whose number it has in place of 1.
 """
-import os
 import pathlib
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 
-CALL = 64  # bytes of code that a call may take: it loads its arguments, and calls
+FOLDER = pathlib.Path("tests/growth")
+VARIANTS = {"forward": ("none", []), "backward": ("none", ["--backward"]),
+            "hooks": ("on", []), "hooks_backward": ("on", ["--backward"])}
+SLACK = 0.9
 
 
-def emitted(modc, work, spec, count, further):
-    """The C of the spec with so many blocks."""
-    folder = work / f"{spec.stem}_{count}{'_bare' if further else ''}"
-    folder.mkdir(parents=True, exist_ok=True)
-    copy = folder / spec.name
-    copy.write_text(spec.read_text() + further)
-    subprocess.run([modc, "generate", copy, "-o", folder, "--set", f"count={count}"], check=True, stdout=subprocess.DEVNULL)
-    return folder / f"{spec.stem}.c"
+def spec_of(name, layers, hooks):
+    """The text of a spec with so many layers."""
+    lines = []
+    for line in (FOLDER / f"{name}.yaml").read_text().splitlines():
+        numbers = range(1, layers) if line.endswith("# each") else [1]
+        lines += [re.sub(r"(?<=[a-z\[])1(?=[\], ])", str(number), line) for number in numbers]
+    return "\n".join([*lines, f"hooks: {hooks}", ""]).replace("extends: ", f"extends: {FOLDER.resolve()}/")
 
 
-def kernels(text):
-    return re.search(r"^MODC_KERNELS_BEGIN\n(.*)^MODC_KERNELS_END$", text, re.MULTILINE | re.DOTALL).group(1)
+def generated(program, work, name, layers, variant):
+    """(what the program said, the folder with the files)"""
+    hooks, options = VARIANTS[variant]
+    folder = work / f"{name}_{layers}_{variant}"
+    shutil.rmtree(folder, ignore_errors=True)  # what is there would be compared, which is work
+    folder.mkdir(parents=True)
+    (folder / f"{name}.yaml").write_text(spec_of(name, layers, hooks))
+    done = subprocess.run([program, "generate", folder / f"{name}.yaml", "-o", folder, "--set", f"layers={layers}", *options],
+                          check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout, folder
 
 
-def functions(text):
-    """{name: text} of what stands behind the kernels."""
-    found = re.finditer(r"^(?:static )?(?:void|enum modc_status) (\w+)\(.*?^\}$", text.split("MODC_KERNELS_END")[1],
-                        re.MULTILINE | re.DOTALL)
-    return {match.group(1): match.group(0) for match in found}
+def lines_of(modc, work, name, layers, variant):
+    _, folder = generated(modc, work, name, layers, variant)
+    return sum(path.read_text().count("\n") for path in folder.glob("*.[ch]"))
 
 
-def shapes_of_statements(text):
-    """What is called and done in a function, without the names of values and without numbers."""
-    statements = (" ".join(statement.split()) for statement in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).split(";"))
-    named = (re.sub(r"\b[A-Za-z_]\w*\b(?!\()", "v", re.sub(r"\b\d+\b", "#", statement)) for statement in statements)
-    return {re.sub(r"v(->v|\.v|\[[v#]\])+", "v", statement) for statement in named}
+def ratio_of_lines(modc, work, name, layers, variant):
+    return lines_of(modc, work, name, layers, variant) / lines_of(modc, work, name, 2, variant)
 
 
-def check_text(small, large):
-    """What is wrong."""
-    if kernels(small) != kernels(large):
-        yield "the kernels differ"
-    few, many = functions(small), functions(large)
-    if set(few) != set(many):
-        yield f"functions of one alone: {sorted(set(few) ^ set(many))}"
-    for name in set(few) & set(many):
-        new = shapes_of_statements(many[name]) - shapes_of_statements(few[name])
-        if new:
-            yield f"{name} says something new: {sorted(new)[:3]}"
+def ratio_of_steps(program, work, name, layers, variant):
+    few, some, many = (int(re.search(r"^(\d+) steps$", generated(program, work, name, count, variant)[0], re.MULTILINE).group(1))
+                       for count in (layers // 4, layers // 2, layers))
+    return (many - some) / (some - few)
 
 
-def compiled(source, flags):
-    target = source.with_suffix(".o")
-    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-std=c99", *flags, "-Iruntime", "-c", source, "-o", target],
-                   check=True)
-    return target
-
-
-def sizes(source, flags):
-    """{function: bytes of its code}"""
-    lines = subprocess.run(["nm", "--print-size", compiled(source, flags)], check=True, capture_output=True, text=True).stdout
-    found = (line.split() for line in lines.splitlines())
-    return {words[3]: int(words[1], 16) for words in found if len(words) == 4 and words[2] in "tT"}
-
-
-def check_code(small, large):
-    names = set(re.findall(r"^static MODC_KERNEL(?: MODC_ALONE)? void (\w+)\(", small.read_text(), re.MULTILINE))
-    # without what a compiler copies into each caller by its own choice
-    few, many = (sizes(source, ["-O1", "-fno-inline"]) for source in (small, large))
-    if not names or names - set(few):
-        yield f"kernels without code: {sorted(names - set(few))}"
-    for name in sorted(names & set(few)):
-        if few[name] != many.get(name):
-            yield f"{name}: {few[name]} bytes of code, or {many.get(name)}"
-    calls = sum(len(re.findall(rf"^ +(?:{'|'.join(names)})\(", source.read_text(), re.MULTILINE)) * sign
-                for source, sign in ((large, 1), (small, -1)))
-    grown = sum(many.values()) - sum(few.values())
-    if not 0 < calls or grown > CALL * calls:
-        yield f"{calls} more calls are {grown} more bytes of code"
+def checked(row, ratio):
+    """(the row as it should be, what is wrong)"""
+    name, variant, layers, limit, wanted = row.split()
+    what = f"{name} {variant} {layers}: {ratio:.3f}, limit {limit}, wanted {wanted}"
+    tight = f"{name:8} {variant:14} {layers:>3} {max(ratio + 0.005, float(wanted)):6.2f} {wanted:>6}"
+    if ratio > float(limit):
+        return row, f"{what}: more than before"
+    if ratio < SLACK * float(limit) and float(limit) > float(wanted):
+        return tight, f"{what}: better, tighten the limit (--update)"
+    return row, None
 
 
 def main():
-    modc, work, failed = sys.argv[1], pathlib.Path(sys.argv[2]), False
-    for path in sys.argv[3:]:
-        spec = pathlib.Path(path)
-        texts = [emitted(modc, work, spec, count, "").read_text() for count in (2, 20)]
-        bare = [emitted(modc, work, spec, count, "\nhooks: none\n") for count in (2, 20)]
-        for fault in (*check_text(*texts), *check_code(*bare)):
-            print(f"{path}: {fault}")
-            failed = True
-    return 1 if failed else 0
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    program, work = words[0], pathlib.Path(words[1])
+    counts = "--work" in sys.argv
+    table = FOLDER / ("steps.txt" if counts else "lines.txt")
+    lines, faults = [], 0
+    for row in table.read_text().splitlines():
+        if row and not row.startswith("#"):
+            name, variant, layers, *_ = row.split()
+            ratio = (ratio_of_steps if counts else ratio_of_lines)(program, work, name, int(layers), variant)
+            row, fault = checked(row, ratio)
+            print(fault or f"{row}: {ratio:.3f}")
+            faults += fault is not None
+        lines.append(row)
+    if "--update" in sys.argv:
+        table.write_text("\n".join([*lines, ""]))
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -772,6 +772,17 @@ function(modc_growth_tests)
     endif()
 endfunction()
 
+# What typical edits of specs change in what is emitted.
+function(modc_review_tests)
+    if(MODC_PYTHON)
+        set(script ${MODC_PYTHON} tests/support/review.py)
+        modc_test(review text ${script} $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/review)
+        add_custom_target(update-review VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                          COMMAND ${script} --update $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/review || true)
+        add_dependencies(update-review modc)
+    endif()
+endfunction()
+
 # What backward computes again.
 function(modc_checkpoint_tests)
     if(MODC_PYTHON)

@@ -306,7 +306,7 @@ endfunction()
 # What fuzzing has known or found, once more: the corpus of a target of tests/fuzz, and tests/regression/*/*.TARGET.
 function(modc_replay_test target)
     file(GLOB inputs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-         ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}/* ${PROJECT_SOURCE_DIR}/tests/regression/*/*.${target})
+         ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}.tar ${PROJECT_SOURCE_DIR}/tests/regression/*/*.${target})
     modc_test(replay_${target} unit replay_${target} ${inputs})
 endfunction()
 

@@ -433,10 +433,10 @@ function(modc_api_tests)
     modc_api_test(offsets_sanitized offsets.c ${cnn} ${offsets_specs} ENV ${checked})
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors")
-    set(edges "--weights tests/vectors/storage_edges/weights.safetensors")
+    set(edges "--weights build/vectors/storage_edges/weights.safetensors")
     modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
-    modc_api_test(tied tied.c "tests/specs/tied.yaml --weights tests/vectors/tied_9/state.safetensors")
-    modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights tests/vectors/dtypes_5/weights.safetensors"
+    modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")
+    modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights build/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV ${checked})
     modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV ${checked})
     modc_api_test(drops drops.c tests/specs/drops.yaml ENV ${checked})
@@ -787,7 +787,7 @@ endfunction()
 function(modc_checkpoint_tests)
     if(MODC_PYTHON)
         modc_test(checkpoint compile ${MODC_PYTHON} tests/support/checkpoint.py $<TARGET_FILE:modc>
-                  ${CMAKE_CURRENT_BINARY_DIR}/checkpoint tests/specs/checkpoint.yaml tests/vectors/checkpoint/inputs.safetensors)
+                  ${CMAKE_CURRENT_BINARY_DIR}/checkpoint tests/specs/checkpoint.yaml build/vectors/checkpoint/inputs.safetensors)
         set_property(TEST checkpoint PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
     endif()
 endfunction()

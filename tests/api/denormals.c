@@ -77,7 +77,7 @@ static enum modc_status kept(struct denormals *net)
 
 int main(void)
 {
-    static const char weights[] = "tests/vectors/denormals_3/weights.safetensors";
+    static const char weights[] = "build/vectors/denormals_3/weights.safetensors";
     const uint64_t before = modc_float_mode();
     uint64_t flushing;
     int calls = 0;

@@ -196,8 +196,8 @@ int main(void)
 {
     check(&policy_model, "specs/cartpole/weights.safetensors", "specs/cartpole/observations.safetensors",
           "observation", "specs/cartpole/expect.safetensors");
-    check(&cnn_model, "specs/digits/weights_cnn.safetensors", "tests/vectors/cnn_64/inputs.safetensors",
-          "image", "tests/vectors/cnn_64/expect.safetensors");
+    check(&cnn_model, "specs/digits/weights_cnn.safetensors", "build/vectors/cnn_64/inputs.safetensors",
+          "image", "build/vectors/cnn_64/expect.safetensors");
     check_choice();
     check_packed("specs/cartpole/weights.safetensors");
     return 0;

@@ -10,7 +10,7 @@
 enum { BATCH = 5, WIDTH = 12, ROOM = 1 << 16 };
 
 /* Of PyTorch: float64 weights, and what either type makes of them. */
-#define FOLDER "tests/vectors/dtypes_5"
+#define FOLDER "build/vectors/dtypes_5"
 static const char weights_file[] = FOLDER "/weights.safetensors",
                   inputs_file[] = FOLDER "/inputs.safetensors";
 static const char narrow_state[] = FOLDER "/state.safetensors",

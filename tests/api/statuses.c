@@ -19,7 +19,7 @@
 
 static const char cnn_weights[] = "specs/digits/weights_cnn.safetensors";
 static const char policy_weights[] = "specs/cartpole/weights.safetensors";
-static const char stream_weights[] = "tests/vectors/stream_12/weights.safetensors";
+static const char stream_weights[] = "build/vectors/stream_12/weights.safetensors";
 
 enum { BATCH = 5, PIXELS = BATCH * 64, CLASSES = BATCH * 10 };
 

@@ -8,7 +8,7 @@
 
 enum { WEIGHTS = 19 };
 
-static const char *const file = "tests/vectors/storage_edges/weights.safetensors";
+static const char *const file = "build/vectors/storage_edges/weights.safetensors";
 static const float x[3] = {1.0f, -2.0f, 0.5f}, one[1] = {1.0f};
 
 struct outputs {

@@ -7,7 +7,7 @@
 enum { BATCH = 3, WIDTH = 6, ROOM = 1 << 16 };
 
 /* Of PyTorch: after manual_seed(5) and building; all keys are there. */
-static const char state_file[] = "tests/vectors/tied_9/state.safetensors";
+static const char state_file[] = "build/vectors/tied_9/state.safetensors";
 
 static MODC_ALIGNED char block[TIED_PARAM_BYTES], packed[TIED_PACKED_BYTES],
     workspace[TIED_FENCED_WORKSPACE_BYTES];

@@ -5,7 +5,8 @@
     python3 tests/oracle/make.py --check    # any torch: does it still say what the files say?
 
 A case is a line of tests/vectors/cases.txt: its name, the spec, and all the options of `modc run`. What the
-state_dict has to be after the call is in tests/vectors/NAME/state.safetensors, where that file is there.
+state_dict has to be after the call is in build/vectors/NAME/state.safetensors, where that file is there. archives.py keeps
+the files of build/vectors in tests/vectors.
 """
 import argparse
 import fnmatch
@@ -18,16 +19,17 @@ import zlib
 
 import torch
 
+import archives
 import compare
 import safetensors_io
 import torch_run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-VECTORS = ROOT / "tests" / "vectors"
+ROOT = archives.ROOT
+VECTORS = archives.UNPACKED
 VERSION = "2.15."
 HEAD = """# Written by tests/oracle/make.py with torch {version}; change that, not this file.
 # name, spec, and the options of `modc run`, with paths from the root of the repository. Where there is a
-# tests/vectors/NAME/state.safetensors, `--state` has to give the tensors that it holds. --rtol stands where four times
+# build/vectors/NAME/state.safetensors, `--state` has to give the tensors that it holds. --rtol stands where four times
 # PyTorch's own distance from a float64 run is more than the tolerance of the dtype (design, section 10).
 """
 
@@ -124,7 +126,7 @@ def all_cases():
     yield Case("cnn_1", cnn, "", digits(69, 1), trained)
     yield Case("cnn_0", cnn, "", digits(0, 0), trained)
     yield Case("cnn_nan", cnn, "", faulty_digits(), trained)
-    five = "tests/vectors/cnn_5/inputs.safetensors"
+    five = "build/vectors/cnn_5/inputs.safetensors"
     for module in ("0", "3", "10", ""):
         hooks = f"--pre-hooks {module}=scale:0.5 --hooks {module}=scale:-1.5"
         yield Case(f"cnn_hook_{module or 'root'}", cnn, hooks, five, trained)
@@ -133,29 +135,29 @@ def all_cases():
                "--pre-hooks 3=scale:-1.0 --hooks 3=scale:0.25 --pre-hooks 8=scale:3.0 --hooks 9=scale:0.5 "
                "--hooks 10=scale:-1.0", five, trained)
     yield Case("cnn_fence", cnn, "--hooks fence", five, trained)
-    yield Case("cnn_train_64", cnn_train, "--train", "tests/vectors/cnn_64/inputs.safetensors", trained, state=True)
+    yield Case("cnn_train_64", cnn_train, "--train", "build/vectors/cnn_64/inputs.safetensors", trained, state=True)
     yield Case("cnn_train_5", cnn_train, "--train", five, trained, state=True)
     yield Case("cnn_train_hooks", cnn_train, "--train --hooks 0=scale:-1.5 --pre-hooks 4=scale:0.5 --hooks 5=scale:2.0",
                five, trained, state=True)
 
     mlp, trained = "specs/digits/mlp.yaml", "specs/digits/weights_mlp.safetensors"
-    yield Case("mlp_64", mlp, "", "tests/vectors/cnn_64/inputs.safetensors", trained)
+    yield Case("mlp_64", mlp, "", "build/vectors/cnn_64/inputs.safetensors", trained)
     yield Case("mlp_5", mlp, "", five, trained, state=True)
     yield Case("mlp_1", mlp, "", digits(76, 1), trained)
     yield Case("mlp_0", mlp, "", digits(0, 0), trained)
     yield Case("mlp_fence", mlp, "--hooks fence", five, trained)
     yield Case("mlp_special", mlp, "", special_digits(), trained)
 
-    cnn64, own = "tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors"
+    cnn64, own = "tests/specs/cnn64.yaml", "build/vectors/cnn64_64/weights.safetensors"
     noise = digits(100, 64, torch.float64)["image"] + draw(11, 64, 1, 8, 8, dtype=torch.float64, scale=0.01)
     yield Case("cnn64_64", cnn64, "", {"image": noise}, weights(1, cnn64))
     yield Case("cnn64_5", cnn64, "", {"image": noise[7:12]}, own)
-    yield Case("cnn64_from_float32", cnn64, "", "tests/vectors/cnn64_5/inputs.safetensors",
+    yield Case("cnn64_from_float32", cnn64, "", "build/vectors/cnn64_5/inputs.safetensors",
                "specs/digits/weights_cnn.safetensors")
     yield Case("cnn64_hooks", cnn64, "--pre-hooks 0=scale:0.5 --hooks 3=scale:-1.5 --hooks =scale:2.0",
-               "tests/vectors/cnn64_5/inputs.safetensors", own)
+               "build/vectors/cnn64_5/inputs.safetensors", own)
     yield Case("cnn64_train_64", "tests/specs/cnn64_nodrop.yaml", "--train",
-               "tests/vectors/cnn64_64/inputs.safetensors", own, state=True)
+               "build/vectors/cnn64_64/inputs.safetensors", own, state=True)
 
     policy, trained = "specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors"
     yield Case("policy_256", policy, "", "specs/cartpole/observations.safetensors", trained,
@@ -163,46 +165,46 @@ def all_cases():
     yield Case("policy_17", policy, "", observations(21, 17), trained, state=True)
     yield Case("policy_1", policy, "", observations(22, 1), trained)
     yield Case("policy_0", policy, "", observations(22, 0), trained)
-    yield Case("policy_act", policy, "--entry act", "tests/vectors/policy_1/inputs.safetensors", trained)
-    yield Case("policy_act_fence", policy, "--entry act --hooks fence", "tests/vectors/policy_1/inputs.safetensors",
+    yield Case("policy_act", policy, "--entry act", "build/vectors/policy_1/inputs.safetensors", trained)
+    yield Case("policy_act_fence", policy, "--entry act --hooks fence", "build/vectors/policy_1/inputs.safetensors",
                trained)
     yield Case("policy_hooks", policy, "--hooks trunk.0=scale:0.5 --pre-hooks trunk.3=scale:2.0 "
                "--hooks trunk=scale:-1.0 --pre-hooks critic=scale:3.0",
-               "tests/vectors/policy_17/inputs.safetensors", trained)
+               "build/vectors/policy_17/inputs.safetensors", trained)
     yield Case("policy_act_hooks", policy, "--entry act --pre-hooks trunk=scale:2.0 --hooks actor=scale:0.25",
-               "tests/vectors/policy_1/inputs.safetensors", trained)
+               "build/vectors/policy_1/inputs.safetensors", trained)
 
     tensors = "tests/specs/tensors.yaml"
     for seed, (batch, tokens) in enumerate(((6, 10), (1, 1), (3, 7), (6, 1), (1, 10), (5, 9))):
         yield Case(f"tensors_{batch}x{tokens}", tensors, "", views(31 + 4 * seed, batch, tokens))
     yield Case("tensors_special", tensors, "", special_views())
-    yield Case("tensors_fence", tensors, "--hooks fence", "tests/vectors/tensors_3x7/inputs.safetensors")
+    yield Case("tensors_fence", tensors, "--hooks fence", "build/vectors/tensors_3x7/inputs.safetensors")
     yield Case("tensors_hooks", tensors, "--pre-hooks =scale:0.5 --hooks =scale:2.0",
-               "tests/vectors/tensors_3x7/inputs.safetensors")
+               "build/vectors/tensors_3x7/inputs.safetensors")
 
     # The weights of dim 64 would be 800 KB: they are what PyTorch draws after torch.manual_seed(3).
     blocks = "tests/specs/blocks.yaml"
     for tokens in (32, 7, 1, 0):
         yield Case(f"blocks_{tokens}", blocks, "--seed 3", {"x": draw(71 + tokens, tokens, 64)})
-    yield Case("blocks_fence", blocks, "--seed 3 --hooks fence", "tests/vectors/blocks_32/inputs.safetensors")
-    small, own = "--set dim=16", "tests/vectors/blocks16_32/weights.safetensors"
+    yield Case("blocks_fence", blocks, "--seed 3 --hooks fence", "build/vectors/blocks_32/inputs.safetensors")
+    small, own = "--set dim=16", "build/vectors/blocks16_32/weights.safetensors"
     yield Case("blocks16_32", blocks, small, {"x": draw(81, 32, 16)}, weights(2, blocks, *small.split()), state=True)
     yield Case("blocks16_7", blocks, small, {"x": draw(82, 7, 16)}, own)
     yield Case("blocks16_1", blocks, small, {"x": draw(83, 1, 16)}, own)
     yield Case("blocks16_hooks", blocks, small + " --hooks blocks.3=scale:0.5 --pre-hooks blocks.7.up=scale:2.0 "
                "--hooks blocks.7.act=scale:-1.0 --pre-hooks blocks=scale:3.0 --hooks norm=scale:0.5",
-               "tests/vectors/blocks16_7/inputs.safetensors", own)
+               "build/vectors/blocks16_7/inputs.safetensors", own)
 
     stream = "tests/specs/stream.yaml"
     yield Case("stream_12", stream, "--sequence", {"sample": draw(91, 12, 8)}, weights(3, stream), state=True)
-    yield Case("stream_fence", stream, "--sequence --hooks fence", "tests/vectors/stream_12/inputs.safetensors",
-               "tests/vectors/stream_12/weights.safetensors")
+    yield Case("stream_fence", stream, "--sequence --hooks fence", "build/vectors/stream_12/inputs.safetensors",
+               "build/vectors/stream_12/weights.safetensors")
     yield Case("stream_hooks", stream, "--sequence --pre-hooks =scale:0.5 --hooks mix=scale:2.0 "
-               "--pre-hooks act=scale:-1.0", "tests/vectors/stream_12/inputs.safetensors",
-               "tests/vectors/stream_12/weights.safetensors")
+               "--pre-hooks act=scale:-1.0", "build/vectors/stream_12/inputs.safetensors",
+               "build/vectors/stream_12/weights.safetensors")
     pieces = "tests/specs/pieces.yaml"
     yield Case("pieces_5", pieces, "--sequence", {"piece": draw(93, 5, 4, 3, 8)}, weights(4, pieces), state=True)
-    yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "tests/vectors/stream_12/weights.safetensors")
+    yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "build/vectors/stream_12/weights.safetensors")
 
     yield from gathered()
     yield from joined()
@@ -231,21 +233,21 @@ def gathered():
         inputs = {"x": draw(151 + n, n, 4, m), "i": whole(152 + n, -4, 4, n, 2), "j": whole(153, 0, 4, 3).int(),
                   "k": whole(154 + n, 0, m, n, 4, 2), "z": whole(155 + n, -n, n)}
         yield Case(f"gather_{n}x{m}", gather, "", inputs)
-    yield Case("gather_fence", gather, "--hooks fence", "tests/vectors/gather_5x4/inputs.safetensors")
-    text, own = "tests/specs/text.yaml", "tests/vectors/text_5x11/weights.safetensors"
+    yield Case("gather_fence", gather, "--hooks fence", "build/vectors/gather_5x4/inputs.safetensors")
+    text, own = "tests/specs/text.yaml", "build/vectors/text_5x11/weights.safetensors"
     yield Case("text_5x11", text, "", {"tokens": whole(161, 0, 100, 5, 11), "mask": whole(162, 0, 3, 5, 11) > 0},
                weights(10, text), state=True)
     yield Case("text_1x1", text, "", {"tokens": whole(163, 0, 100, 1, 1), "mask": whole(164, 0, 1, 1, 1) > 0}, own)
     yield Case("text_8x16", text, "", {"tokens": whole(165, 0, 100, 8, 16), "mask": whole(166, 0, 3, 8, 16) > 0}, own)
     yield Case("text_hooks", text, "--hooks embed=scale:2.0 --hooks position=scale:0.5",
-               "tests/vectors/text_5x11/inputs.safetensors", own)
-    yield Case("text_seed", text, "--seed 7", "tests/vectors/text_5x11/inputs.safetensors")
+               "build/vectors/text_5x11/inputs.safetensors", own)
+    yield Case("text_seed", text, "--seed 7", "build/vectors/text_5x11/inputs.safetensors")
 
 
 def joined():
     """What is concatenated, in place and not."""
     joins = "tests/specs/joins.yaml"
-    own = "tests/vectors/joins_3x6/weights.safetensors"
+    own = "build/vectors/joins_3x6/weights.safetensors"
     for n, past in ((3, 6), (1, 4), (2, 0)):
         inputs = {"image": draw(141 + n, n, 3, 9, 8), "x": draw(142 + n, n, 24), "cache": draw(143 + n, 2, n, 2, past, 12)}
         yield Case(f"joins_{n}x{past}", joins, "--rtol 1e-4", inputs, weights(9, joins) if n == 3 else own)
@@ -254,13 +256,13 @@ def joined():
 def cameras():
     """Images in other types and orders than convolutions compute with."""
     camera = "tests/specs/camera.yaml"
-    own = "tests/vectors/camera_3/weights.safetensors"
+    own = "build/vectors/camera_3/weights.safetensors"
     for n, height, width in ((3, 11, 14), (1, 5, 3), (2, 1, 9)):
         inputs = {"frame": whole(181 + n, 0, 256, n, height, width, 3).byte(), "still": whole(182 + n, 0, 256, n, 13, 10, 3).byte(),
                   "planes": whole(183 + n, 0, 256, n, 3, 12, 9).byte(), "depth": whole(184 + n, -4000, 4000, n, 1, 9, 8).short(),
                   "picture": draw(185 + n, n, 3, 8, 17), "gain": draw(186 + n, 3, scale=0.01)}
         yield Case(f"camera_{n}", camera, "", inputs, weights(12, camera) if n == 3 else own)
-    inputs = "tests/vectors/camera_3/inputs.safetensors"
+    inputs = "build/vectors/camera_3/inputs.safetensors"
     yield Case("camera_train", camera, "--train", inputs, own, state=True)
 
 
@@ -272,35 +274,35 @@ def shared():
     lacking["first.bias"] = lacking.pop("blocks.4.fc.bias")
     yield Case("tied_3", tied, "", {"x": draw(152, 3, 6)}, lacking, state=True)
     yield Case("tied_hooks", tied, "--hooks middle=scale:0.5 --pre-hooks blocks.2.fc=scale:-1.5",
-               "tests/vectors/tied_3/inputs.safetensors", "tests/vectors/tied_9/state.safetensors")
+               "build/vectors/tied_3/inputs.safetensors", "build/vectors/tied_9/state.safetensors")
 
 
 def in_eval():
     """Training mode where eval: fixes parts: their buffers stay as they are, the others follow the batch."""
-    fixed, own = "tests/specs/fixed.yaml", "tests/vectors/fixed_train_6/weights.safetensors"
+    fixed, own = "tests/specs/fixed.yaml", "build/vectors/fixed_train_6/weights.safetensors"
     yield Case("fixed_train_6", fixed, "--train", {"x": draw(171, 6, 3, 6, 6)}, weights(11, fixed), state=True)
     yield Case("fixed_train_2", fixed, "--train", {"x": draw(172, 2, 3, 6, 6)}, own, state=True)
-    yield Case("fixed_6", fixed, "", "tests/vectors/fixed_train_6/inputs.safetensors", own, state=True)
+    yield Case("fixed_6", fixed, "", "build/vectors/fixed_train_6/inputs.safetensors", own, state=True)
     yield Case("fixed_train_hooks", fixed, "--train --hooks backbone.norm=scale:0.5 --pre-hooks blocks.2.norm=scale:2.0",
-               "tests/vectors/fixed_train_6/inputs.safetensors", own, state=True)
+               "build/vectors/fixed_train_6/inputs.safetensors", own, state=True)
 
 
 def extended():
     """`extends`, `set` and `add`; with --seed, what is drawn for modules that were replaced and added."""
     family, deep, wide = (f"tests/specs/family{name}.yaml" for name in ("", "_deep", "_wide"))
     yield Case("family_6", family, "", {"x": draw(161, 6, 8)}, weights(13, family))
-    own = "tests/vectors/family_deep_6/weights.safetensors"
-    yield Case("family_deep_6", deep, "", "tests/vectors/family_6/inputs.safetensors", weights(14, deep), state=True)
+    own = "build/vectors/family_deep_6/weights.safetensors"
+    yield Case("family_deep_6", deep, "", "build/vectors/family_6/inputs.safetensors", weights(14, deep), state=True)
     yield Case("family_deep_1", deep, "", {"x": draw(162, 1, 8)}, own)
-    yield Case("family_deep_seed", deep, "--seed 5", "tests/vectors/family_6/inputs.safetensors", state=True)
-    own = "tests/vectors/family_wide_6/weights.safetensors"
+    yield Case("family_deep_seed", deep, "--seed 5", "build/vectors/family_6/inputs.safetensors", state=True)
+    own = "build/vectors/family_wide_6/weights.safetensors"
     yield Case("family_wide_6", wide, "", {"x": draw(163, 6, 12)}, weights(15, wide))
     yield Case("family_wide_2", wide, "--entry probabilities", {"x": draw(164, 2, 12)}, own)
-    yield Case("family_wide_hidden", wide, "--entry hidden", "tests/vectors/family_wide_6/inputs.safetensors", own)
+    yield Case("family_wide_hidden", wide, "--entry hidden", "build/vectors/family_wide_6/inputs.safetensors", own)
     yield Case("family_wide_hooks", wide, "--hooks blocks.2.gate=scale:0.5 --pre-hooks head.0.1=scale:2.0 "
                "--hooks head.last.inner=scale:-1.0 --hooks blocks=scale:1.5",
-               "tests/vectors/family_wide_6/inputs.safetensors", own)
-    yield Case("family_wide_seed", wide, "--seed 5", "tests/vectors/family_wide_6/inputs.safetensors", state=True)
+               "build/vectors/family_wide_6/inputs.safetensors", own)
+    yield Case("family_wide_seed", wide, "--seed 5", "build/vectors/family_wide_6/inputs.safetensors", state=True)
 
 
 def hooked():
@@ -308,7 +310,7 @@ def hooked():
     spec = "tests/specs/hooked.yaml"
     inputs = {"x": draw(191, 3, 3, dtype=torch.float64), "mask": whole(192, 0, 2, 3, 4).bool(),
               "grad.output_0": draw(193, 3, 2, dtype=torch.float64), "grad.output_1": draw(194, 3, 4, dtype=torch.float64)}
-    own = ("tests/vectors/hooked_fence/inputs.safetensors", "tests/vectors/hooked_fence/weights.safetensors")
+    own = ("build/vectors/hooked_fence/inputs.safetensors", "build/vectors/hooked_fence/weights.safetensors")
     yield Case("hooked_fence", spec, "--backward --hooks fence", inputs, weights(17, spec))
     yield Case("hooked_inner", spec, "--backward --hooks block.act=scale:0.5 --pre-hooks block.fc=scale:-2.0 "
                "--hooks norm=scale:1.5 --pre-hooks fixed=scale:0.5", *own)
@@ -336,44 +338,44 @@ def at_edges():
 
 def in_two_types():
     """A spec with a list of dtypes, in either, from the weights of the wider one."""
-    spec, own = "tests/specs/dtypes.yaml", "tests/vectors/dtypes_5/weights.safetensors"
+    spec, own = "tests/specs/dtypes.yaml", "build/vectors/dtypes_5/weights.safetensors"
     inputs = {"image": draw(181, 5, 2, 3, 3), "weight": draw(182, 5, dtype=torch.float64), "label": whole(183, 0, 12, 5)}
     yield Case("dtypes_5", spec, "--rtol 1e-5", inputs, weights(12, spec, "--dtype", "float64"), state=True)
     yield Case("dtypes_5_double", spec, "--dtype float64", {**inputs, "image": inputs["image"].double()}, own, state=True)
-    yield Case("dtypes_train", spec, "--rtol 1e-5 --train", "tests/vectors/dtypes_5/inputs.safetensors", own, state=True)
+    yield Case("dtypes_train", spec, "--rtol 1e-5 --train", "build/vectors/dtypes_5/inputs.safetensors", own, state=True)
 
 
 def windows():
     """Convolutions, pools and norms whose shapes no model above has."""
-    conv, own = "tests/specs/conv.yaml", "tests/vectors/conv_3/weights.safetensors"
+    conv, own = "tests/specs/conv.yaml", "build/vectors/conv_3/weights.safetensors"
     yield Case("conv_3", conv, "", {"x": draw(101, 3, 5, 9, 15), "y": draw(102, 3, 6, 9, 17)}, weights(4, conv))
     yield Case("conv_1", conv, "", {"x": draw(103, 1, 5, 9, 15), "y": draw(104, 1, 6, 3, 4)}, own)
-    yield Case("conv_train", conv, "--train", "tests/vectors/conv_3/inputs.safetensors", own, state=True)
-    depthwise, own = "tests/specs/depthwise.yaml", "tests/vectors/depthwise_3/weights.safetensors"
+    yield Case("conv_train", conv, "--train", "build/vectors/conv_3/inputs.safetensors", own, state=True)
+    depthwise, own = "tests/specs/depthwise.yaml", "build/vectors/depthwise_3/weights.safetensors"
     yield Case("depthwise_3", depthwise, "", {"x": draw(111, 3, 8, 9, 7), "y": draw(112, 3, 19, 6, 21),
                                               "z": draw(125, 3, 17, 5, 40), "fixed": draw(127, 3, 18, 4, 37)},
                weights(5, depthwise))
-    winograd, trained = "tests/specs/winograd.yaml", "tests/vectors/winograd_2/weights.safetensors"
+    winograd, trained = "tests/specs/winograd.yaml", "build/vectors/winograd_2/weights.safetensors"
     yield Case("winograd_2", winograd, "--rtol 1e-4", {"wide": draw(115, 2, 16, 33, 30), "free": draw(116, 2, 32, 13, 9),
                                             "single": draw(117, 1, 16, 4, 4)}, weights(15, winograd))
     yield Case("winograd_1", winograd, "--rtol 1e-4", {"wide": draw(118, 1, 16, 33, 30), "free": draw(119, 1, 32, 2, 9),
                                             "single": draw(120, 1, 16, 4, 4)}, trained)
     yield Case("depthwise_1", depthwise, "", {"x": draw(113, 1, 8, 9, 7), "y": draw(114, 1, 19, 6, 3),
                                               "z": draw(126, 1, 17, 5, 7), "fixed": draw(128, 1, 18, 4, 37)}, own)
-    pool, own = "tests/specs/pool.yaml", "tests/vectors/pool_3/weights.safetensors"
+    pool, own = "tests/specs/pool.yaml", "build/vectors/pool_3/weights.safetensors"
     yield Case("pool_3", pool, "", {"x": draw(121, 3, 3, 8, 11), "y": draw(122, 3, 2, 7, 13)}, weights(6, pool))
     yield Case("pool_1", pool, "", {"x": draw(123, 1, 3, 8, 11), "y": draw(124, 1, 2, 7, 2)}, own)
-    norms, own = "tests/specs/norms.yaml", "tests/vectors/norms_4/weights.safetensors"
+    norms, own = "tests/specs/norms.yaml", "build/vectors/norms_4/weights.safetensors"
     yield Case("norms_4", norms, "", {"x": draw(131, 4, 9, 37), "image": draw(132, 4, 3, 5, 6)}, weights(7, norms))
     yield Case("norms_1", norms, "", {"x": draw(133, 1, 1, 37), "image": draw(134, 1, 3, 5, 6)}, own)
-    yield Case("norms_train", norms, "--train", "tests/vectors/norms_4/inputs.safetensors", own, state=True)
+    yield Case("norms_train", norms, "--train", "build/vectors/norms_4/inputs.safetensors", own, state=True)
     yield Case("firmware", "tests/specs/firmware.yaml", "", digits(90, 1), weights(8, "tests/specs/firmware.yaml"))
-    corners, own = "tests/specs/corners.yaml", "tests/vectors/corners_6/weights.safetensors"
+    corners, own = "tests/specs/corners.yaml", "build/vectors/corners_6/weights.safetensors"
     yield Case("corners_6", corners, "", {"x": draw(141, 6, 4), "p": draw(142, 2, 3, 3, 8)}, weights(9, corners))
     yield Case("corners_1", corners, "", {"x": draw(143, 1, 4), "p": draw(144, 2, 3, 2, 8)}, own)
     yield Case("corners_hooks", corners, "--repeat 3 --pre-hooks base=scale:2.0 --hooks act=scale:3.0 --pre-hooks list=scale:0.5",
-               "tests/vectors/corners_6/inputs.safetensors", own)
-    yield Case("corners_train", corners, "--train", "tests/vectors/corners_6/inputs.safetensors", own)
+               "build/vectors/corners_6/inputs.safetensors", own)
+    yield Case("corners_train", corners, "--train", "build/vectors/corners_6/inputs.safetensors", own)
 
 
 def narrow():
@@ -386,14 +388,14 @@ def narrow():
 
     yield Case("storage_29", spec, "--seed 19", inputs(191, 29))
     yield Case("storage_1", spec, "--seed 19", inputs(194, 1))
-    own = "tests/vectors/storage_29/inputs.safetensors"
+    own = "build/vectors/storage_29/inputs.safetensors"
     yield Case("storage_fence", spec, "--seed 19 --hooks fence", own)
     yield Case("storage_train", spec, "--seed 19 --train", own)
     yield Case("storage_half_29", half, "--seed 19", own)
-    yield Case("storage_half_1", half, "--seed 19", "tests/vectors/storage_1/inputs.safetensors")
+    yield Case("storage_half_1", half, "--seed 19", "build/vectors/storage_1/inputs.safetensors")
     yield Case("storage_half_fence", half, "--seed 19 --hooks fence", own)
     for plan in ("gemv_panel", "gemm_panel", "gemm_dot", "matmul_strided"):
-        expect = "tests/vectors/storage{}_29/expect.safetensors"
+        expect = "build/vectors/storage{}_29/expect.safetensors"
         yield Case(f"storage_{plan}", spec, f"--seed 19 --plan contract={plan}", own, expect=expect.format(""))
         yield Case(f"storage_half_{plan}", half, f"--seed 19 --plan contract={plan}", own, expect=expect.format("_half"))
     special = [1e6, -1e6, 65519.0, 65520.0, 3e38, -3.4e38, 1e-5, 6e-8, 2e-8, -1e-41, 0.0, -0.0, 1 + 2 ** -11, 1 + 3 * 2 ** -11,
@@ -408,15 +410,15 @@ def denormal():
     own = weights(22, spec)
     own["fc.weight"] *= 2e-39
     yield Case("denormals_3", spec, "--rtol 1e-4", {"tiny": draw(201, 3, 16, 9, 10, scale=2e-39), "x": draw(202, 3, 24)}, own)
-    files = [f"tests/vectors/denormals_3/{kind}.safetensors" for kind in ("inputs", "weights")]
+    files = [f"build/vectors/denormals_3/{kind}.safetensors" for kind in ("inputs", "weights")]
     yield Case("denormals_one", spec, "--entry one", *files)
     yield Case("denormals_flush", flush, "", *files)
-    yield Case("denormals_flush_fence", flush, "--hooks fence", *files, expect="tests/vectors/denormals_flush/expect.safetensors")
+    yield Case("denormals_flush_fence", flush, "--hooks fence", *files, expect="build/vectors/denormals_flush/expect.safetensors")
 
 
 def again():
     """Gradients where backward computes parts again, which PyTorch is not asked to do; buffers are written once."""
-    spec, own = "tests/specs/checkpoint.yaml", "tests/vectors/checkpoint/inputs.safetensors"
+    spec, own = "tests/specs/checkpoint.yaml", "build/vectors/checkpoint/inputs.safetensors"
     inputs = {"x": draw(211, 2, 8, 16), "image": draw(212, 2, 4, 6, 6), "token": whole(213, 0, 7, 2, 8),
               "grad.y": draw(214, 2, 8, 5), "grad.output_1": draw(215, 2, 4, 6, 6), "grad.output_3": draw(216, 16)}
     yield Case("checkpoint", spec, "--seed 21 --backward", inputs)
@@ -449,7 +451,7 @@ def parts():
 def forced():
     """Every row of generator/plan/algorithms.c, asked for with --plan where the plan might choose another one."""
     def again(name, spec, plan, options="", weights=True):
-        folder = f"tests/vectors/{name}"
+        folder = f"build/vectors/{name}"
         held = weights if isinstance(weights, str) else f"{folder}/weights.safetensors" if weights else None
         suffix = plan.replace("=", "") if plan.startswith("split=") else plan.partition("=")[2]
         return Case(f"{name}_{suffix}", spec, f"{options} --plan {plan}", f"{folder}/inputs.safetensors",
@@ -457,26 +459,26 @@ def forced():
 
     policy, trained = "specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors"
     mlp, winograd = "specs/digits/mlp.yaml", "tests/specs/winograd.yaml"
-    small, own = "--set dim=16", "tests/vectors/blocks16_32/weights.safetensors"
+    small, own = "--set dim=16", "build/vectors/blocks16_32/weights.safetensors"
     for plan in ("contract=gemm_dot", "contract=gemm_panel", "contract=matmul_strided"):
         yield again("policy_17", policy, plan, "", trained)
         yield again("mlp_1", mlp, plan, "", "specs/digits/weights_mlp.safetensors")
         yield again("blocks16_7", "tests/specs/blocks.yaml", plan, small, own)
-        yield again("cnn64_5", "tests/specs/cnn64.yaml", plan, "", "tests/vectors/cnn64_64/weights.safetensors")
+        yield again("cnn64_5", "tests/specs/cnn64.yaml", plan, "", "build/vectors/cnn64_64/weights.safetensors")
     for plan in ("contract=gemv_panel", "contract=gemm_panel", "contract=gemm_dot"):
         yield again("stream_12", "tests/specs/stream.yaml", plan, "--sequence")
     yield again("firmware", "tests/specs/firmware.yaml", "contract=gemv_panel")
     yield again("tensors_3x7", "tests/specs/tensors.yaml", "contract=matmul_strided", "", False)
     yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_plain")
-    yield again("conv_1", "tests/specs/conv.yaml", "conv=conv_plain", "", "tests/vectors/conv_3/weights.safetensors")
+    yield again("conv_1", "tests/specs/conv.yaml", "conv=conv_plain", "", "build/vectors/conv_3/weights.safetensors")
     yield again("depthwise_3", "tests/specs/depthwise.yaml", "conv=conv_depthwise")
     yield again("depthwise_3", "tests/specs/depthwise.yaml", "conv=conv_direct")
     yield again("depthwise_1", "tests/specs/depthwise.yaml", "conv=conv_direct", "",
-                "tests/vectors/depthwise_3/weights.safetensors")
+                "build/vectors/depthwise_3/weights.safetensors")
     yield again("conv_3", "tests/specs/conv.yaml", "conv=conv_direct")
     for plan in ("conv=conv_winograd4", "conv=conv_winograd2"):
         yield again("winograd_2", winograd, plan, "--rtol 1e-4")
-        yield again("winograd_1", winograd, plan, "--rtol 1e-4", "tests/vectors/winograd_2/weights.safetensors")
+        yield again("winograd_1", winograd, plan, "--rtol 1e-4", "build/vectors/winograd_2/weights.safetensors")
     for plan in ("conv=conv_direct", "conv=conv_plain", "contract=matmul_strided", "contract=gemm_dot", "split=3"):
         yield again("joins_3x6", "tests/specs/joins.yaml", plan, "" if plan.startswith("conv") else "--rtol 1e-4")
     for plan in ("conv=conv_direct", "conv=conv_plain", "split=3"):
@@ -496,8 +498,8 @@ def forced():
                     "--rtol 1e-4" if name == "winograd_2" else "")
     for name, options in (("", "--rtol 1e-4"), ("_flush", "")):
         yield Case(f"denormals{name}_split", f"tests/specs/denormals{name}.yaml", f"{options} --plan split=2",
-                   *(f"tests/vectors/denormals_3/{kind}.safetensors" for kind in ("inputs", "weights")),
-                   f"tests/vectors/denormals{name or '_3'}/expect.safetensors")
+                   *(f"build/vectors/denormals_3/{kind}.safetensors" for kind in ("inputs", "weights")),
+                   f"build/vectors/denormals{name or '_3'}/expect.safetensors")
     yield again("blocks16_7", "tests/specs/blocks.yaml", "split=3", small, own)
     yield again("tensors_3x7", "tests/specs/tensors.yaml", "split=2", "", False)
     yield again("storage_29", "tests/specs/storage.yaml", "split=2", "--seed 19", False)
@@ -526,14 +528,14 @@ def folder(name):
             for key, (shape, dtype) in spec.input_shapes({name: int(value) for name, value in sizes.items()}).items():
                 inputs[key] = drawn(zlib.crc32(f"{path.stem} {key}".encode()), shape, dtype, ranges.get(key))
             if sizes or first is None or args.dtype != first[1]:
-                first = f"tests/vectors/{case}/inputs.safetensors", args.dtype
+                first = f"build/vectors/{case}/inputs.safetensors", args.dtype
             else:
                 inputs = first[0]
             state, trained = bool(spec.build(0).state_dict()), None
             if state and name == "layers":
                 trained = held.get(args.dtype) or weights(zlib.crc32(path.stem.encode()), f"tests/layers/{path.name}",
                                                           *options.split())
-                held.setdefault(args.dtype, f"tests/vectors/{case}/weights.safetensors")
+                held.setdefault(args.dtype, f"build/vectors/{case}/weights.safetensors")
             yield Case(case, f"tests/{name}/{path.name}", options, inputs, trained, state=state, smooth=name == "layers")
             if name == "layers" and (i == 0 or (args.dtype == "float64" and path.stem in WIDE_BACKWARD)):
                 yield from backward(case, path, options, inputs, state,
@@ -567,7 +569,7 @@ def backward(case, path, options, inputs, weights, trains):
         if upstream:
             yield Case(f"{case}_backward{mode.replace('--', '_')}", f"tests/layers/{path.name}",
                        f"{options} {mode} --backward{' --rtol 1e-5' * (path.stem in MIXED)}",
-                       {**inputs, **upstream}, f"tests/vectors/{case}/weights.safetensors" if weights else None)
+                       {**inputs, **upstream}, f"build/vectors/{case}/weights.safetensors" if weights else None)
 
 
 def upstream_of(args, path, inputs):
@@ -611,9 +613,9 @@ def write(case):
     for kind in ("weights", "inputs"):
         paths[kind] = case.files[kind]
         if isinstance(paths[kind], dict):
-            paths[kind] = f"tests/vectors/{case.name}/{kind}.safetensors"
+            paths[kind] = f"build/vectors/{case.name}/{kind}.safetensors"
             safetensors_io.save(paths[kind], case.files[kind])
-    paths["expect"] = case.files["expect"] or f"tests/vectors/{case.name}/expect.safetensors"
+    paths["expect"] = case.files["expect"] or f"build/vectors/{case.name}/expect.safetensors"
     options = list(case.options)
     for kind, path in paths.items():
         options += [f"--{kind}", path] if path else []
@@ -658,8 +660,8 @@ def main():
     os.chdir(ROOT)
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}")
-    known = {line.split()[0]: line for line in (VECTORS / "cases.txt").read_text().splitlines()
-             if line and not line.startswith("#")}
+    known = archives.table()
+    archives.unpack()
 
     def meant(name):
         return not args.names or any(fnmatch.fnmatchcase(name, pattern) for pattern in args.names)
@@ -670,13 +672,14 @@ def main():
         print(f"the vectors are made with torch {VERSION}x; use --check", file=sys.stderr)
         return 2
     for folder in VECTORS.iterdir():
-        if folder.is_dir() and meant(folder.name) and all(path.name.endswith(".safetensors") for path in folder.iterdir()):
+        if folder.is_dir() and meant(folder.name):
             shutil.rmtree(folder)
     table = [write(case) if meant(case.name) else known.get(case.name) for case in all_cases()]
     table = [line for line in table if line]
     version = torch.__version__.partition("+")[0]
-    (VECTORS / "cases.txt").write_text(HEAD.format(version=version) + "\n".join(table) + "\n")
-    size = sum(path.stat().st_size for path in VECTORS.rglob("*") if path.is_file())
+    (archives.ARCHIVES / "cases.txt").write_text(HEAD.format(version=version) + "\n".join(table) + "\n")
+    archives.pack()
+    size = sum(path.stat().st_size for path in archives.ARCHIVES.glob("*.tar"))
     print(f"{len(table)} cases, {size / 1000:.0f} KB")
     return 0
 

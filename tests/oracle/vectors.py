@@ -9,14 +9,13 @@ import fnmatch
 import hashlib
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
+import archives
 import modc_run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-VECTORS = ROOT / "tests" / "vectors"
+ROOT = archives.ROOT
 
 
 def program(spec, options):
@@ -55,7 +54,7 @@ def run(modc, line, timeout, keep, dispatch):
         return name, fault
     if keep:
         options += ["--keep", os.path.join(os.path.abspath(keep), program(spec, options))]
-    state = VECTORS / name / "state.safetensors"
+    state = archives.UNPACKED / name / "state.safetensors"
     return name, modc_run.check(modc, spec, options, state if state.exists() else None, timeout, ROOT)
 
 
@@ -69,7 +68,9 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     modc = modc_run.command_of(args.modc)
-    lines = [line for line in (VECTORS / "cases.txt").read_text().splitlines() if line and not line.startswith("#")]
+    if not archives.UNPACKED.is_dir():
+        archives.unpack()
+    lines = list(archives.table().values())
     if args.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.split()[0], name) for name in args.names)]
     if modc is None or not lines:

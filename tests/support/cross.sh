@@ -21,7 +21,7 @@ mkdir -p "$work"
 header=$(basename "$work"/*.h .h)
 # As `modc run` compiles.
 $CC $CFLAGS -I"$work" -Iruntime -DMODC_LIBM -DMODC_MODEL="${header}_model" -o "$work/program" "$work"/*.c runtime/*.c -lm
-state=tests/vectors/$3/state.safetensors
+state=build/vectors/$3/state.safetensors
 $RUNNER "$work/program" "${options[@]}" --state "$work/state.safetensors" --outputs "$work/outputs.safetensors"
 if [ -e "$state" ]; then
     "$PYTHON" tests/oracle/compare.py "$state" "$work/state.safetensors"

@@ -239,18 +239,18 @@ static void test_packed_block(void **state)
                      3);
     assert_true(check("specs/digits/cnn.yaml", "specs/digits/weights_cnn.safetensors", NULL, 0, NULL) >= 2);
     assert_true(
-        check("tests/specs/cnn64.yaml", "tests/vectors/cnn64_64/weights.safetensors", NULL, 0, NULL) >= 2);
+        check("tests/specs/cnn64.yaml", "build/vectors/cnn64_64/weights.safetensors", NULL, 0, NULL) >= 2);
     assert_true(check("specs/cartpole/policy.yaml", "specs/cartpole/weights.safetensors", NULL, 0, NULL) >=
                 1);
-    assert_true(check("tests/layers/folded.yaml", "tests/vectors/layers_folded/weights.safetensors", NULL, 0,
+    assert_true(check("tests/layers/folded.yaml", "build/vectors/layers_folded/weights.safetensors", NULL, 0,
                       NULL) >= 0);
-    assert_true(check("tests/specs/winograd.yaml", "tests/vectors/winograd_2/weights.safetensors", NULL, 0,
+    assert_true(check("tests/specs/winograd.yaml", "build/vectors/winograd_2/weights.safetensors", NULL, 0,
                       NULL) >= 0);
     assert_true(
-        check("tests/specs/stream.yaml", "tests/vectors/stream_12/weights.safetensors", NULL, 0, NULL) >= 1);
-    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1,
+        check("tests/specs/stream.yaml", "build/vectors/stream_12/weights.safetensors", NULL, 0, NULL) >= 1);
+    assert_true(check("tests/specs/blocks.yaml", "build/vectors/blocks16_32/weights.safetensors", &dim, 1,
                       NULL) >= 12);
-    assert_true(check("tests/specs/blocks.yaml", "tests/vectors/blocks16_32/weights.safetensors", &dim, 1,
+    assert_true(check("tests/specs/blocks.yaml", "build/vectors/blocks16_32/weights.safetensors", &dim, 1,
                       "hosted=no") >= 12);
 }
 

@@ -1,0 +1,28 @@
+# Unpacks what PyTorch said, tests/vectors/*.tar, into build/vectors: a folder for each case, as tests/vectors/cases.txt names
+# them. Only archives that changed.
+#
+#     cmake -P cmake/ModcVectors.cmake
+cmake_minimum_required(VERSION 3.25)
+get_filename_component(root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
+set(unpacked ${root}/build/vectors)
+file(GLOB archives ${root}/tests/vectors/*.tar)
+foreach(archive ${archives})
+    get_filename_component(name ${archive} NAME_WE)
+    set(stamp ${unpacked}/.${name}.sha256)
+    set(known "")
+    if(EXISTS ${stamp})
+        file(READ ${stamp} known)
+    endif()
+    file(SHA256 ${archive} hash)
+    if(hash STREQUAL known)
+        continue()
+    endif()
+    file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${unpacked}/.${name})
+    file(GLOB cases RELATIVE ${unpacked}/.${name} ${unpacked}/.${name}/*)
+    foreach(case ${cases})
+        file(REMOVE_RECURSE ${unpacked}/${case})
+        file(RENAME ${unpacked}/.${name}/${case} ${unpacked}/${case})
+    endforeach()
+    file(REMOVE_RECURSE ${unpacked}/.${name})
+    file(WRITE ${stamp} ${hash})
+endforeach()

@@ -6,7 +6,7 @@
 
 #include "eval/pytorch.h"
 #include "layers/layers.h"
-#include "plan/plan.h"
+#include "plan/algorithm.h"
 
 /* ---- signatures ------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "plan/plan.h"
+#include "plan/algorithm.h"
 #include "plan/target.h"
 
 const struct command_row command_rows[COMMAND_COUNT] = {

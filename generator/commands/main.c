@@ -230,8 +230,12 @@ static int compile(struct cx *cx, struct text *out)
             plan_explain(out, plan);
         }
         if (options->weights) {
+            const struct embedded_weights *weights;
+
             progress_step("packing the weights of %s ...", options->weights);
-            plan->weights = weights_embed(cx, plan, options->weights, &status);
+            weights = weights_embed(cx, plan, options->weights, &status);
+            if (weights)
+                weights_attach(cx, plan, weights);
         }
     }
     if (status != EXIT_DONE)

@@ -9,7 +9,7 @@
 #include "base/dtype.h"
 #include "base/terminal.h"
 #include "commands/help.h"
-#include "plan/plan.h"
+#include "plan/algorithm.h"
 #include "plan/target.h"
 
 struct reader {

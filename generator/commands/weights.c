@@ -12,6 +12,8 @@
 #include "commands/options.h"
 #include "modc.h"
 #include "modc_simd.h"
+#include "plan/algorithm.h"
+#include "plan/kernel.h"
 #include "plan/target.h"
 
 static const struct loc nowhere = {0};
@@ -282,19 +284,19 @@ static void each_instance(struct embedding *e, const struct pack_group *group, c
 
 /* ---- packing ---------------------------------------------------------------------------------------------- */
 
-struct operand {
+struct packed_operand {
     const char *bytes; /* of its first element */
     enum dtype dtype;
     int size;
 };
 
-static struct operand find_operand(struct embedding *e, const struct pack_group *group,
-                                   const struct module *instance, int64_t at, const struct packed *entry,
-                                   int index)
+static struct packed_operand find_operand(struct embedding *e, const struct pack_group *group,
+                                          const struct module *instance, int64_t at,
+                                          const struct packed *entry, int index)
 {
     const struct value *value = entry->operands[index];
     const struct op *op = value->base->op;
-    struct operand operand = {.dtype = value->dtype, .size = dtype_rows[value->dtype].bytes};
+    struct packed_operand operand = {.dtype = value->dtype, .size = dtype_rows[value->dtype].bytes};
 
     if (entry->operand_entries[index]) {
         operand.bytes = e->packed + at + entry->operand_entries[index]->offset;
@@ -317,7 +319,7 @@ struct part_run {
     int operand_count, ndim;
     int64_t dims[MAX_DIMS * 2], to[MAX_DIMS * 2];
     int64_t *from; /* by operand, then axis */
-    struct operand *operands;
+    struct packed_operand *operands;
     int64_t *at; /* by operand: offset of its element of now */
     union scalar *inputs, *values;
     char *out;
@@ -439,7 +441,7 @@ static void scale_first(struct arena *arena, struct part_run *run)
     run_axis(&scales, 0, 0);
     run->operands[0] = run->operands[weight];
     run->at[0] = run->at[weight];
-    run->operands[1] = (struct operand){scales.out, DTYPE_FLOAT32, 4};
+    run->operands[1] = (struct packed_operand){scales.out, DTYPE_FLOAT32, 4};
     run->at[1] = 0;
     run->from = from;
     run->operand_count = 2;
@@ -460,7 +462,7 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
 
         if (nest->ndim > 0) /* else a single element: a line of one */
             run.ndim = nest->ndim;
-        run.operands = ARENA_ARRAY(arena, count + 2, struct operand);
+        run.operands = ARENA_ARRAY(arena, count + 2, struct packed_operand);
         run.at = ARENA_ARRAY(arena, count + 2, int64_t);
         run.from = ARENA_ARRAY(arena, count * run.ndim + 1, int64_t);
         run.inputs = ARENA_ARRAY(arena, entry->dag->input_count + count + 1, union scalar);
@@ -617,4 +619,15 @@ struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, c
                    (size_t)tensor_bytes(e.tree->keys[i]));
     e.weights->bytes = bytes;
     return e.weights;
+}
+
+/* Tensors that lie only packed are given back to those who ask for a state_dict. */
+void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weights *weights)
+{
+    const struct module_tree *tree = plan->program->tree;
+
+    plan->weights = weights;
+    for (int i = 0; i < tree->key_count && tree->spec->state_dict != SPEC_OFF; i++)
+        if (weights->raw[i] < 0 && tree->keys[i]->first == tree->keys[i])
+            plan_unpacking(cx, plan, weights->packed[i]);
 }

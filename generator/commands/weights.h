@@ -22,6 +22,9 @@ struct embedded_weights {
 /* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */
 struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status);
 
+/* The plan embeds them, and gets the kernels that give back what lies only packed. */
+void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weights *weights);
+
 /* Bytes that would be embedded: packed block and the tensors that it cannot give back. */
 int64_t weights_length(struct cx *cx, const struct plan *plan);
 

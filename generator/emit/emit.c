@@ -26,7 +26,6 @@ struct emit {
     const struct module_tree *tree;
     const struct target *target;
     const char *m, *M; /* the model's name, and in capitals */
-    struct kernels kernels;
     const struct embedded_weights *weights;
     bool unpacks; /* some tensors lie only packed */
 };
@@ -956,7 +955,7 @@ static void print_pack_functions(struct emit *e, struct text *out)
         if (group->bytes == 0)
             continue;
         for (int i = 0; i < group->entry_count; i++)
-            text_add(&body, kernel_pack(&e->kernels, group->entries[i]));
+            text_add(&body, kernel_pack(e->cx, group->entries[i]));
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
 
@@ -1417,7 +1416,7 @@ static void print_backward_steps(struct emit *e, struct text *body, const struct
             else if (op->code == GRAPH_OP_UPDATE)
                 print_update(e, &steps, variant, op);
             else
-                text_add(&steps, kernel_step(&e->kernels, variant, &variant->steps[next]));
+                text_add(&steps, kernel_step(e->cx, variant, &variant->steps[next]));
         }
         if (guard >= 0)
             print_guarded(body, "    ", guard_text(e, variant, guard), steps.data);
@@ -1459,7 +1458,7 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
         else if (step->op->code == GRAPH_OP_CHECK)
             print_check(e, body, variant, step->op, false);
         else
-            text_add(body, kernel_step(&e->kernels, variant, step));
+            text_add(body, kernel_step(e->cx, variant, step));
     }
     if (variant->shadow_count > 0) {
         text_add(body, "\n");
@@ -2479,7 +2478,7 @@ static bool print_unpack(struct emit *e, struct text *out)
             if (e->tree->keys[tied]->first == tensor)
                 text_printf(&cases, "    case %d: /* %s */\n", tied, e->tree->keys[tied]->path);
         text_printf(&cases, "%s        return MODC_OK;\n",
-                    kernel_unpack(&e->kernels, entry, entry_inside(e, e->plan->groups[0], entry, tensor)));
+                    kernel_unpack(e->cx, e->plan, entry, entry_inside(e, e->plan->groups[0], entry, tensor)));
     }
     if (cases.length > 0)
         text_printf(
@@ -2553,15 +2552,13 @@ static void print_kernels(struct emit *e, struct text *out, int from, int until)
         return;
     text_add(out, "MODC_KERNELS_BEGIN\n\n");
     for (int i = from; i < until; i++)
-        text_printf(out, "%s%s", e->kernels.list[i].text,
-                    e->kernels.list[i].text[strlen(e->kernels.list[i].text) - 2] == '}' ? "\n" : "");
+        text_printf(out, "%s\n", kernel_text(e->cx, e->plan, e->plan->kernels[i]));
     text_add(out, "MODC_KERNELS_END\n\n");
 }
 
 /* The parts of a source file that are not kernels. */
 struct parts {
     struct text functions, packs, entries, tables; /* entries call functions */
-    int shared; /* so many kernels are there for functions, the others for packs alone */
 };
 
 static void print_plain(struct emit *e, struct text *out, const struct parts *parts)
@@ -2571,7 +2568,7 @@ static void print_plain(struct emit *e, struct text *out, const struct parts *pa
     memset(all, true, (size_t)e->plan->constant_count * sizeof *all);
     print_constants(e, out, all);
     print_packed_structs(e, out);
-    print_kernels(e, out, 0, e->kernels.count);
+    print_kernels(e, out, 0, e->plan->kernel_count);
     text_add(out, parts->packs.data);
     text_add(out, parts->functions.data);
     text_add(out, parts->entries.data);
@@ -2587,7 +2584,7 @@ static void print_dispatched(struct emit *e, struct text *out, const struct part
          *once = ARENA_ARRAY(&e->cx->arena, count + 1, bool);
     struct text kernels = text_new(&e->cx->arena);
 
-    print_kernels(e, &kernels, 0, parts->shared);
+    print_kernels(e, &kernels, 0, e->plan->function_kernels);
     for (int i = 0; i < count; i++) {
         shared[i] = uses_word(kernels.data, e->plan->constant_names[i]) ||
                     uses_word(parts->functions.data, e->plan->constant_names[i]);
@@ -2601,7 +2598,7 @@ static void print_dispatched(struct emit *e, struct text *out, const struct part
     text_add(out, "#ifdef MODC_ONCE /* packing, what users call, tables */\n\n");
     print_choice(e, out);
     print_constants(e, out, once);
-    print_kernels(e, out, parts->shared, e->kernels.count);
+    print_kernels(e, out, e->plan->function_kernels, e->plan->kernel_count);
     text_add(out, parts->packs.data);
     text_add(out, parts->entries.data);
 }
@@ -2645,7 +2642,7 @@ static const char *source_text(struct emit *e)
 {
     struct arena *arena = &e->cx->arena;
     struct text out = text_new(arena), wrapped = text_new(arena);
-    struct parts parts = {text_new(arena), text_new(arena), text_new(arena), text_new(arena), 0};
+    struct parts parts = {text_new(arena), text_new(arena), text_new(arena), text_new(arena)};
 
     for (int i = 0; i < e->plan->variant_count; i++) {
         struct variant *variant = e->plan->variants[i];
@@ -2655,7 +2652,6 @@ static const char *source_text(struct emit *e)
         else
             print_variant(e, &parts.functions, variant);
     }
-    parts.shared = e->kernels.count;
     if (has_optimizer(e)) {
         text_add(&parts.entries, "MODC_KERNELS_BEGIN\n\n");
         emit_training_kernels(e->cx, &parts.entries, e->plan);
@@ -2714,7 +2710,6 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
     struct text header = text_new(&cx->arena), wrapped = text_new(&cx->arena);
 
     e.M = upper_case(cx, plan->model);
-    e.kernels = (struct kernels){.cx = cx, .plan = plan};
     print_header(&e, &header);
     template_wrap(cx, &wrapped, header.data);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);

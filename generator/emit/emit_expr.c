@@ -1,12 +1,10 @@
 /* emit_expr.c - expression DAGs as C text, scalar and over vectors. Apart from the loops around them, because templates
  * print fused tails with it too.
  *
- * note [uniform]
- * In vector text, a node below which nothing is loaded (numbers, sizes, inputs that are one number for all lanes, and
- * what is computed of them) stays scalar: it is an operand of + - * / as it is, and anything else through modc_f32_set.
- * So integers may occur there. */
+ * In vector text, a node that is uniform (note [uniform] in plan_dag.h) stays scalar: it is an operand of + - * / as it is,
+ * and anything else through modc_f32_set. So integers may occur there. */
 #include "emit/emit_names.h"
-#include "plan/plan.h"
+#include "plan/plan_dag.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -87,37 +85,6 @@ const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight)
     return text.data;
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------- */
-
-bool *dag_needed(struct arena *arena, const struct dag *dag)
-{
-    bool *needed = ARENA_ARRAY(arena, dag->count, bool);
-
-    needed[dag->result] = true;
-    for (int i = dag->count - 1; i >= 0; i--)
-        for (int j = 0; needed[i] && j < prim_rows[dag->nodes[i].prim].arity; j++)
-            needed[dag->nodes[i].args[j]] = true;
-    return needed;
-}
-
-int dag_mark_sizes(const struct dag *dag, bool *used)
-{
-    struct arena arena = {0};
-    const bool *needed;
-    int first = 0, count = 0;
-
-    while (first < dag->count && dag->nodes[first].prim != PRIM_DIM)
-        first++;
-    if (first == dag->count)
-        return 0;
-    needed = dag_needed(&arena, dag);
-    for (int i = first; i < dag->count; i++)
-        if (needed[i] && dag->nodes[i].prim == PRIM_DIM)
-            count += dim_mark_sizes(dag->nodes[i].dim, used);
-    arena_free(&arena);
-    return count;
-}
-
 /* ---- pieces ------------------------------------------------------------------------------------------ */
 
 struct printer {
@@ -166,35 +133,6 @@ static struct piece infix(struct printer *p, struct piece a, const char *operato
 
     return format(p, rank, "%s %s %s", at(p, a, rank == RANK_COMPARE ? tighter : rank), operator,
                   at(p, b, tighter));
-}
-
-const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t integer)
-{
-    bool single = dtype != DTYPE_FLOAT64;
-    struct text text = text_new(&cx->arena);
-    char digits[40];
-    size_t mantissa;
-
-    if (dtype == DTYPE_BOOL)
-        return integer ? "true" : "false";
-    if (dtype_is_int(dtype)) {
-        if (integer == INT64_MIN || integer == INT32_MIN)
-            return integer == INT64_MIN ? "INT64_MIN" : "INT32_MIN";
-        return arena_format(&cx->arena, "%" PRId64, integer);
-    }
-    number = dtype_round(dtype, number);
-    if (isnan(number))
-        return single ? "modc_f32_nan()" : "modc_f64_nan()";
-    if (isinf(number))
-        return arena_format(&cx->arena, "%smodc_f%d_inf()", number < 0 ? "-" : "", single ? 32 : 64);
-    if (!single) {
-        text_double(&text, number);
-        return text.data;
-    }
-    snprintf(digits, sizeof digits, "%.9g", number);
-    mantissa = strcspn(digits, "e");
-    return arena_format(&cx->arena, "%.*s%s%sf", (int)mantissa, digits, strchr(digits, '.') ? "" : ".0",
-                        digits + mantissa);
 }
 
 static struct piece number_piece(struct printer *p, enum dtype dtype, double number, int64_t integer)
@@ -753,17 +691,6 @@ static struct piece print_node(struct printer *p, int index)
     return p->done[index];
 }
 
-static void find_uniform(const struct dag *dag, const bool *scalars, bool *uniform)
-{
-    for (int i = 0; i < dag->count; i++) {
-        const struct dag_node *node = &dag->nodes[i];
-
-        uniform[i] = node->prim != PRIM_LOAD || (scalars && scalars[node->input]);
-        for (int j = 0; j < prim_rows[node->prim].arity; j++)
-            uniform[i] = uniform[i] && uniform[node->args[j]];
-    }
-}
-
 static void count_uses(struct printer *p)
 {
     p->uses[p->dag->result] = 1;
@@ -785,7 +712,7 @@ static struct piece print_dag(struct printer *p)
     p->uses = ARENA_ARRAY(p->arena, count, int);
     p->uniform = ARENA_ARRAY(p->arena, count, bool);
     p->done = ARENA_ARRAY(p->arena, count, struct piece);
-    find_uniform(p->dag, p->place->scalars, p->uniform);
+    dag_uniform(p->dag, p->place->scalars, p->uniform);
     count_uses(p);
     return print_node(p, p->dag->result);
 }
@@ -841,79 +768,4 @@ const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, 
     struct expr_place place = {inputs, before, indent, names_of(cx, dag, inputs), NULL};
 
     return expr_vector_lanes(cx, dag, lanes, &place);
-}
-
-/* ---- what vectors can do ------------------------------------------------------------------------------ */
-
-/* Whether a node that is not uniform has vector text, given that its arguments have. */
-static bool node_vectorises(const struct printer *p, const struct dag_node *node)
-{
-    bool wide = p->lanes == DTYPE_FLOAT64;
-    int arity = prim_rows[node->prim].arity;
-
-    if (node->dtype != p->lanes && node->dtype != DTYPE_BOOL)
-        return false;
-    for (int i = 0; i < arity; i++) {
-        enum dtype dtype = argument(p, node, i)->dtype;
-        bool scalar_condition = node->prim == PRIM_SELECT && i == 0;
-
-        if (dtype != p->lanes && dtype != DTYPE_BOOL)
-            return false;
-        if (dtype == DTYPE_BOOL && p->uniform[node->args[i]] && !scalar_condition)
-            return false;
-    }
-    switch (node->prim) {
-    case PRIM_LOAD:
-        return node->dtype == p->lanes;
-    case PRIM_AND:
-    case PRIM_OR:
-    case PRIM_XOR:
-    case PRIM_NOT:
-        return node->dtype == DTYPE_BOOL;
-    case PRIM_EQ:
-    case PRIM_NE:
-    case PRIM_LT:
-    case PRIM_LE:
-    case PRIM_GT:
-    case PRIM_GE:
-    case PRIM_ISNAN:
-        return argument(p, node, 0)->dtype == p->lanes;
-    case PRIM_CAST:
-        return node->dtype != argument(p, node, 0)->dtype;
-    case PRIM_SELECT:
-    case PRIM_ADD:
-    case PRIM_SUB:
-    case PRIM_MUL:
-    case PRIM_DIV:
-    case PRIM_MIN:
-    case PRIM_MAX:
-    case PRIM_NEG:
-    case PRIM_ABS:
-    case PRIM_SQRT:
-    case PRIM_RSQRT:
-        return node->dtype == p->lanes;
-    case PRIM_FLOOR:
-    case PRIM_MOD:
-    case PRIM_FLOORDIV:
-        return !wide;
-    default:
-        return prim_is_long(node->prim) && !wide;
-    }
-}
-
-bool dag_vectorises(const struct dag *dag, enum dtype *lanes)
-{
-    struct arena arena = {0};
-    struct printer printer = {.dag = dag, .lanes = dag->nodes[dag->result].dtype};
-    const bool *needed = dag_needed(&arena, dag);
-    bool result = printer.lanes == DTYPE_FLOAT32 || printer.lanes == DTYPE_FLOAT64;
-
-    *lanes = printer.lanes;
-    printer.uniform = ARENA_ARRAY(&arena, dag->count, bool);
-    find_uniform(dag, NULL, printer.uniform);
-    for (int i = 0; i < dag->count; i++)
-        if (needed[i] && !printer.uniform[i])
-            result = result && node_vectorises(&printer, &dag->nodes[i]);
-    arena_free(&arena);
-    return result;
 }

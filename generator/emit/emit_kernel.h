@@ -8,12 +8,8 @@
 #define MODC_EMIT_KERNEL_H
 
 #include "base/text.h"
-#include "ops/elementwise.h"
-#include "plan/nest.h"
-
-/* True where every node of the dag and every operand fits vectors of one lane width: all float32, or all float64
- * without transcendentals; comparisons and SELECT between them; no integers. *lanes is DTYPE_FLOAT32 or FLOAT64. */
-bool dag_vectorises(const struct dag *dag, enum dtype *lanes);
+#include "plan/kernel.h"
+#include "plan/plan_dag.h"
 
 /* C text of the result of `dag`, scalar form. `inputs[i]` is the C text that reads input i (already loaded: an
  * identifier or an expression without side effects). Nodes that are used more than once are declared in `before`, one
@@ -25,15 +21,6 @@ const char *expr_scalar(struct cx *cx, const struct dag *dag, const char *const 
 /* The same over vectors modc_f32 / modc_f64 of runtime/modc_simd.h; inputs are vectors. */
 const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, const char *const *inputs,
                         struct text *before, const char *indent);
-
-/* One number as C: %.9g / %.17g with a point and f, INFINITY-free (modc_f32_inf() and the like from modc_simd.h). */
-const char *expr_number(struct cx *cx, enum dtype dtype, double number, int64_t integer);
-
-/* dim_mark_sizes for what the dag needs: its kernel takes these as int parameters. */
-int dag_mark_sizes(const struct dag *dag, bool *used);
-
-/* The same for dims and strides of the nest in normal form: with the dags', these are the parameters of its kernel. */
-int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used);
 
 /* Kernels. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
  * Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
@@ -56,12 +43,6 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
 void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                          struct nest nest, const struct dag *dag, const struct dim *step,
                          const struct size *const *sizes, int size_count);
-
-/* An axis that runs by itself inside the nest over the others: its length, and each operand's step along it. */
-struct line {
-    const struct dim *length, *const *steps;
-    bool reverse; /* it is walked from its end */
-};
 
 /* y = dag of the element before it on the line and of the operands behind y. Before the first element stands `start`; with
  * `given` it is operand 1, which the dag does not count. */

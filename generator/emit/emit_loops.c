@@ -39,7 +39,7 @@ struct block {
     int names;        /* how many were taken outside */
 };
 
-struct kernel {
+struct loops {
     struct cx *cx;
     struct arena *arena;
     const char *name;
@@ -62,7 +62,7 @@ struct kernel {
     enum dtype lanes; /* of vectors */
 };
 
-static const char *indent_text(const struct kernel *k)
+static const char *indent_text(const struct loops *k)
 {
     return arena_format(k->arena, "%*s", 4 * k->depth, "");
 }
@@ -122,7 +122,7 @@ void emit_line(struct text *text, const char *line)
 }
 
 /* A line of the innermost block. */
-static void add_text(struct kernel *k, const char *line)
+static void add_text(struct loops *k, const char *line)
 {
     emit_line(&k->block->text, arena_format(k->arena, "%s%s", indent_text(k), line));
 }
@@ -133,26 +133,26 @@ static void add_lines(struct text *text, const char *lines)
         emit_line(text, arena_copy(text->arena, lines, strcspn(lines, "\n")));
 }
 
-static void declare(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void statement(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void open_block(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void declare(struct loops *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void statement(struct loops *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void open_block(struct loops *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Declarations stand in groups with blank lines around. */
-static void begin_declaration(struct kernel *k)
+static void begin_declaration(struct loops *k)
 {
     if (!k->block->declared && k->block->text.length > 0)
         text_add(&k->block->text, "\n");
     k->block->declared = true;
 }
 
-static void begin_statement(struct kernel *k)
+static void begin_statement(struct loops *k)
 {
     if (k->block->declared)
         text_add(&k->block->text, "\n");
     k->block->declared = false;
 }
 
-static void declare(struct kernel *k, const char *format, ...)
+static void declare(struct loops *k, const char *format, ...)
 {
     va_list args;
 
@@ -163,7 +163,7 @@ static void declare(struct kernel *k, const char *format, ...)
 }
 
 /* Lines that are ready, each a declaration. */
-static void declare_lines(struct kernel *k, const struct text *lines)
+static void declare_lines(struct loops *k, const struct text *lines)
 {
     if (lines->length == 0)
         return;
@@ -171,7 +171,7 @@ static void declare_lines(struct kernel *k, const struct text *lines)
     add_lines(&k->block->text, lines->data);
 }
 
-static void statement(struct kernel *k, const char *format, ...)
+static void statement(struct loops *k, const char *format, ...)
 {
     va_list args;
 
@@ -181,7 +181,7 @@ static void statement(struct kernel *k, const char *format, ...)
     va_end(args);
 }
 
-static void open_block(struct kernel *k, const char *format, ...)
+static void open_block(struct loops *k, const char *format, ...)
 {
     struct block *block = ARENA_NEW(k->arena, struct block);
     va_list args;
@@ -197,7 +197,7 @@ static void open_block(struct kernel *k, const char *format, ...)
 }
 
 /* Braces around more than one line, and below a head of more than one. */
-static void close_block(struct kernel *k)
+static void close_block(struct loops *k)
 {
     struct block *block = k->block;
     const char *end = strchr(block->text.data, '\n');
@@ -216,19 +216,19 @@ static void close_block(struct kernel *k)
         add_text(k, "}");
 }
 
-static void close_blocks(struct kernel *k, int count)
+static void close_blocks(struct loops *k, int count)
 {
     while (count-- > 0)
         close_block(k);
 }
 
-static const char *dim_c(struct kernel *k, const struct dim *dim)
+static const char *dim_c(struct loops *k, const struct dim *dim)
 {
     return dim_c_text(k->cx, dim, false);
 }
 
 /* index * dim; a product needs no parentheses there. */
-static const char *times_c(struct kernel *k, const char *index, const struct dim *dim)
+static const char *times_c(struct loops *k, const char *index, const struct dim *dim)
 {
     const char *factor = dim_c(k, dim);
 
@@ -239,40 +239,14 @@ static const char *times_c(struct kernel *k, const char *index, const struct dim
     return arena_format(k->arena, "%s * %s", index, factor);
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------- */
-
-/* A normalised copy. */
-static struct nest nest_normal(struct arena *arena, struct nest nest)
-{
-    struct nest_operand *operands = ARENA_ARRAY(arena, nest.operand_count, struct nest_operand);
-
-    memcpy(operands, nest.operands, (size_t)nest.operand_count * sizeof *operands);
-    nest.operands = operands;
-    nest_normalise(arena, &nest);
-    return nest;
-}
-
-int nest_mark_sizes(struct arena *arena, struct nest nest, bool *used)
-{
-    int count = 0;
-
-    nest = nest_normal(arena, nest);
-    for (int i = 0; i < nest.ndim; i++) {
-        count += dim_mark_sizes(nest.dims[i], used);
-        for (int j = 0; j < nest.operand_count; j++)
-            count += dim_mark_sizes(nest.operands[j].strides[i], used);
-    }
-    return count;
-}
-
 /* ---- beginning and end -------------------------------------------------------------------------------- */
 
 /* `a` and `b` may be NULL; `steps`: what else has sizes. */
-static struct kernel begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
-                                  const struct dag *b, const struct dim *const *steps, int step_count,
-                                  const struct size *const *sizes, int size_count)
+static struct loops begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
+                                 const struct dag *b, const struct dim *const *steps, int step_count,
+                                 const struct size *const *sizes, int size_count)
 {
-    struct kernel k = {.cx = cx, .arena = &cx->arena, .name = name, .sizes = sizes, .size_count = size_count};
+    struct loops k = {.cx = cx, .arena = &cx->arena, .name = name, .sizes = sizes, .size_count = size_count};
 
     k.nest = nest_normal(k.arena, nest);
     for (int i = 0; i < size_count; i++)
@@ -330,8 +304,8 @@ static void add_parameter(struct text *parameters, const char *type, const char 
 }
 
 /* A parameter, and a line for it if the body does not use it after all. */
-static void declare_parameter(struct kernel *k, struct text *parameters, struct text *unused,
-                              const char *type, const char *name)
+static void declare_parameter(struct loops *k, struct text *parameters, struct text *unused, const char *type,
+                              const char *name)
 {
     add_parameter(parameters, type, name);
     if (!mentions(k->block->text.data, name))
@@ -368,7 +342,7 @@ struct random_names {
     const char *seed, *counter, *stream;
 };
 
-static void end_kernel(struct kernel *k, struct text *out, const char *comment,
+static void end_kernel(struct loops *k, struct text *out, const char *comment,
                        const struct random_names *random)
 {
     struct text parameters = text_new(k->arena), unused = text_new(k->arena);
@@ -396,13 +370,13 @@ static void end_kernel(struct kernel *k, struct text *out, const char *comment,
 
 /* ---- addresses ---------------------------------------------------------------------------------------- */
 
-static bool stride_is(const struct kernel *k, int operand, int axis, int64_t stride)
+static bool stride_is(const struct loops *k, int operand, int axis, int64_t stride)
 {
     return dim_equals(k->nest.operands[operand].strides[axis], stride);
 }
 
 /* The sum of index * stride over the axes whose index is known: "" for 0. */
-static const char *offset_text(struct kernel *k, int operand, int first, int last)
+static const char *offset_text(struct loops *k, int operand, int first, int last)
 {
     struct text text = text_new(k->arena);
 
@@ -418,21 +392,21 @@ static const char *offset_text(struct kernel *k, int operand, int first, int las
     return text.data;
 }
 
-static const char *operand_offset(struct kernel *k, int operand)
+static const char *operand_offset(struct loops *k, int operand)
 {
     int last = k->nest.ndim - 1;
 
     return offset_text(k, operand, k->in_row[operand] ? last : 0, last);
 }
 
-static const char *address(struct kernel *k, int operand)
+static const char *address(struct loops *k, int operand)
 {
     const char *offset = operand_offset(k, operand);
 
     return *offset ? arena_format(k->arena, "%s + %s", k->pointer[operand], offset) : k->pointer[operand];
 }
 
-static const char *element(struct kernel *k, int operand)
+static const char *element(struct loops *k, int operand)
 {
     const char *offset = operand_offset(k, operand);
 
@@ -441,7 +415,7 @@ static const char *element(struct kernel *k, int operand)
 
 /* ---- loops -------------------------------------------------------------------------------------------- */
 
-static const char *loop_name(struct kernel *k)
+static const char *loop_name(struct loops *k)
 {
     static const char *const letters[] = {"i", "j", "k", "l", "m", "n", "o", "p", "q"};
     int letter = 0;
@@ -452,7 +426,7 @@ static const char *loop_name(struct kernel *k)
     return names_new(&k->names, letters[letter]);
 }
 
-static void open_loop(struct kernel *k, int axis)
+static void open_loop(struct loops *k, int axis)
 {
     const char *end = dim_c(k, k->nest.dims[axis]);
     const char *name;
@@ -463,13 +437,13 @@ static void open_loop(struct kernel *k, int axis)
     k->index[axis] = name;
 }
 
-static void close_loop(struct kernel *k, int axis)
+static void close_loop(struct loops *k, int axis)
 {
     close_block(k);
     k->index[axis] = NULL;
 }
 
-static int64_t axis_upper(const struct kernel *k, int axis)
+static int64_t axis_upper(const struct loops *k, int axis)
 {
     return dim_upper(k->nest.dims[axis]);
 }
@@ -486,7 +460,7 @@ struct value_source {
 };
 
 /* Which sizes it reads, by index. */
-static bool *sizes_of(struct kernel *k, const struct dag *dag)
+static bool *sizes_of(struct loops *k, const struct dag *dag)
 {
     bool *used = ARENA_ARRAY(k->arena, k->used_count + 1, bool);
 
@@ -494,7 +468,7 @@ static bool *sizes_of(struct kernel *k, const struct dag *dag)
     return used;
 }
 
-static struct text *before_text(struct kernel *k)
+static struct text *before_text(struct loops *k)
 {
     struct text *text = ARENA_NEW(k->arena, struct text);
 
@@ -508,7 +482,7 @@ static int operand_of(const struct value_source *source, int input)
 }
 
 /* Names that it needs are declared in the block. */
-static struct piece scalar_value(struct kernel *k, const struct value_source *source)
+static struct piece scalar_value(struct loops *k, const struct value_source *source)
 {
     const char **inputs = ARENA_ARRAY(k->arena, source->dag->input_count + 1, const char *);
     struct text *before = before_text(k);
@@ -522,23 +496,23 @@ static struct piece scalar_value(struct kernel *k, const struct value_source *so
     return piece;
 }
 
-static const char *vector_type(const struct kernel *k)
+static const char *vector_type(const struct loops *k)
 {
     return k->lanes == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32";
 }
 
-static const char *width_name(const struct kernel *k)
+static const char *width_name(const struct loops *k)
 {
     return k->lanes == DTYPE_FLOAT64 ? "MODC_LANES64" : "MODC_LANES";
 }
 
-static int widest(const struct kernel *k)
+static int widest(const struct loops *k)
 {
     return k->lanes == DTYPE_FLOAT64 ? 8 : 16;
 }
 
 /* The vector of an operand at the current place along `axis`; `count`: how many of its elements there are, NULL all. */
-static const char *load_text(struct kernel *k, int operand, int axis, const char *count)
+static const char *load_text(struct loops *k, int operand, int axis, const char *count)
 {
     if (k->splat[operand])
         return k->splat[operand];
@@ -550,7 +524,7 @@ static const char *load_text(struct kernel *k, int operand, int axis, const char
 }
 
 /* Names for loads that would make a line long. */
-static void name_loads(struct kernel *k, const struct value_source *source, const char **inputs,
+static void name_loads(struct loops *k, const struct value_source *source, const char **inputs,
                        const bool *loads)
 {
     size_t length = 0;
@@ -575,7 +549,7 @@ static void name_loads(struct kernel *k, const struct value_source *source, cons
     }
 }
 
-static const char *vector_value(struct kernel *k, const struct value_source *source, int axis,
+static const char *vector_value(struct loops *k, const struct value_source *source, int axis,
                                 const char *count)
 {
     const struct dag *dag = source->dag;
@@ -604,7 +578,7 @@ static const char *vector_value(struct kernel *k, const struct value_source *sou
 }
 
 /* Gives the source a function of its own, where its text is long and would stand in several places. */
-static void make_function(struct kernel *k, struct value_source *source, const char *suffix)
+static void make_function(struct loops *k, struct value_source *source, const char *suffix)
 {
     const struct dag *dag = source->dag;
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
@@ -653,17 +627,17 @@ struct row {
     const char *start, *stop;
     int64_t count; /* -1: known at run time only */
     int64_t upper; /* what it is at most */
-    void (*body)(struct kernel *k, void *data, int streams, const char *part);
+    void (*body)(struct loops *k, void *data, int streams, const char *part);
     void *data;
 };
 
-static const char *step_text(const struct kernel *k, int streams)
+static const char *step_text(const struct loops *k, int streams)
 {
     return streams > 1 ? arena_format(k->arena, "%d * %s", streams, width_name(k)) : width_name(k);
 }
 
 /* One loop where the count is a multiple of every step; else loops with ever smaller steps, then the part. */
-static void vector_row(struct kernel *k, const struct row *row)
+static void vector_row(struct loops *k, const struct row *row)
 {
     const char *name = NULL, *step;
     bool counted = false; /* the variable is declared outside */
@@ -704,7 +678,7 @@ static void vector_row(struct kernel *k, const struct row *row)
 }
 
 /* The length of an axis as a word, which is declared where it is none yet. */
-static const char *length_word(struct kernel *k, int axis)
+static const char *length_word(struct loops *k, int axis)
 {
     const struct dim *dim = k->nest.dims[axis];
     const char *length = dim_c(k, dim), *name;
@@ -716,7 +690,7 @@ static const char *length_word(struct kernel *k, int axis)
     return name;
 }
 
-static struct row whole_row(struct kernel *k, int axis, int streams)
+static struct row whole_row(struct loops *k, int axis, int streams)
 {
     struct row row = {.axis = axis, .streams = streams, .start = "0", .upper = axis_upper(k, axis)};
 
@@ -727,7 +701,7 @@ static struct row whole_row(struct kernel *k, int axis, int streams)
 }
 
 /* Pointers to the row that the loops outside are at, for operands that are found by several of them. */
-static void declare_rows(struct kernel *k)
+static void declare_rows(struct loops *k)
 {
     for (int i = 0; i < k->nest.operand_count; i++) {
         const char *type = dtype_rows[k->nest.operands[i].dtype].c, *name;
@@ -746,7 +720,7 @@ static void declare_rows(struct kernel *k)
 }
 
 /* Behind the block of the rows. */
-static void forget_rows(struct kernel *k)
+static void forget_rows(struct loops *k)
 {
     for (int i = 0; i < k->nest.operand_count; i++) {
         k->pointer[i] = k->parameter[i];
@@ -754,7 +728,7 @@ static void forget_rows(struct kernel *k)
     }
 }
 
-static void mark_loaded(struct kernel *k, const struct value_source *source)
+static void mark_loaded(struct loops *k, const struct value_source *source)
 {
     const bool *loads = dag_loads(k->arena, source->dag);
 
@@ -764,7 +738,7 @@ static void mark_loaded(struct kernel *k, const struct value_source *source)
 }
 
 /* Vectors of inputs that have one value in the whole row, as soon as the loops know where it is. */
-static void declare_splats(struct kernel *k, int axis)
+static void declare_splats(struct loops *k, int axis)
 {
     for (int i = 1; i < k->nest.operand_count; i++) {
         const char *name;
@@ -781,7 +755,7 @@ static void declare_splats(struct kernel *k, int axis)
 }
 
 /* Whether a dag has vectors along the last axis: types and strides of `count` operands from `first` on. */
-static bool operands_vectorise(struct kernel *k, const struct dag *dag, int first, int count)
+static bool operands_vectorise(struct loops *k, const struct dag *dag, int first, int count)
 {
     int axis = k->nest.ndim - 1;
     enum dtype lanes;
@@ -797,7 +771,7 @@ static bool operands_vectorise(struct kernel *k, const struct dag *dag, int firs
 
 /* ---- map ---------------------------------------------------------------------------------------------- */
 
-static void map_vectors(struct kernel *k, void *data, int streams, const char *part)
+static void map_vectors(struct loops *k, void *data, int streams, const char *part)
 {
     const struct value_source *source = data;
     int axis = k->nest.ndim - 1;
@@ -810,7 +784,7 @@ static void map_vectors(struct kernel *k, void *data, int streams, const char *p
         statement(k, "%s_store(%s, %s);", vector_type(k), address(k, 0), value);
 }
 
-static void map_rows(struct kernel *k, struct value_source *source)
+static void map_rows(struct loops *k, struct value_source *source)
 {
     int last = k->nest.ndim - 1;
     struct row row = whole_row(k, last, 1);
@@ -831,7 +805,7 @@ static void map_rows(struct kernel *k, struct value_source *source)
 }
 
 /* Rows of bytes that are copied, or all 0. */
-static void map_bytes(struct kernel *k, bool zeros)
+static void map_bytes(struct loops *k, bool zeros)
 {
     int last = k->nest.ndim - 1;
     const char *count = dim_c_text(k->cx, k->nest.dims[last], true);
@@ -854,7 +828,7 @@ static bool is_zero(const struct dag *dag)
 
 /* The axis along which the one operand of a copy is contiguous, where the copy is a transposition of at least a vector
  * each way, or -1. */
-static int turned_axis(struct kernel *k, const struct dag *dag)
+static int turned_axis(struct loops *k, const struct dag *dag)
 {
     enum { LEAST = 8 };
     int last = k->nest.ndim - 1;
@@ -869,7 +843,7 @@ static int turned_axis(struct kernel *k, const struct dag *dag)
     return -1;
 }
 
-static void map_turned(struct kernel *k, int turned)
+static void map_turned(struct loops *k, int turned)
 {
     int last = k->nest.ndim - 1;
 
@@ -883,7 +857,7 @@ static void map_turned(struct kernel *k, int turned)
     close_blocks(k, last - 1);
 }
 
-static void map_scalars(struct kernel *k, const struct value_source *source)
+static void map_scalars(struct loops *k, const struct value_source *source)
 {
     for (int axis = 0; axis < k->nest.ndim; axis++)
         open_loop(k, axis);
@@ -898,7 +872,7 @@ static void map_scalars(struct kernel *k, const struct value_source *source)
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      const struct dag *dag, const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
     int last = k.nest.ndim - 1;
 
@@ -918,7 +892,7 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
 /* ---- gather ------------------------------------------------------------------------------------------- */
 
 /* Declares where the row of x0 starts that the index at hand names. */
-static const char *gather_row(struct kernel *k, const struct dim *step)
+static const char *gather_row(struct loops *k, const struct dim *step)
 {
     const char *from = names_new(&k->names, "from"), *offset = dim_c_text(k->cx, step, true);
 
@@ -932,7 +906,7 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
                         struct nest nest, const struct dim *step, const struct size *const *sizes,
                         int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, NULL, NULL, &step, 1, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, NULL, NULL, &step, 1, sizes, size_count);
     int last = k.nest.ndim - 1;
     bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
     int outer = rows ? last : k.nest.ndim;
@@ -967,7 +941,7 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
                          struct nest nest, const struct dag *dag, const struct dim *step,
                          const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, &step, 1, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, &step, 1, sizes, size_count);
     int last = k.nest.ndim - 1;
     bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
     int outer = rows ? last : k.nest.ndim;
@@ -996,8 +970,8 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
 
 /* ---- scan, sort --------------------------------------------------------------------------------------- */
 
-static struct kernel begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
-                                const struct dag *dag, const struct size *const *sizes, int size_count)
+static struct loops begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
+                               const struct dag *dag, const struct size *const *sizes, int size_count)
 {
     int count = nest.operand_count;
     const struct dim **steps = ARENA_ARRAY(&cx->arena, count + 1, const struct dim *);
@@ -1008,7 +982,7 @@ static struct kernel begin_line(struct cx *cx, const char *name, struct nest nes
 }
 
 /* An element of the line, beside what the loops around are at. */
-static const char *line_element(struct kernel *k, int operand, const char *index, const struct dim *step)
+static const char *line_element(struct loops *k, int operand, const char *index, const struct dim *step)
 {
     const char *offset = operand_offset(k, operand),
                *place = dim_equals(step, 1) ? index : times_c(k, index, step);
@@ -1020,7 +994,7 @@ static const char *line_element(struct kernel *k, int operand, const char *index
 }
 
 /* What the dag makes of `before` and of the line's elements at `index`, those of operands from `first` on. */
-static const char *line_value(struct kernel *k, struct line line, const struct dag *dag, const char *before,
+static const char *line_value(struct loops *k, struct line line, const struct dag *dag, const char *before,
                               const char *index, int first)
 {
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *);
@@ -1036,7 +1010,7 @@ static const char *line_value(struct kernel *k, struct line line, const struct d
     return value.text;
 }
 
-static const char *scan_start(struct kernel *k, struct line line, int start, bool given)
+static const char *scan_start(struct loops *k, struct line line, int start, bool given)
 {
     return given ? line_element(k, 1, "0", line.steps[1]) : arena_format(k->arena, "%d", start);
 }
@@ -1045,7 +1019,7 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
                       struct nest nest, struct line line, const struct dag *dag, int start, bool given,
                       const struct size *const *sizes, int size_count)
 {
-    struct kernel k = begin_line(cx, name, nest, line, dag, sizes, size_count);
+    struct loops k = begin_line(cx, name, nest, line, dag, sizes, size_count);
     int last = k.nest.ndim - 1;
     bool columns = last >= 0 && stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
     const char *type = dtype_rows[k.nest.operands[0].dtype].c, *end = dim_c(&k, line.length);
@@ -1092,13 +1066,13 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
 }
 
 /* " * step", where that is not 1. */
-static const char *times_step(struct kernel *k, const struct dim *step)
+static const char *times_step(struct loops *k, const struct dim *step)
 {
     return dim_equals(step, 1) ? "" : arena_format(k->arena, " * %s", dim_c_text(k->cx, step, true));
 }
 
 /* The functions that a sort needs: which of two stands first, and how a heap gets in order below a place. */
-static void sort_helpers(struct kernel *k, struct line line, bool descending, const char *sizes,
+static void sort_helpers(struct loops *k, struct line line, bool descending, const char *sizes,
                          const char *pass)
 {
     enum dtype dtype = k->nest.operands[1].dtype;
@@ -1136,7 +1110,7 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
                       struct nest nest, struct line line, bool descending, const struct size *const *sizes,
                       int size_count)
 {
-    struct kernel k = begin_line(cx, name, nest, line, NULL, sizes, size_count);
+    struct loops k = begin_line(cx, name, nest, line, NULL, sizes, size_count);
     struct text declared = text_new(k.arena), passed = text_new(k.arena);
     bool *needed = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
 
@@ -1219,7 +1193,7 @@ static bool is_arg(enum reduce_kind kind)
 }
 
 /* What an accumulator starts from, as the type of the elements. */
-static const char *neutral_text(struct kernel *k, const struct reduction *r)
+static const char *neutral_text(struct loops *k, const struct reduction *r)
 {
     static const int64_t least[] = {
         [DTYPE_BOOL] = 0,          [DTYPE_UINT8] = 0,         [DTYPE_INT8] = INT8_MIN,
@@ -1270,13 +1244,13 @@ static const char *scalar_accumulator_type(const struct reduction *r)
     return wraps(r) ? "uint64_t" : dtype_rows[r->dtype].c;
 }
 
-static const char *stream_name(struct kernel *k)
+static const char *stream_name(struct loops *k)
 {
     return names_new(&k->names, "s");
 }
 
 /* A loop over the streams of an array; all of it unrolled. */
-static const char *open_streams(struct kernel *k, int streams)
+static const char *open_streams(struct loops *k, int streams)
 {
     const char *name;
 
@@ -1288,7 +1262,7 @@ static const char *open_streams(struct kernel *k, int streams)
 }
 
 /* accumulator = accumulator combined with value, both vectors or both float scalars. */
-static void combine(struct kernel *k, const struct reduction *r, bool vector, const char *accumulator,
+static void combine(struct loops *k, const struct reduction *r, bool vector, const char *accumulator,
                     const char *value)
 {
     const struct kind_row *row = &kind_rows[r->kind];
@@ -1301,7 +1275,7 @@ static void combine(struct kernel *k, const struct reduction *r, bool vector, co
 }
 
 /* Declares an accumulator of so many vectors, or of one scalar for 0, at its neutral value. */
-static const char *declare_accumulator(struct kernel *k, const struct reduction *r, int streams,
+static const char *declare_accumulator(struct loops *k, const struct reduction *r, int streams,
                                        const char *name)
 {
     const char *type = vector_type(k), *neutral = r->neutral;
@@ -1322,13 +1296,13 @@ static const char *declare_accumulator(struct kernel *k, const struct reduction 
 }
 
 /* The index expression of one of several vectors. */
-static const char *stream_index(struct kernel *k, const char *base, const char *stream)
+static const char *stream_index(struct loops *k, const char *base, const char *stream)
 {
     return arena_format(k->arena, "%s + %s * %s", base, stream, width_name(k));
 }
 
 /* REDUCE_ROWS: adds vectors of the row to the accumulators. */
-static void add_row_vectors(struct kernel *k, void *data, int streams, const char *part)
+static void add_row_vectors(struct loops *k, void *data, int streams, const char *part)
 {
     struct reduction *r = data;
     int axis = k->nest.ndim - 1;
@@ -1353,7 +1327,7 @@ static void add_row_vectors(struct kernel *k, void *data, int streams, const cha
 }
 
 /* All lanes of the accumulators in one. */
-static const char *horizontal(struct kernel *k, const struct reduction *r, const char *name)
+static const char *horizontal(struct loops *k, const struct reduction *r, const char *name)
 {
     const struct kind_row *row = &kind_rows[r->kind];
     const char *type = vector_type(k);
@@ -1369,7 +1343,7 @@ static const char *horizontal(struct kernel *k, const struct reduction *r, const
 }
 
 /* The position along the flattened reduced axes. */
-static const char *flat_index(struct kernel *k)
+static const char *flat_index(struct loops *k)
 {
     struct text text = text_new(k->arena);
     const struct dim *stride = dim_const(k->arena, 1);
@@ -1392,7 +1366,7 @@ static const char *flat_index(struct kernel *k)
 }
 
 /* REDUCE_ELEMENTS: adds the element that the loops are at. */
-static void add_element(struct kernel *k, const struct reduction *r)
+static void add_element(struct loops *k, const struct reduction *r)
 {
     struct piece value = scalar_value(k, &r->head);
     const char *name, *accumulator = r->accumulator, *operator= kind_rows[r->kind].operator;
@@ -1435,7 +1409,7 @@ static void add_element(struct kernel *k, const struct reduction *r)
 }
 
 /* REDUCE_COLUMNS: adds the elements that the loops are at to vectors of outputs. */
-static void add_column_vectors(struct kernel *k, const struct reduction *r, int streams)
+static void add_column_vectors(struct loops *k, const struct reduction *r, int streams)
 {
     int axis = k->nest.ndim - 1;
     const char *base = k->index[axis], *stream;
@@ -1453,7 +1427,7 @@ static void add_column_vectors(struct kernel *k, const struct reduction *r, int 
 }
 
 /* The loops over reduced axes behind `after`, around what adds to the accumulator. */
-static void add_loops(struct kernel *k, struct reduction *r, int after, int streams)
+static void add_loops(struct loops *k, struct reduction *r, int after, int streams)
 {
     int last = k->nest.ndim - 1, opened[MAX_DIMS], count = 0;
 
@@ -1482,7 +1456,7 @@ static void add_loops(struct kernel *k, struct reduction *r, int after, int stre
 }
 
 /* sum += part, at the end of a block; note [exact sums]. */
-static void add_part(struct kernel *k, struct reduction *r, const char *sum, const char *part, int streams)
+static void add_part(struct loops *k, struct reduction *r, const char *sum, const char *part, int streams)
 {
     const char *stream;
 
@@ -1498,7 +1472,7 @@ static void add_part(struct kernel *k, struct reduction *r, const char *sum, con
 }
 
 /* The loop over the axis that is cut, around blocks that `part` sums. */
-static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, int streams)
+static void add_blocks(struct loops *k, struct reduction *r, const char *sum, int streams)
 {
     const struct dim *dim = k->nest.dims[r->split];
     const char *name = streams > 1 || r->way == REDUCE_ROWS ? "parts" : "part", *part;
@@ -1553,7 +1527,7 @@ static void add_blocks(struct kernel *k, struct reduction *r, const char *sum, i
 
 /* The position of the best of a row: every element before it is worse, or, where the best is NaN, a number. The last
  * element needs no look. */
-static const char *find_in_row(struct kernel *k, const struct reduction *r, const char *best)
+static const char *find_in_row(struct loops *k, const struct reduction *r, const char *best)
 {
     int axis = k->nest.ndim - 1;
     const char *name = names_new(&k->names, "best"), *index = names_new(&k->names, "index"), *value, *last;
@@ -1574,7 +1548,7 @@ static const char *find_in_row(struct kernel *k, const struct reduction *r, cons
 }
 
 /* Everything for one output, or for vectors of outputs: declares the accumulator, fills it, and returns its name. */
-static const char *reduce_all(struct kernel *k, struct reduction *r, int streams)
+static const char *reduce_all(struct loops *k, struct reduction *r, int streams)
 {
     const struct kind_row *kind = &kind_rows[r->kind];
     const char *sum, *result;
@@ -1611,7 +1585,7 @@ static const char *reduce_all(struct kernel *k, struct reduction *r, int streams
     return sum;
 }
 
-static void store_vector(struct kernel *k, struct reduction *r, const char *accumulator, const char *part)
+static void store_vector(struct loops *k, struct reduction *r, const char *accumulator, const char *part)
 {
     const char *value;
 
@@ -1624,7 +1598,7 @@ static void store_vector(struct kernel *k, struct reduction *r, const char *accu
 }
 
 /* REDUCE_COLUMNS: the outputs from index[last] on. */
-static void reduce_columns(struct kernel *k, void *data, int streams, const char *part)
+static void reduce_columns(struct loops *k, void *data, int streams, const char *part)
 {
     struct reduction *r = data;
     int axis = k->nest.ndim - 1;
@@ -1643,7 +1617,7 @@ static void reduce_columns(struct kernel *k, void *data, int streams, const char
     k->index[axis] = base;
 }
 
-static void store_scalar(struct kernel *k, struct reduction *r, const char *accumulator)
+static void store_scalar(struct loops *k, struct reduction *r, const char *accumulator)
 {
     struct piece value;
 
@@ -1653,7 +1627,7 @@ static void store_scalar(struct kernel *k, struct reduction *r, const char *accu
 }
 
 /* note [exact sums]: which axis is cut, so that one accumulator has at most `limit` elements. */
-static void find_split(const struct kernel *k, struct reduction *r)
+static void find_split(const struct loops *k, struct reduction *r)
 {
     int64_t limit = SUM_LIMIT * (r->way == REDUCE_ROWS ? r->row.streams : 1);
 
@@ -1675,7 +1649,7 @@ static void find_split(const struct kernel *k, struct reduction *r)
     }
 }
 
-static bool has_reduced(const struct kernel *k)
+static bool has_reduced(const struct loops *k)
 {
     for (int axis = 0; axis < k->nest.ndim; axis++)
         if (k->nest.reduced[axis])
@@ -1684,7 +1658,7 @@ static bool has_reduced(const struct kernel *k)
 }
 
 /* argmax of a row as it is: its maximum, then where that stands. */
-static bool finds_in_row(const struct kernel *k, const struct reduction *r)
+static bool finds_in_row(const struct loops *k, const struct reduction *r)
 {
     int count = 0;
 
@@ -1693,7 +1667,7 @@ static bool finds_in_row(const struct kernel *k, const struct reduction *r)
     return count == 1 && dag_is_identity(r->head.dag);
 }
 
-static enum reduce_way choose_way(struct kernel *k, const struct reduction *r)
+static enum reduce_way choose_way(struct loops *k, const struct reduction *r)
 {
     const struct kind_row *kind = &kind_rows[r->kind];
     int last = k->nest.ndim - 1, heads = r->head.dag->input_count, count = k->nest.operand_count;
@@ -1710,7 +1684,7 @@ static enum reduce_way choose_way(struct kernel *k, const struct reduction *r)
 }
 
 /* How many vectors of outputs at a time: what divides the row, else what is best where it is long. */
-static int column_streams(const struct kernel *k)
+static int column_streams(const struct loops *k)
 {
     int axis = k->nest.ndim - 1;
     int64_t upper = axis_upper(k, axis), count;
@@ -1721,7 +1695,7 @@ static int column_streams(const struct kernel *k)
     return upper >= 2 * COLUMNS * widest(k) ? COLUMNS : upper >= COLUMNS / 2 * widest(k) ? COLUMNS / 2 : 1;
 }
 
-static void reduce_vectors(struct kernel *k, struct reduction *r)
+static void reduce_vectors(struct loops *k, struct reduction *r)
 {
     int last = k->nest.ndim - 1, kept = 0;
     bool columns = r->way == REDUCE_COLUMNS;
@@ -1758,7 +1732,7 @@ static void reduce_vectors(struct kernel *k, struct reduction *r)
     close_blocks(k, kept);
 }
 
-static void reduce_elements(struct kernel *k, struct reduction *r)
+static void reduce_elements(struct loops *k, struct reduction *r)
 {
     int kept = 0;
 
@@ -1795,7 +1769,7 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
                         const struct dag *tail, const struct size *const *sizes, int size_count)
 {
     struct reduction r = {.kind = kind, .split = -1};
-    struct kernel k;
+    struct loops k;
 
     nest.reorder = !is_arg(kind);
     if (!head)
@@ -1824,7 +1798,7 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
 /* ---- random ------------------------------------------------------------------------------------------- */
 
 /* y = tail(u) at the index that the loops are at, for the word of its element. */
-static void store_random(struct kernel *k, struct value_source *tail, const char *word)
+static void store_random(struct loops *k, struct value_source *tail, const char *word)
 {
     const char *number = arena_format(k->arena, "(float)(%s >> 8) * 5.96046448e-08f", word);
     struct piece value;
@@ -1843,7 +1817,7 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
                         int size_count)
 {
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
-    struct kernel k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1, .reduced = ""};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};

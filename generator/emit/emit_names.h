@@ -20,9 +20,6 @@ const char *names_new(struct names *names, const char *wish);
 const char *size_identifier(const struct size *size);
 const char *dim_c_text(struct cx *cx, const struct dim *dim, bool tight);
 
-/* Which nodes the result needs, by index. */
-bool *dag_needed(struct arena *arena, const struct dag *dag);
-
 /* How strongly the outermost operator of a text binds, as in C's grammar. */
 enum rank {
     RANK_PRIMARY,

@@ -8,52 +8,10 @@
 #include <string.h>
 
 #include "commands/options.h"
-#include "emit/embedded.h"
-
-const char *template_find(const char *name)
-{
-    for (int i = 0; i < embedded_file_count; i++)
-        if (strncmp(embedded_files[i].name, "templates/", 10) == 0 &&
-            strcmp(embedded_files[i].name + 10, name) == 0)
-            return embedded_files[i].bytes;
-    return NULL;
-}
 
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
-}
-
-bool template_has(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = text; *at;) {
-        size_t size = 0;
-
-        if (at[0] == '/' && at[1] == '*') {
-            at = strstr(at, "*/");
-            if (!at)
-                return false;
-            size = 2;
-        } else {
-            while (is_word(at[size]))
-                size++;
-            if (size == length && memcmp(at, word, length) == 0)
-                return true;
-        }
-        at += size > 0 ? size : 1;
-    }
-    return false;
-}
-
-bool template_uses(const char *word)
-{
-    for (int i = 0; i < embedded_file_count; i++)
-        if (strncmp(embedded_files[i].name, "templates/c/", 12) == 0 &&
-            template_has(embedded_files[i].bytes, word))
-            return true;
-    return false;
 }
 
 _Noreturn static void fault(const char *what, const char *name)
@@ -272,6 +230,9 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             text_add(out, fill->name);
             text_add_bytes(out, word + 6, size - 6);
             i = end;
+        } else if (size == 9 && strncmp(word, "T_COMMENT", 9) == 0) {
+            text_printf(out, "/* %s */", fill->comment);
+            i = end;
         } else if (is_name(word, size, "T_PARTS")) {
             text_add(out, fill->parts);
             text_add_bytes(out, word + 7, size - 7);
@@ -299,6 +260,9 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
                 out->data[--out->length] = 0; /* T_ARGS and T_PASS bring their own comma */
             text_printf(out, is_simple(value) || value[0] == ',' || !value[0] ? "%s" : "(%s)", value);
             i = end;
+            if (!value[0] && i < length && text[i] == ' ' && out->length > 0 &&
+                out->data[out->length - 1] == '*') /* T_RESTRICT */
+                i++;
         }
     }
 }

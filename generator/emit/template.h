@@ -10,33 +10,26 @@
 #define MODC_TEMPLATE_H
 
 #include "base/text.h"
+#include "plan/templates.h"
 
 #define EMITTED_WIDTH 108 /* columns of a line of emitted code */
 
-struct hole {
+struct filling {
     const char *name; /* "T_m" */
     const char *text; /* a number, an identifier, or an expression (which gets parentheses) */
 };
 
 struct fill {
-    const char *name;             /* of the kernel */
-    const char *parts;            /* T_PARTS, or NULL */
+    const char *name;    /* of the kernel */
+    const char *parts;   /* T_PARTS, or NULL */
+    const char *comment; /* T_COMMENT, a line of its own: what stands over the kernel; NULL: nothing */
     const char *vector, *weights; /* "modc_f32", "modc_bfloat16" */
-    const struct hole *holes;
+    const struct filling *holes;
     int count;
     /* The tail of one value, or of a vector of values. */
     const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column);
     void *data;
 };
-
-/* Is `word` an identifier of a template's code (not of its comments)? */
-bool template_has(const char *text, const char *word);
-
-/* Is `word` an identifier of some template's code (not of its comments)? */
-bool template_uses(const char *word);
-
-/* The text of a template that is built into modc ("c/gemm_panel.c"), or NULL. */
-const char *template_find(const char *name);
 
 /* Breaks the lines of emitted text that are too long, behind commas and aligned: what prints lines need not. */
 void template_wrap(struct cx *cx, struct text *out, const char *text);

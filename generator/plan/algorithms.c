@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "passes/pass.h"
+#include "plan/algorithm.h"
 #include "plan/cost.h"
-#include "plan/plan.h"
 #include "plan/target.h"
 
 static int64_t upper(const struct dim *dim)
@@ -689,7 +689,7 @@ const struct algorithm algorithms[] = {
      "a sample at a time, step by step over its labels and the blanks between them"},
     {"attention_heads", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_heads, tiles_heads,
      PACKED_NONE, PACKED_NONE, scratch_heads,
-     "a head at a time: all of its scores, then its weights, then its values"},
+     "a head at a time: all of its scores, then its weights, then its values", .whole = true},
     {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks,
      PACKED_NONE, PACKED_NONE, scratch_blocks,
      "some queries of a head at a time: so few that their scores stay in the cache"},

@@ -2,6 +2,7 @@
 #include "plan/cost.h"
 
 #include "passes/pass.h"
+#include "plan/algorithm.h"
 
 static double value_count(const struct value *value)
 {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands/options.h"
+#include "plan/algorithm.h"
 #include "plan/cost.h"
 
 static struct cost add_cost(struct cost a, struct cost b, double count)

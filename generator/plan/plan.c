@@ -7,10 +7,11 @@
 
 #include "base/names.h"
 #include "commands/options.h"
-#include "emit/template.h"
 #include "module/training.h"
 #include "passes/pass.h"
+#include "plan/algorithm.h"
 #include "plan/cost.h"
+#include "plan/kernel.h"
 #include "plan/plan_join.h"
 #include "plan/plan_order.h"
 #include "plan/plan_pack.h"
@@ -1512,6 +1513,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                     plan_constant(cx, plan, entry->operands[k]->base);
         }
     }
+    plan_kernels(cx, plan);
     return plan;
 }
 

@@ -6,7 +6,18 @@
 #include "graph/graph.h"
 #include "module/optim.h"
 #include "plan/nest.h"
+#include "plan/templates.h"
 #include "spec/emitted.h"
+
+struct kernel;
+struct kernel_call;
+struct unpacking;
+
+/* What a step, or packing, runs; see kernel.h. */
+struct kernel_calls {
+    struct kernel_call *list;
+    int count;
+};
 
 /* ---- packed entries: what MODEL_pack makes from parameters --------------------------------------------------- */
 
@@ -51,6 +62,7 @@ struct packed {
     const struct dag *dag;
     const struct module_tensor *permutes; /* holds exactly this tensor, in another order; or NULL */
     int64_t offset;                       /* bytes in the group's struct */
+    struct kernel_calls calls;            /* what fills it */
 };
 
 /* The packed struct of the model, or of one class of regions. */
@@ -105,7 +117,6 @@ struct place {
 };
 
 struct algorithm;
-
 /* Along which loop a step is split for threads, never along what is summed. Of a convolution or a pool the rows are the
  * lines of all images; of a loop nest they are its outermost loop. */
 enum split_axis { SPLIT_NONE, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_GROUPS, SPLIT_BATCHES, SPLIT_AXES };
@@ -125,6 +136,7 @@ struct step {
     int64_t region_offset; /* CALL: where the region's workspace starts; -1: none */
     int64_t
         scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
+    struct kernel_calls calls; /* what runs it; none of what emit.c prints itself */
 };
 
 /* A buffer of the workspace, for the dump, the summary and the liveness bound. */
@@ -168,75 +180,6 @@ struct variant {
     int shadow_count;
 };
 
-struct algorithm {
-    const char *name; /* for --plan 'contract=gemm_dot' and --explain */
-    enum op_code op;
-    const char *template;
-    const char *parts; /* a second template, whose functions it calls; NULL: none. See templates/README.md */
-    bool (*fits)(const struct graph *graph, const struct op *op);
-    double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
-    /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split.
-     * NULL: it is one call. */
-    void (*tiles)(const struct op *op, int64_t tiles[SPLIT_AXES]);
-    enum packed_format weight, bias;
-    int64_t (*scratch)(
-        const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
-    const char *how;          /* for the comment of a kernel: how it goes about it, and why so */
-};
-
-extern const struct algorithm algorithms[];
-extern const int algorithm_count;
-
-/* How conv_winograd4 and conv_winograd2 divide their work: tiles of so many outputs by as many, of side x side inputs; so many
- * tiles at a time, so many output channels of them at a time. */
-struct winograd {
-    int64_t outputs, side, planes; /* planes: side * side, one for each product */
-    int64_t tiles, block, chunk;
-    bool stream; /* the weights do not stay in a cache: the next ones are fetched ahead */
-};
-
-struct winograd winograd_of(const struct op *op, enum packed_format format);
-
-/* How many inputs a tile of Winograd's transform has on a side: 6, 4; 0 of other formats. */
-int winograd_side(enum packed_format format);
-
-/* How templates/c/attention.c divides its work and lays out its scratch, in elements at the maxima of the sizes: scores of so
- * many rows, `stride` apart; `room` behind their start the keys, transposed, where they have to be. */
-struct attention {
-    int64_t rows, stride, room, scratch;
-    bool even;   /* all blocks have so many rows */
-    bool turned; /* the keys of a head are transposed first */
-};
-
-struct attention attention_of(const struct op *op, bool whole); /* whole: all rows of a head */
-
-/* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
- * convolution with a head. */
-int64_t conv_lines(const struct op *op);
-
-/* How many lines of pixels conv_direct takes as one, where each pixel is computed from one: so tiles are tall in small images,
- * and weights are read less often. 1: lines as they are. */
-int conv_joined_lines(const struct op *op);
-
-/* Is a line of conv_direct a kernel of its own, which knows no tail, so that convolutions that differ in it share that kernel? */
-bool conv_is_apart(const struct op *op);
-
-/* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time,
- * which they make in their scratch, so many elements from the start. */
-bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
-bool conv_is_turned(const struct op *op);
-int64_t conv_band(const struct op *op);
-int64_t conv_band_offset(const struct op *op);
-
-/* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
- * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
-struct pool_plan {
-    int64_t span, lines, wide, room, scratch;
-    bool compact; /* the windows of all lines are those of one long line */
-};
-
-struct pool_plan pool_plan_of(const struct op *op);
-
 /* Where the optimiser's block has the states and the average of a gradient's parameter, and how much of it these are. */
 struct optimizer_place {
     int64_t states[OPTIM_MAX_STATES], average, bytes;
@@ -267,7 +210,13 @@ struct plan {
     struct optimizer_place *optimizer_places; /* with `training:`, by gradient */
     int64_t optimizer_bytes;
     uint64_t schema;
-    int threads; /* the most that a step is split for; 0: none is split */
+    int threads;             /* the most that a step is split for; 0: none is split */
+    struct kernel **kernels; /* distinct ones, in the order of first use */
+    int kernel_count;
+    int function_kernels; /* so many are called by functions; those behind them by packing alone */
+    struct unpacking *unpackings;
+    int unpacking_count;
+    struct template_cache templates; /* what kernels are made of */
 };
 
 /* NULL after an error that was said (something is too large). */

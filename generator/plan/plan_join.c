@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "passes/pass.h"
+#include "plan/algorithm.h"
 
 bool op_is_join(const struct op *op)
 {

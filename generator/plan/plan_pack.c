@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "passes/pass.h"
+#include "plan/algorithm.h"
 
 static int64_t constant(const struct dim *dim)
 {

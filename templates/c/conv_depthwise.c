@@ -8,7 +8,7 @@
 
 /* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
  * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int rows, const int left, const int right,
                              const int clip, const int lanes, const int line, const int y0, const int pixel,
                              const int channel T_ARGS)
@@ -78,7 +78,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 }
 
 /* Channels channel ... end - 1 of such a tile. */
-MODC_INLINE void T_NAME_pixels(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_pixels(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, const int rows, const int left, const int right,
                                const int clip, const int channel, const int end, const int line, const int y0,
                                const int pixel T_ARGS)
@@ -92,7 +92,7 @@ MODC_INLINE void T_NAME_pixels(T_real *restrict y, const T_real *restrict x, con
 }
 
 /* Channels from ... to - 1 of one line of y. */
-MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int from, const int to, const int line,
                              const int y0 T_ARGS)
 {
@@ -137,7 +137,7 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 
 #if T_turned
 /* All of a line, where channels of y are planes: some at a time are made in v. */
-MODC_INLINE void T_NAME_planes(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_planes(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v, const int line, const int y0 T_ARGS)
 {
     for (int c = 0; c < T_c; c += T_ldv) {
@@ -149,11 +149,12 @@ MODC_INLINE void T_NAME_planes(T_real *restrict y, const T_real *restrict x, con
 }
 
 #endif
+T_COMMENT
 #if T_head
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_raw *restrict x, const T_real *restrict w,
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v T_HEAD_ARGS T_ARGS)
 #else
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_WORK T_ARGS)
 #endif
 {

@@ -21,7 +21,7 @@ MODC_INLINE void T_NAME_lines(const T_real **lines, const T_real *x, const int y
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *const *lines, const T_real *restrict w,
+MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, const T_real *restrict w,
                              const T_real *restrict bias T_WORK, const int columns, const int line,
                              const int channel T_ARGS)
 {
@@ -51,11 +51,12 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *const *lines, con
 #endif
 }
 
+T_COMMENT
 #if T_head
-static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_raw *restrict x, const T_real *restrict w,
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v T_HEAD_ARGS T_ARGS)
 #else
-static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_WORK T_ARGS)
 #endif
 {

@@ -36,7 +36,7 @@ MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real 
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const int ldy, const T_real *const *lines, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines, const T_real *restrict w,
                              const T_real *restrict bias, const int rows, const int columns, const int left,
                              const int right, const int clip, const int pixel T_ARGS)
 {
@@ -116,7 +116,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const int ldy, const T_real *co
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void T_NAME_tiles(T_real *restrict y, const int ldy, const T_real *const *lines, const T_real *restrict w,
+MODC_INLINE void T_NAME_tiles(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines, const T_real *restrict w,
                               const T_real *restrict bias, const int columns T_ARGS)
 {
 #if T_fixed_ow
@@ -164,11 +164,11 @@ MODC_INLINE void T_NAME_tiles(T_real *restrict y, const int ldy, const T_real *c
  * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
  * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
  * Apart, since all tails share it. */
-static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const int ldy, const T_real *const *lines,
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines,
                                           const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
 #else
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void T_NAME(T_real *restrict y, const int ldy, const T_real *const *lines,
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines,
                         const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
 #endif
 {

@@ -11,7 +11,7 @@
 /* rows x vectors of y: pixels of line `line` from `pixel` on, outputs from `channel` on, of which the last vector has only
  * `part`, unless that is 0. y0 is the line's first in x; x begins at the image and group, w at `channel`. rows, vectors and
  * whether part is 0 are constants. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int rows, const int vectors, const int part,
                              const int line, const int y0, const int pixel, const int channel T_ARGS)
 {
@@ -83,7 +83,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 }
 
 /* Such outputs of one line. */
-MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int vectors, const int part, const int line,
                              const int y0, const int channel T_ARGS)
 {
@@ -99,7 +99,7 @@ MODC_INLINE void T_NAME_line(T_real *restrict y, const T_real *restrict x, const
 }
 #else
 /* `outputs` channels of y at a pixel, from `channel` on; the rest as above. */
-MODC_INLINE void T_NAME_pixel(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_pixel(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                               const T_real *restrict bias, const int outputs, const int line, const int y0,
                               const int pixel, const int channel T_ARGS)
 {
@@ -131,7 +131,8 @@ MODC_INLINE void T_NAME_pixel(T_real *restrict y, const T_real *restrict x, cons
 }
 #endif
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_across

@@ -13,7 +13,7 @@
 
 /* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
  * from `channel` on. */
-MODC_INLINE void T_NAME_output(T_real *restrict y, const T_real *restrict m, const T_real *restrict bias,
+MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, const T_real *restrict bias,
                                const int first, const int lines, const int pixels, const int channel,
                                const int columns T_ARGS)
 {
@@ -56,7 +56,8 @@ MODC_INLINE void T_NAME_output(T_real *restrict y, const T_real *restrict m, con
     }
 }
 
-static MODC_KERNEL MODC_ALONE void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+T_COMMENT
+static MODC_KERNEL MODC_ALONE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias, T_real *restrict v T_ARGS)
 {
 #if T_slices > 1

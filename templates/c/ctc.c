@@ -18,7 +18,8 @@ MODC_INLINE T_real T_NAME_sum(const T_real a, const T_real b, const T_real c)
     return T_S(log)(T_S(exp)(a - top) + T_S(exp)(b - top) + T_S(exp)(c - top)) + top;
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_real *restrict v T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
     const T_real none = -T_V(inf)();
 

@@ -5,7 +5,7 @@
  * few outputs at a time, summed over the lanes at the end. */
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int rows, const int outputs, const int row,
                              const int column T_ARGS)
 {
@@ -75,7 +75,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void T_NAME_rows(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_rows(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int rows, const int row T_ARGS)
 {
     const int tiles = T_n / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
@@ -91,7 +91,8 @@ MODC_INLINE void T_NAME_rows(T_real *restrict y, const T_real *restrict x, const
 #endif
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     const int tiles = T_m / MODC_DOT_ROWS;

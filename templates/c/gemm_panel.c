@@ -8,7 +8,7 @@
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int rows, const int columns, const int sets,
                              const int row, const int column, const int share, const int turn T_ARGS)
 {
@@ -83,7 +83,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                               const T_real *restrict bias, const int rows, const int row, const int tall,
                               const int flat T_ARGS)
 {
@@ -138,7 +138,8 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
     }
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_fixed_m

@@ -6,7 +6,7 @@
  * Split by columns: whole such bands. */
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                              const T_real *restrict bias, const int columns, const int sets,
                              const int column T_ARGS)
 {
@@ -87,7 +87,8 @@ MODC_INLINE void T_NAME_band(T_real *restrict y, const T_real *restrict x, const
     }
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_stored *restrict w,
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_streams

@@ -4,7 +4,8 @@
  * (torch.nn.functional.layer_norm). That pass adds up the differences too, which are the rounding error of the mean: a row
  * of one value becomes 0, however small T_eps is. Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k
  * may be sizes. */
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     const int four = T_k / (4 * T_LANES) * (4 * T_LANES), full = T_k / T_LANES * T_LANES;

@@ -7,7 +7,7 @@
 #if T_form == 1
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int rows, const int vectors, const int part,
                              const int first, const int row, const int column T_ARGS)
 {
@@ -68,7 +68,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                               const T_real *restrict bias, const int rows, const int first, const int row,
                               const int count T_ARGS)
 {
@@ -94,7 +94,7 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
 }
 #elif T_form == 2
 /* rows x outputs dot products at (row, column); both are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                              const T_real *restrict bias, const int rows, const int outputs, const int first,
                              const int row, const int column T_ARGS)
 {
@@ -164,7 +164,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict y, const T_real *restrict x, const
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                               const T_real *restrict bias, const int rows, const int first, const int row,
                               const int count T_ARGS)
 {
@@ -180,7 +180,8 @@ MODC_INLINE void T_NAME_strip(T_real *restrict y, const T_real *restrict x, cons
 }
 #endif
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, const T_real *restrict w,
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_by_batches

@@ -5,7 +5,8 @@
  * means are T_uneven, over the size of the window, cut off at the padding (T_count_include_pad) or at the border
  * (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach
  * over the border. T_whole_c: channels fill vectors. Fits: channels last; all but the window may be sizes. */
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_n * T_oh, slice, T_slices);

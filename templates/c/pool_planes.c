@@ -7,7 +7,8 @@
  * windows do: they are joined as those of one long line. T_clipped_h: some windows reach over the upper or lower
  * border. T_uneven: means do not all divide by the same count. Fits: images whose channels are planes; all but the window
  * may be sizes. v: T_scratch elements. */
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_real *restrict v T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
 #if !T_whole_wide
     const int full = T_wide / T_LANES * T_LANES, rest = T_wide - full;

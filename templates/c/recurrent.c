@@ -18,7 +18,7 @@
 
 /* Of a tile of rows x units: what the state adds to their gates is in sum, gate after gate, a row's vectors together. state:
  * NULL is 0. A function of its own, whose constants would take the registers of a tile. */
-static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *restrict y, const int ldy, T_real *restrict cell, T_real *restrict kept,
+static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *T_RESTRICT y, const int ldy, T_real *restrict cell, T_real *restrict kept,
                                                const T_real *restrict x, const T_real *restrict state, const int ldstate,
                                                const T_vec *restrict sum, const int64_t *restrict lengths, const int t,
                                                const int rows, const int units T_ARGS)
@@ -181,8 +181,13 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x,
 #else
 /* One tile at (row, unit); rows and units are constants of the call. */
 #endif
+#if T_ahead
 MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows, const int units, const int row,
-                             const int unit T_BESIDE T_ARGS)
+                             const int unit, const int rows_ahead, const int vector T_ARGS)
+#else
+MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows, const int units, const int row,
+                             const int unit T_ARGS)
+#endif
 {
 #if T_panels
     const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors, depth = now->state ? T_k : 0;
@@ -351,7 +356,8 @@ MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_real *restrict x, 
 }
 
 #endif
-static MODC_KERNEL void T_NAME(T_real *restrict y T_KEPT, const T_real *restrict x, const T_stored *restrict w T_GIVEN T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, const T_stored *restrict w T_GIVEN T_ARGS)
 {
     const T_real *state = T_IF(T_lengths, last, T_IF(T_state, h, NULL));
     int ldstate = T_IF(T_lengths, T_lastm, T_k);

@@ -20,7 +20,7 @@ MODC_INLINE T_vec T_NAME_take(T_real *p, const T_vec a, const int rest)
 }
 
 /* A row's gates of a step. before: of an LSTM the cell state, of a GRU the state that came before it; NULL: 0. */
-MODC_INLINE void T_NAME_gates(T_real *restrict y, T_real *restrict dhidden, T_real *restrict dstate, T_real *restrict dcell,
+MODC_INLINE void T_NAME_gates(T_real *T_RESTRICT y, T_real *restrict dhidden, T_real *restrict dstate, T_real *restrict dcell,
                               const T_real *restrict dy, const T_real *restrict kept, const T_real *restrict state,
                               const T_real *restrict before)
 {
@@ -72,7 +72,8 @@ MODC_INLINE void T_NAME_clear(T_real *restrict p, const int count)
 }
 
 #endif
-static MODC_KERNEL void T_NAME(T_real *restrict y T_KEPT T_GIVEN T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 {
     for (int r = 0; r < T_m; r++) {
         for (int k = 0; k < T_k; k++)

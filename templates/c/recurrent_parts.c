@@ -1,6 +1,6 @@
 /* What the kernels of recurrent layers share: functions of vectors of units, of which the last one may have fewer. */
 
-#if T_gates > 1
+#if T_sigmoid
 MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
 {
 #if T_vector_math

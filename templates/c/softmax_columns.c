@@ -5,7 +5,7 @@
  * columns. T_safe: nothing but -inf becomes 0. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
 #if T_vector_math
 /* A vector of columns, or the first `width` of one. */
-MODC_INLINE void T_NAME_block(T_real *restrict y, const T_real *restrict x, T_real *restrict v, const int width T_ARGS)
+MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v, const int width T_ARGS)
 {
     T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0), last; /* high may lose a NaN, which exp brings back */
 
@@ -40,7 +40,8 @@ MODC_INLINE void T_NAME_block(T_real *restrict y, const T_real *restrict x, T_re
     }
 }
 
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_real *restrict v T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
     const int blocks = (T_n + T_LANES - 1) / T_LANES;
 #if T_by_rows
@@ -62,7 +63,8 @@ static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_r
     }
 }
 #else
-static MODC_KERNEL void T_NAME(T_real *restrict y, const T_real *restrict x, T_real *restrict v T_ARGS)
+T_COMMENT
+static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_m * T_n, slice, T_slices), to = modc_share(T_m * T_n, slice + 1, T_slices);

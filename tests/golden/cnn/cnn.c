@@ -1328,8 +1328,8 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_c633(float *y, const float *x0, const float *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(float *y, const float *x0, const float *x1,
+                                                          int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1365,7 +1365,7 @@ static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1, int
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void write_16_7314(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void write_16_1(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1435,8 +1435,8 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_4671(float *y, const float *x0, const float *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(float *y, const float *x0, const float *x1,
+                                                          int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1472,7 +1472,7 @@ static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1, int
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void write_32_738a(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void write_32_5(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1574,8 +1574,8 @@ static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3(float *y, const float *x
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_304b(float *y, const float *x0, const float *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx16x8x8_over_0_2_3_1(float *y, const float *x0, const float *x1,
+                                                          int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1624,8 +1624,8 @@ static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3(float *y, const float *x
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_4a82(float *y, const float *x0, const float *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx32x4x4_over_0_2_3_5(float *y, const float *x0, const float *x1,
+                                                          int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1740,7 +1740,7 @@ static MODC_KERNEL void pack_dense_1x16_folded(float *y, const float *x0, const 
 }
 
 /* y in (16, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void pack_dense_1x16_folded_a5a8(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void pack_dense_1x16_folded_1_weight_prepared(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
@@ -1773,7 +1773,7 @@ static MODC_KERNEL void pack_dense_1x32_folded(float *y, const float *x0, const 
 }
 
 /* y in (32, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void pack_dense_1x32_folded_185a(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void pack_dense_1x32_folded_5_weight_prepared(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
@@ -1801,11 +1801,11 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_panels_16x9(k->_0_weight, p->_0.weight);
     pack_dense_1x16_folded(k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight,
                            p->_1.running_var);
-    pack_dense_1x16_folded_a5a8(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
+    pack_dense_1x16_folded_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     pack_panels_32x144(k->_4_weight, p->_4.weight);
     pack_dense_1x32_folded(k->_5_bias_prepared, p->_5.bias, p->_5.running_mean, p->_5.weight,
                            p->_5.running_var);
-    pack_dense_1x32_folded_185a(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
+    pack_dense_1x32_folded_5_weight_prepared(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
     return MODC_OK;
 }
 
@@ -2136,9 +2136,9 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_c633(var, x, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2_1(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
+    write_16_1(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
@@ -2154,9 +2154,9 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_4671(var_b, x_b, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_5(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
+    write_32_5(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 
@@ -2262,9 +2262,9 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const x = m_1_in_slots[0].data;
     write_scalar(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
     sum_div_batchx16x8x8_over_0_2_3(mean, x, batch);
-    sum_div_batchx16x8x8_over_0_2_3_304b(var, x, mean, batch);
+    sum_div_batchx16x8x8_over_0_2_3_1(var, x, mean, batch);
     write_16(_1_running_mean_shadow, _1_running_mean_shadow, mean, batch);
-    write_16_7314(_1_running_var_shadow, _1_running_var_shadow, var, batch);
+    write_16_1(_1_running_var_shadow, _1_running_var_shadow, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
     mul_add_batchx16x8x8(y_1, shift, x, scale, batch);
@@ -2351,9 +2351,9 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const x_c = m_5_in_slots[0].data;
     write_scalar(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
     sum_div_batchx32x4x4_over_0_2_3(mean_b, x_c, batch);
-    sum_div_batchx32x4x4_over_0_2_3_4a82(var_b, x_c, mean_b, batch);
+    sum_div_batchx32x4x4_over_0_2_3_5(var_b, x_c, mean_b, batch);
     write_32(_5_running_mean_shadow, _5_running_mean_shadow, mean_b, batch);
-    write_32_738a(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
+    write_32_5(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
     mul_add_batchx32x4x4(y_5, shift_b, x_c, scale_b, batch);

@@ -856,8 +856,8 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(double *y, const double 
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_9da0(double *y, const double *x0, const double *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(double *y, const double *x0, const double *x1,
+                                                          int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -892,7 +892,7 @@ static MODC_KERNEL void write_16(double *y, const double *x0, const double *x1, 
 
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) / float64(dim(64 *
  * batch - 1))))) */
-static MODC_KERNEL void write_16_0810(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void write_16_1(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1170,8 +1170,8 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(double *y, const double 
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_2ff7(double *y, const double *x0, const double *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(double *y, const double *x0, const double *x1,
+                                                          int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -1206,7 +1206,7 @@ static MODC_KERNEL void write_32(double *y, const double *x0, const double *x1, 
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) / float64(dim(16 *
  * batch - 1))))) */
-static MODC_KERNEL void write_32_a9d2(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void write_32_5(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1457,9 +1457,9 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_9da0(var, x, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2_1(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    write_16_0810(p->_1.running_var, p->_1.running_var, var, batch);
+    write_16_1(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
@@ -1475,9 +1475,9 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_2ff7(var_b, x_b, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_5(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    write_32_a9d2(p->_5.running_var, p->_5.running_var, var_b, batch);
+    write_32_5(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 

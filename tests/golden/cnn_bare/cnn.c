@@ -869,8 +869,8 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_c633(float *y, const float *x0, const float *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(float *y, const float *x0, const float *x1,
+                                                          int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -906,7 +906,7 @@ static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1, int
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void write_16_7314(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void write_16_1(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1188,8 +1188,8 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_4671(float *y, const float *x0, const float *x1,
-                                                             int batch)
+static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(float *y, const float *x0, const float *x1,
+                                                          int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1225,7 +1225,7 @@ static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1, int
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void write_32_738a(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void write_32_5(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1469,9 +1469,9 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 1: BatchNorm2d(16) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_c633(var, x, mean, batch);
+    sum_div_batchx8x8x16_over_0_1_2_1(var, x, mean, batch);
     write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    write_16_7314(p->_1.running_var, p->_1.running_var, var, batch);
+    write_16_1(p->_1.running_var, p->_1.running_var, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
 
@@ -1487,9 +1487,9 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     /* 5: BatchNorm2d(32) */
     write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_4671(var_b, x_b, mean_b, batch);
+    sum_div_batchx4x4x32_over_0_1_2_5(var_b, x_b, mean_b, batch);
     write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    write_32_738a(p->_5.running_var, p->_5.running_var, var_b, batch);
+    write_32_5(p->_5.running_var, p->_5.running_var, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
 

@@ -972,7 +972,7 @@ static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2(float *y, const float *x0)
 }
 
 /* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_13c7(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_1(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -994,7 +994,7 @@ static MODC_KERNEL void write_6(float *y, const float *x0, const float *x1)
 }
 
 /* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * 1.0158730745315552) */
-static MODC_KERNEL void write_6_686f(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void write_6_1(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = 0.899999976f * x0[i] + 0.100000001f * (x1[i] * 1.01587307f);
@@ -1168,9 +1168,9 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     /* 1: BatchNorm2d(6) */
     write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     sum_div_1x8x8x6_over_0_1_2(mean, x);
-    sum_div_1x8x8x6_over_0_1_2_13c7(var, x, mean);
+    sum_div_1x8x8x6_over_0_1_2_1(var, x, mean);
     write_6(p->_1.running_mean, p->_1.running_mean, mean);
-    write_6_686f(p->_1.running_var, p->_1.running_var, var);
+    write_6_1(p->_1.running_var, p->_1.running_var, var);
     add_rsqrt_mul_6(scale, p->_1.weight, var);
     mul_sub_6(shift, p->_1.bias, mean, scale);
 

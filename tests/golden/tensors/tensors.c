@@ -456,7 +456,7 @@ static MODC_KERNEL void copy_batchxtokens(int64_t *y, const int64_t *x0, int bat
 }
 
 /* y (batch, tokens) = x0 */
-static MODC_KERNEL void copy_batchxtokens_4bb9(bool *y, const bool *x0, int batch, int tokens)
+static MODC_KERNEL void copy_batchxtokens_(bool *y, const bool *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
@@ -577,7 +577,7 @@ static MODC_KERNEL void copy_8x8(float *y, const float *x0)
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void copy_batchx_tokens_1_2x3_a2fa(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void copy_batchx_tokens_1_2x3_(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
 }
@@ -657,7 +657,7 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     copy_batchxtokensx8(x_b, x, batch, tokens);
     copy_batchx1x8(y_b, y, batch);
     copy_batchxtokens(count_b, count, batch, tokens);
-    copy_batchxtokens_4bb9(mask_b, mask, batch, tokens);
+    copy_batchxtokens_(mask_b, mask, batch, tokens);
 
     /* forward pre-hooks of the model */
     struct modc_tensor root_in_slots[4] = {
@@ -713,9 +713,9 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     int64_t *const parity_c = root_out_slots[7].data;
     copy_8x8(gram, gram_c);
     copy_batchxtokensx8(merged, merged_b, batch, tokens);
-    copy_batchx_tokens_1_2x3_a2fa(even, even_c, batch, tokens);
+    copy_batchx_tokens_1_2x3_(even, even_c, batch, tokens);
     copy_batch(total, total_c, batch);
-    copy_batchxtokens_4bb9(many, many_c, batch, tokens);
+    copy_batchxtokens_(many, many_c, batch, tokens);
     copy_8(peak, peak_c);
     copy_batchxtokensx1(spread, spread_c, batch, tokens);
     copy_batchxtokens(parity, parity_c, batch, tokens);

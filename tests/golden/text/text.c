@@ -437,7 +437,7 @@ static MODC_KERNEL void copy_batchxlength(int64_t *y, const int64_t *x0, int bat
 }
 
 /* y (batch, length) = x0 */
-static MODC_KERNEL void copy_batchxlength_b499(bool *y, const bool *x0, int batch, int length)
+static MODC_KERNEL void copy_batchxlength_(bool *y, const bool *x0, int batch, int length)
 {
     memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
 }
@@ -716,7 +716,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     enum modc_status status;
 
     copy_batchxlength(tokens_b, tokens, batch, length);
-    copy_batchxlength_b499(mask_b, mask, batch, length);
+    copy_batchxlength_(mask_b, mask, batch, length);
 
     /* forward pre-hooks of the model */
     struct modc_tensor root_in_slots[2] = {

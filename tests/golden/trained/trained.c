@@ -287,10 +287,9 @@ MODC_INLINE modc_f32 matmul_3xbatch_to_16_tail_v(modc_f32 x, modc_f32 e0, modc_f
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_3xbatch_to_16_tile(float *y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int vectors, const int part,
-                                           const int first, const int row, const int column,
+MODC_INLINE void matmul_3xbatch_to_16_tile(float *y, const float *restrict x, const float *restrict w,
+                                           const float *restrict bias, const int rows, const int vectors,
+                                           const int part, const int first, const int row, const int column,
                                            const float *e0, const float *e1, int batch)
 {
     const int tile = rows * vectors;
@@ -340,10 +339,10 @@ MODC_INLINE void matmul_3xbatch_to_16_tile(float *y, const float *restrict x,
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_3xbatch_to_16_strip(float *y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int first, const int row, const int count,
-                                            const float *e0, const float *e1, int batch)
+MODC_INLINE void matmul_3xbatch_to_16_strip(float *y, const float *restrict x, const float *restrict w,
+                                            const float *restrict bias, const int rows, const int first,
+                                            const int row, const int count, const float *e0,
+                                            const float *e1, int batch)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 16 / band * band;
 
@@ -360,9 +359,9 @@ MODC_INLINE void matmul_3xbatch_to_16_strip(float *y, const float *restrict x,
 /* y (3, 16) = x (3, batch) . w (batch, 16);
  * then where(x2 != 0.0, x1 + x0, x0).
  * In register tiles from where both operands lie: neither is a weight that could be packed */
-static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const float *e0, const float *e1, int batch)
+static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x, const float *restrict w,
+                                             const float *restrict bias, const float *e0, const float *e1,
+                                             int batch)
 {
     for (int batch0 = 0; batch0 < 1; batch0++) {
         for (int batch1 = 0; batch1 < 1; batch1++) {
@@ -546,10 +545,9 @@ MODC_INLINE modc_f32 matmul_16xbatch_to_4_tail_v(modc_f32 x, modc_f32 e0, modc_f
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_16xbatch_to_4_tile(float *y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int vectors, const int part,
-                                           const int first, const int row, const int column,
+MODC_INLINE void matmul_16xbatch_to_4_tile(float *y, const float *restrict x, const float *restrict w,
+                                           const float *restrict bias, const int rows, const int vectors,
+                                           const int part, const int first, const int row, const int column,
                                            const float *e0, const float *e1, int batch)
 {
     const int tile = rows * vectors;
@@ -599,10 +597,10 @@ MODC_INLINE void matmul_16xbatch_to_4_tile(float *y, const float *restrict x,
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_16xbatch_to_4_strip(float *y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int first, const int row, const int count,
-                                            const float *e0, const float *e1, int batch)
+MODC_INLINE void matmul_16xbatch_to_4_strip(float *y, const float *restrict x, const float *restrict w,
+                                            const float *restrict bias, const int rows, const int first,
+                                            const int row, const int count, const float *e0,
+                                            const float *e1, int batch)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
 
@@ -619,9 +617,9 @@ MODC_INLINE void matmul_16xbatch_to_4_strip(float *y, const float *restrict x,
 /* y (16, 4) = x (16, batch) . w (batch, 4);
  * then where(x2 != 0.0, x1 + x0, x0).
  * In register tiles from where both operands lie: neither is a weight that could be packed */
-static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const float *e0, const float *e1, int batch)
+static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x, const float *restrict w,
+                                             const float *restrict bias, const float *e0, const float *e1,
+                                             int batch)
 {
     for (int batch0 = 0; batch0 < 1; batch0++) {
         for (int batch1 = 0; batch1 < 1; batch1++) {

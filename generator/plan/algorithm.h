@@ -1,0 +1,77 @@
+/* algorithm.h - the ways to compute each op: a row a template, and how some of them divide their work. */
+#ifndef MODC_ALGORITHM_H
+#define MODC_ALGORITHM_H
+
+#include "plan/plan.h"
+
+struct algorithm {
+    const char *name; /* for --plan 'contract=gemm_dot' and --explain */
+    enum op_code op;
+    const char *template;
+    const char *parts; /* a second template, whose functions it calls; NULL: none. See templates/README.md */
+    bool (*fits)(const struct graph *graph, const struct op *op);
+    double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
+    /* How many tiles its template can deal out along each axis, at the maxima of the sizes; 0: that axis is not split.
+     * NULL: it is one call. */
+    void (*tiles)(const struct op *op, int64_t tiles[SPLIT_AXES]);
+    enum packed_format weight, bias;
+    int64_t (*scratch)(
+        const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
+    const char *how;          /* for the comment of a kernel: how it goes about it, and why so */
+    bool whole;               /* ATTENTION: all rows of a head are a block */
+};
+
+extern const struct algorithm algorithms[];
+extern const int algorithm_count;
+
+/* How conv_winograd4 and conv_winograd2 divide their work: tiles of so many outputs by as many, of side x side inputs; so many
+ * tiles at a time, so many output channels of them at a time. */
+struct winograd {
+    int64_t outputs, side, planes; /* planes: side * side, one for each product */
+    int64_t tiles, block, chunk;
+    bool stream; /* the weights do not stay in a cache: the next ones are fetched ahead */
+};
+
+struct winograd winograd_of(const struct op *op, enum packed_format format);
+
+/* How many inputs a tile of Winograd's transform has on a side: 6, 4; 0 of other formats. */
+int winograd_side(enum packed_format format);
+
+/* How templates/c/attention.c divides its work and lays out its scratch, in elements at the maxima of the sizes: scores of so
+ * many rows, `stride` apart; `room` behind their start the keys, transposed, where they have to be. */
+struct attention {
+    int64_t rows, stride, room, scratch;
+    bool even;   /* all blocks have so many rows */
+    bool turned; /* the keys of a head are transposed first */
+};
+
+struct attention attention_of(const struct op *op, bool whole); /* whole: all rows of a head */
+
+/* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
+ * convolution with a head. */
+int64_t conv_lines(const struct op *op);
+
+/* How many lines of pixels conv_direct takes as one, where each pixel is computed from one: so tiles are tall in small images,
+ * and weights are read less often. 1: lines as they are. */
+int conv_joined_lines(const struct op *op);
+
+/* Is a line of conv_direct a kernel of its own, which knows no tail, so that convolutions that differ in it share that kernel? */
+bool conv_is_apart(const struct op *op);
+
+/* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time,
+ * which they make in their scratch, so many elements from the start. */
+bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
+bool conv_is_turned(const struct op *op);
+int64_t conv_band(const struct op *op);
+int64_t conv_band_offset(const struct op *op);
+
+/* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
+ * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
+struct pool_plan {
+    int64_t span, lines, wide, room, scratch;
+    bool compact; /* the windows of all lines are those of one long line */
+};
+
+struct pool_plan pool_plan_of(const struct op *op);
+
+#endif

@@ -1,0 +1,184 @@
+/* kernel.h - kernels as data: a record of each function that computes something, and of each call of one. All that is
+ * printed of a kernel is decided here; emit/kernel.c renders records.
+ *
+ * Equal kernels are equal records, but for their names: one kernel then serves all who want it. */
+#ifndef MODC_PLAN_KERNEL_H
+#define MODC_PLAN_KERNEL_H
+
+#include "plan/nest.h"
+#include "plan/plan.h"
+
+/* ---- what fills a template ---------------------------------------------------------------------------------- */
+
+/* An argument that one kernel hands to another: one of its own parameters, behind what the loops there have gone past, or
+ * a size, or a name that stands in the template. */
+struct passed {
+    const char *name;
+    struct passed_step {
+        const char *index; /* a variable of the template */
+        const struct dim *stride;
+    } steps[3]; /* added to a pointer; those of stride 0 are left out */
+    int step_count;
+    bool at; /* `offset` is added too, whatever it is */
+    int64_t offset;
+};
+
+enum hole_kind {
+    HOLE_INT,        /* a literal */
+    HOLE_DIM,        /* a literal, or an expression over sizes */
+    HOLE_NUMBER,     /* a literal of a floating type */
+    HOLE_WORD,       /* a type, or another identifier */
+    HOLE_KERNEL,     /* the name of a kernel that this one calls */
+    HOLE_PARAMETERS, /* some of the kernel's parameters, each behind a comma */
+    HOLE_PASSED      /* arguments, each behind a comma */
+};
+
+struct hole {
+    const char *name; /* "T_m" */
+    enum hole_kind kind;
+    int64_t integer;       /* INT */
+    const struct dim *dim; /* DIM */
+    enum dtype dtype;      /* NUMBER */
+    double number;
+    const char *word;            /* WORD */
+    const struct kernel *kernel; /* KERNEL */
+    int first, count;            /* PARAMETERS: which; PASSED: how many */
+    const struct passed *passed;
+};
+
+/* A pointer that a kernel takes. */
+struct kernel_parameter {
+    const char *type; /* of what it points to: "float" */
+    const char *name;
+    bool written, restricted;
+};
+
+/* How the tail reads one of its operands: the distance of rows and of columns. */
+struct tail_operand {
+    enum dtype dtype;
+    const struct dim *row, *column;
+};
+
+/* Of loop nests: what they do with their operands. */
+enum nest_kind { NEST_MAP, NEST_REDUCE, NEST_GATHER, NEST_SCATTER, NEST_SCAN, NEST_SORT, NEST_RANDOM };
+
+/* An axis that runs by itself inside the nest over the others: its length, and each operand's step along it. */
+struct line {
+    const struct dim *length, *const *steps;
+    bool reverse; /* it is walked from its end */
+};
+
+/* A nest of which one axis is dealt out to threads: its kernel runs over `count` elements of that axis. */
+struct slicing {
+    int slices, axis;
+    int unit; /* slices begin at multiples of it */
+    struct size count;
+    const struct dim *extent; /* of the whole axis */
+    bool *used;               /* sizes that the whole needs */
+};
+
+/* Sizes that a kernel over a block of ATTENTION may take behind those of the spec: how many queries are in it, how many keys
+ * these see, and how many the first of them. */
+enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
+
+enum kernel_form { KERNEL_TEMPLATE, KERNEL_NEST };
+
+struct kernel {
+    const char *name;    /* in C; plan_kernels gives it */
+    const char *stem;    /* what it is named by */
+    const char *comment; /* what it computes */
+    const char
+        *module; /* for what it was made first: a module's path in the variant's root, or a packed entry */
+    const char *function; /* of the variant; NULL: packing */
+    enum kernel_form form;
+    struct kernel_parameter *parameters; /* the result first */
+    int parameter_count;
+    bool *used; /* by index: the sizes that it takes behind them */
+    int used_count;
+    const struct size *block; /* those of a block, BLOCK_SIZES of them; NULL: none */
+    struct split split;       /* slices 1: it is one call */
+    const struct dim
+        *enough; /* so many results are compared with split.values before threads share it; NULL: always */
+
+    /* TEMPLATE */
+    const char *template;       /* "c/gemm_panel.c" */
+    const char *parts_template; /* a second one, printed with it and with its tail; NULL: none */
+    const struct kernel *parts; /* what T_PARTS names, where that is a kernel of its own */
+    struct hole *holes;         /* what the templates ask for alone */
+    int hole_count;
+    enum dtype dtype, lanes; /* of the result; of vectors of the tail, where it has a vector form */
+    const char *vector, *weights;
+    const struct dag *tail;
+    bool tail_shared; /* printed as a function, since parts of it are used twice */
+    struct tail_operand *extras;
+    int extra_count; /* of the tail */
+    int extra_first; /* parameters from here on are in T_ARGS */
+
+    /* NEST */
+    enum nest_kind kind;
+    struct nest nest;        /* in normal form */
+    const struct dag *dag;   /* REDUCE: the head */
+    const struct dim *step;  /* GATHER, SCATTER: between neighbours along the axis */
+    struct line line;        /* SCAN, SORT */
+    enum reduce_kind reduce; /* REDUCE */
+    int start;               /* SCAN: what stands before the first element, unless `given` */
+    bool given;              /* operand 1 does */
+    bool descending;         /* SORT */
+    struct slicing *slicing; /* NULL: not split */
+};
+
+/* ---- calls -------------------------------------------------------------------------------------------------- */
+
+enum operand_kind {
+    OPERAND_VALUE,   /* where its first element lies */
+    OPERAND_PACKED,  /* an entry, of the instance that holds it */
+    OPERAND_SCRATCH, /* at an offset of the workspace */
+    OPERAND_SIZE,    /* one of the spec's */
+    OPERAND_NULL,    /* a pointer that is not used */
+    OPERAND_STREAM, /* seed and counter of the call, and the number of a stream; `earlier`: of the call before */
+    OPERAND_ENTRY,    /* packing: an entry, so many elements in */
+    OPERAND_TENSOR,   /* packing: a parameter or buffer, the same */
+    OPERAND_CONSTANT, /* packing: a constant, the same */
+    OPERAND_OUT       /* unpacking: the tensor that is asked for, the same */
+};
+
+struct operand {
+    enum operand_kind kind;
+    const struct value *value;
+    struct packed_at packed;
+    const struct module_tensor *tensor;
+    const struct size *size;
+    const char *name; /* CONSTANT */
+    enum dtype dtype; /* SCRATCH, OUT */
+    int64_t offset;   /* SCRATCH: bytes; STREAM: its number; else elements */
+    bool earlier;
+};
+
+struct kernel_call {
+    const struct kernel *kernel;
+    struct operand *operands;
+    int operand_count;
+};
+
+/* The statements that copy a tensor which lies only packed back into PyTorch's layout. */
+struct unpacking {
+    const struct packed *entry;
+    struct kernel_calls calls;
+};
+
+/* ---- making ------------------------------------------------------------------------------------------------- */
+
+/* Kernels and calls of all steps and all packed entries, with names. Everything else of the plan stands. */
+void plan_kernels(struct cx *cx, struct plan *plan);
+
+/* The same for what gives back the one tensor that the entry holds. */
+void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry);
+const struct unpacking *plan_find_unpacking(const struct plan *plan, const struct packed *entry);
+
+/* A name for something that only a kernel has, which hides none of the spec's sizes. */
+const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name);
+
+/* Whether two kernels compute the same in the same way. Their names are not compared, but what they are named by. */
+bool kernel_equal(const struct kernel *a, const struct kernel *b);
+
+#endif

@@ -1,0 +1,193 @@
+/* attention.c - kernels of attention: one over blocks of queries, and those that it calls for a block of one head. */
+#include "plan/kernels/draft.h"
+
+#include <string.h>
+
+static const char *attention_stem(struct cx *cx, const struct op *op)
+{
+    const struct value *q = op->inputs[0], *k = op->inputs[1];
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text, "attention");
+    name_dims(cx, &text, q->ndim, q->dims);
+    text_add(&text, "_over_");
+    name_dim(cx, &text, k->dims[k->ndim - 1]);
+    text_add(&text, tail_name(op, "attention"));
+    return text.data;
+}
+
+static const struct size *block_sizes(const struct draft *draft, int64_t queries, int64_t keys)
+{
+    const struct module_tree *tree = draft->plan->program->tree;
+    static const char *const names[BLOCK_SIZES] = {"queries", "seen", "reach"};
+    struct size *sizes = ARENA_ARRAY(&draft->cx->arena, BLOCK_SIZES, struct size);
+
+    for (int i = 0; i < BLOCK_SIZES; i++) {
+        const char *name = size_name(draft->cx, tree, names[i]);
+
+        sizes[i] = (struct size){name, i == BLOCK_QUERIES ? queries : keys, tree->size_count + i, name};
+    }
+    return sizes;
+}
+
+/* Operands from `first` on, as arguments of a kernel over a block: where its first row is. */
+static struct passed *pass_operands(struct draft *draft, int first, int end)
+{
+    static const char *const indices[] = {"batch0", "batch1", "row"};
+    struct cx *cx = draft->cx;
+    struct passed *list = NULL;
+    int count = 0;
+
+    for (int i = first; i < end; i++) {
+        struct passed passed = {.name = arena_format(&cx->arena, "e%d", i - 3)};
+
+        for (int axis = 0; axis < 3; axis++) {
+            const struct dim *stride = batch_stride(cx, draft->op->inputs[i], axis);
+
+            if (dim_equals(stride, 0))
+                continue;
+            passed.steps[passed.step_count++] = (struct passed_step){indices[axis], stride};
+            dim_mark_sizes(stride, draft->kernel->used);
+        }
+        ARENA_PUSH(&cx->arena, list, count, passed);
+    }
+    return list;
+}
+
+/* What transposes the keys of a head into y. */
+static void keys_kernel(struct draft *draft, struct value *y, struct value *keys)
+{
+    struct cx *cx = draft->cx;
+    struct kernel *nest = map_nest(cx, draft->plan, y, dag_identity(&cx->arena, y->dtype), &keys, 1);
+    struct text stem = text_new(&cx->arena);
+    struct passed *passed = NULL;
+    const struct kernel *kept;
+    int count = 0;
+
+    text_add(&stem, "keys");
+    name_dims(cx, &stem, y->ndim, y->dims);
+    kept = keep_nest(cx, draft->plan, nest, stem.data);
+    hole_kernel(draft, "T_KEYS", kept);
+    pass_sizes(draft, &passed, &count, kept->used, NULL);
+    hole_passed(draft, "T_KEYS_PASS", passed, count);
+}
+
+static void holes_attention(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *q = op->inputs[0], *k = op->inputs[1], *v = op->inputs[2], *y = op->outputs[0];
+    static const char *const batches[] = {"T_batch0", "T_batch1"}, *const ys[] = {"T_y0", "T_y1", "T_ym"};
+    static const char *const qs[] = {"T_q0", "T_q1", "T_qm"}, *const ks[] = {"T_k0", "T_k1"},
+                             *const vs[] = {"T_v0", "T_v1"};
+    static const char *const names[] = {"q", "k", "v"};
+    struct attention plan = attention_of(op, draft->step->algorithm->whole);
+    const struct dim *keys = k->dims[k->ndim - 1], *inner = q->dims[q->ndim - 1], *queries, *seen;
+    const struct size *block = block_sizes(draft, plan.rows, dim_upper(keys));
+    struct value *s, *parts[32], *key = of_head(cx, k, NULL, NULL);
+    struct op part;
+
+    for (int i = 0; i < 3; i++)
+        add_parameter(draft, draft->real, false, names[i]);
+    add_scratch(draft, "s");
+    queries = plan.even ? dim_const(&cx->arena, plan.rows) : dim_size(&cx->arena, &block[BLOCK_QUERIES]);
+    seen = op->attention.causal ? dim_size(&cx->arena, &block[BLOCK_SEEN]) : keys;
+    for (int i = 0; i < 2; i++) {
+        int axis = y->ndim - 4 + i;
+
+        hole_dim(draft, batches[i], axis >= 0 ? y->dims[axis] : dim_const(&cx->arena, 1));
+        hole_dim(draft, ks[i], batch_stride(cx, k, i));
+        hole_dim(draft, vs[i], batch_stride(cx, v, i));
+    }
+    for (int i = 0; i < 3; i++) {
+        hole_dim(draft, ys[i], batch_stride(cx, y, i));
+        hole_dim(draft, qs[i], batch_stride(cx, q, i));
+    }
+    hole_dim(draft, "T_m", y->dims[y->ndim - 2]);
+    hole_int(draft, "T_rows", plan.rows);
+    hole_int(draft, "T_even", plan.even);
+    hole_int(draft, "T_turned", plan.turned);
+    hole_int(draft, "T_room", plan.room);
+    hole_int(draft, "T_causal", op->attention.causal);
+    hole_int(draft, "T_ahead", op->attention.ahead);
+    hole_dim(draft, "T_keys", keys);
+    hole_word(draft, "T_queries", block[BLOCK_QUERIES].c_name);
+    hole_word(draft, "T_seen", block[BLOCK_SEEN].c_name);
+    hole_word(draft, "T_reach", block[BLOCK_REACH].c_name);
+    hole_within(draft, "T_count", queries);
+    s = in_scratch(cx, y->dtype, queries, seen, plan.stride);
+    if (plan.turned) {
+        struct value *turned = in_scratch(cx, y->dtype, inner, keys, plan.stride);
+
+        keys_kernel(draft, turned, key);
+        key = turned;
+    }
+
+    /* the scores */
+    parts[0] = of_head(cx, q, queries, NULL);
+    parts[1] = of_head(cx, key, NULL, seen);
+    part = (struct op){
+        .code = GRAPH_OP_CONTRACT, .label = "matmul", .inputs = parts, .input_count = 2, .outputs = &s};
+    part.tail_first = part.input_count;
+    part_kernel(draft, &part, "matmul_strided", block, "T_SCORES", NULL, 0);
+
+    /* the weights, in their place */
+    parts[0] = s;
+    for (int i = 3; i < op->tail_first; i++)
+        parts[i - 2] = of_head(cx, op->inputs[i], queries, seen);
+    part = (struct op){
+        .code = GRAPH_OP_SOFTMAX, .label = "softmax", .inputs = parts, .tail_first = 1, .outputs = &s};
+    part.input_count = op->tail_first - 2;
+    part.head = dag_is_identity(op->head) ? NULL : op->head;
+    part.softmax.axis = 1;
+    part.softmax.safe = op->attention.safe;
+    part_kernel(draft, &part, "softmax", block, "T_SOFTMAX", pass_operands(draft, 3, op->tail_first),
+                op->tail_first - 3);
+
+    /* the values */
+    parts[0] = s;
+    parts[1] = of_head(cx, v, seen, NULL);
+    for (int i = op->tail_first; i < op->input_count; i++)
+        parts[2 + i - op->tail_first] = of_head(cx, op->inputs[i], queries, NULL);
+    part = (struct op){.code = GRAPH_OP_CONTRACT, .inputs = parts, .tail_first = 2, .tail = op->tail};
+    part.label = arena_format(&cx->arena, "matmul%s", op->label + strlen("attention"));
+    part.input_count = 2 + op->input_count - op->tail_first;
+    part.outputs = (struct value *[]){of_head(cx, y, queries, NULL)};
+    part_kernel(draft, &part, "matmul_strided", block, "T_VALUES",
+                pass_operands(draft, op->tail_first, op->input_count), op->input_count - op->tail_first);
+
+    draft->kernel->comment = arena_format(
+        &cx->arena, "y %s = softmax(s) . v %s, s = q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
+        shape_text(&cx->arena, v->ndim, v->dims), shape_text(&cx->arena, q->ndim, q->dims),
+        shape_text(&cx->arena, k->ndim, k->dims));
+    if (!dag_is_identity(op->head))
+        draft->kernel->comment = arena_format(&cx->arena, "%s;\n * s is then %s", draft->kernel->comment,
+                                              dag_text(cx, op->head));
+    if (op->attention.causal)
+        draft->kernel->comment = arena_format(
+            &cx->arena, "%s;\n * query i sees keys 0 to %s", draft->kernel->comment,
+            op->attention.ahead ? arena_format(&cx->arena, "i + %lld", (long long)op->attention.ahead) : "i");
+    if (op->tail)
+        draft->kernel->comment = arena_format(&cx->arena, "%s;\n * y is then %s", draft->kernel->comment,
+                                              dag_text(cx, op->tail));
+}
+
+/* The tail is that of the product with the values. */
+static const struct dag *attention_tail(const struct op *op)
+{
+    (void)op;
+    return NULL;
+}
+
+static void attention_operands(struct making *making, struct kernel_call *call)
+{
+    for (int i = 0; i < 3; i++)
+        add_value(making, call, making->step->op->inputs[i]);
+}
+
+const struct kernel_row attention_kernels = {.stem = attention_stem,
+                                             .make = make_template,
+                                             .holes = holes_attention,
+                                             .operands = attention_operands,
+                                             .tail = attention_tail,
+                                             .own_inputs = 3};

@@ -1,0 +1,89 @@
+/* contract.c - kernels of products. */
+#include "plan/kernels/draft.h"
+
+#include <string.h>
+
+static const char *base_name(const struct op *op)
+{
+    return strncmp(op->label, "linear", 6) == 0 ? "linear" : "matmul";
+}
+
+static const char *contract_stem(struct cx *cx, const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text, base_name(op));
+    name_dims(cx, &text, x->ndim, x->dims);
+    text_add(&text, "_to_");
+    name_dim(cx, &text, y->dims[y->ndim - 1]);
+    text_add(&text, tail_name(op, base_name(op)));
+    return text.data;
+}
+
+static void holes_strided(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct value *x = draft->op->inputs[0], *w = draft->op->inputs[1], *y = draft->op->outputs[0];
+    static const char *const batches[2] = {"T_batch0", "T_batch1"}, *const ys[2] = {"T_y0", "T_y1"};
+    static const char *const xs[2] = {"T_x0", "T_x1"}, *const ws[2] = {"T_w0", "T_w1"};
+    const struct dim *zero = dim_const(&cx->arena, 0), *one = dim_const(&cx->arena, 1);
+
+    for (int b = 0; b < 2; b++) {
+        int axis = y->ndim - 4 + b; /* of y */
+
+        hole_dim(draft, batches[b], axis >= 0 ? y->dims[axis] : one);
+        hole_dim(draft, ys[b], axis >= 0 ? y->strides[axis] : zero);
+        hole_dim(draft, xs[b], batch_stride(cx, x, b));
+        hole_dim(draft, ws[b], batch_stride(cx, w, b));
+    }
+    hole_extent(draft, "T_m", y->dims[y->ndim - 2]);
+    hole_extent(draft, "T_n", y->dims[y->ndim - 1]);
+    hole_extent(draft, "T_k", x->dims[x->ndim - 1]);
+    hole_dim(draft, "T_ym", y->strides[y->ndim - 2]);
+    hole_dim(draft, "T_xm", x->strides[x->ndim - 2]);
+    hole_dim(draft, "T_xk", x->strides[x->ndim - 1]);
+    hole_dim(draft, "T_wk", w->strides[w->ndim - 2]);
+    hole_dim(draft, "T_wn", w->strides[w->ndim - 1]);
+    hole_int(draft, "T_form",
+             dim_equals(w->strides[w->ndim - 1], 1)                                             ? 1
+             : dim_equals(x->strides[x->ndim - 1], 1) && dim_equals(w->strides[w->ndim - 2], 1) ? 2
+                                                                                                : 0);
+    draft->kernel->comment = arena_format(
+        &cx->arena, "y %s = x %s . w %s", shape_text(&cx->arena, y->ndim, y->dims),
+        shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));
+}
+
+static void holes_contract(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
+    const struct dim *k = x->dims[x->ndim - 1], *n = y->dims[y->ndim - 1];
+    const struct packed *packed = step_packed(draft->step, 1);
+    int64_t bytes = packed ? packed->count * dtype_rows[packed->dtype].bytes : 0;
+
+    add_weighted(draft);
+    add_scratch(draft, "v");
+    hole_int(draft, "T_bias", op->contract.bias);
+    if (draft->step->algorithm->weight == PACKED_NONE) {
+        holes_strided(draft);
+        return;
+    }
+    hole_extent(draft, "T_m", dims_product(cx, y, 0, y->ndim - 1));
+    hole_extent(draft, "T_n", n);
+    hole_extent(draft, "T_k", k);
+    hole_dim(draft, "T_ldx", row_stride(cx, x));
+    hole_dim(draft, "T_ldy", row_stride(cx, y));
+    hole_dim(draft, "T_ldw", packed ? k : w->strides[1]);
+    hole_int(draft, "T_cached", bytes <= 512 * 1024);
+    hole_int(draft, "T_streams", bytes > 1024 * 1024);
+    draft->kernel->comment = arena_format(
+        &cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
+        shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n), dim_text(&cx->arena, k),
+        op->contract.bias ? " + bias" : "",
+        draft->narrow ? arena_format(&cx->arena, ", weight in %s", dtype_rows[packed->dtype].name) : "");
+}
+
+const struct kernel_row contract_kernels = {
+    .stem = contract_stem, .make = make_template, .holes = holes_contract, .operands = weighted_operands};

@@ -1,0 +1,229 @@
+/* conv.c - kernels of convolutions and of pools. */
+#include "plan/kernels/draft.h"
+
+#include "passes/pass.h"
+
+/* ---- windows ------------------------------------------------------------------------------------------------- */
+
+static const char *window_stem(struct cx *cx, const struct op *op, const char *base)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text, base);
+    name_dims(cx, &text, 3, x->dims + 1);
+    text_add(&text, "_to");
+    name_dims(cx, &text, 3, y->dims + 1);
+    text_printf(&text, "_k%d", op->window.kernel[0]);
+    if (op->window.kernel[1] != op->window.kernel[0])
+        text_printf(&text, "x%d", op->window.kernel[1]);
+    text_add(&text, tail_name(op, base));
+    return text.data;
+}
+
+static const char *conv_stem(struct cx *cx, const struct op *op)
+{
+    return window_stem(cx, op, "conv2d");
+}
+
+static const char *pool_stem(struct cx *cx, const struct op *op)
+{
+    return window_stem(cx, op, op->window.kind == POOL_MAX ? "max_pool2d" : "avg_pool2d");
+}
+
+/* `joined`: so many lines are one, of x and of y. */
+static void holes_image(struct draft *draft, int joined)
+{
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    struct arena *arena = &draft->cx->arena;
+    const struct dim *count = dim_const(arena, joined);
+    int lines = op->window.channels_last ? 1 : 2;
+
+    hole_extent(draft, "T_n", y->dims[0]);
+    hole_extent(draft, "T_h", dim_floordiv(arena, x->dims[lines], count));
+    hole_extent(draft, "T_w", dim_mul(arena, x->dims[lines + 1], count));
+    hole_extent(draft, "T_oh", dim_floordiv(arena, y->dims[lines], count));
+    hole_dim(draft, "T_ow", dim_mul(arena, y->dims[lines + 1], count));
+    hole_int(draft, "T_kh", op->window.kernel[0]);
+    hole_int(draft, "T_kw", op->window.kernel[1]);
+    hole_int(draft, "T_sh", op->window.stride[0]);
+    hole_int(draft, "T_sw", op->window.stride[1]);
+    hole_int(draft, "T_ph", op->window.padding[0]);
+    hole_int(draft, "T_pw", op->window.padding[1]);
+    hole_int(draft, "T_dh", op->window.dilation[0]);
+    hole_int(draft, "T_dw", op->window.dilation[1]);
+}
+
+/* ---- convolutions -------------------------------------------------------------------------------------------- */
+
+/* What converts one line of the input, (w, c), with the convolution's head: a loop nest of its own. */
+static void take_head(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0];
+    const struct dim *zero = dim_const(&cx->arena, 0);
+    struct nest nest = {.ndim = 2, .operand_count = 1 + op->head->input_count};
+    struct text stem = text_new(&cx->arena);
+    struct passed *passed = NULL;
+    int count = 0, first = draft->kernel->parameter_count;
+    struct kernel *line;
+    const struct kernel *kept;
+
+    nest.operands = ARENA_ARRAY(&cx->arena, nest.operand_count, struct nest_operand);
+    for (int i = 0; i < 2; i++) {
+        nest.dims[i] = x->dims[2 + i];
+        nest.operands[1].strides[i] = x->strides[2 + i];
+    }
+    nest.operands[0] = (struct nest_operand){draft->kernel->dtype, {x->dims[3], dim_const(&cx->arena, 1)}};
+    nest.operands[1].dtype = x->dtype;
+    for (int i = conv_head_first(op); i < op->tail_first; i++) {
+        const struct value *operand = op->inputs[i];
+        bool varies = operand->ndim > 0 && !dim_equals(operand->dims[operand->ndim - 1], 1);
+        const char *name = arena_format(&cx->arena, "h%d", draft->head_count);
+
+        nest.operands[2 + draft->head_count++] = (struct nest_operand){
+            operand->dtype, {zero, varies ? operand->strides[operand->ndim - 1] : zero}};
+        add_parameter(draft, dtype_rows[operand->dtype].c, false, name);
+        draft->kernel->parameters[draft->kernel->parameter_count - 1].restricted = false;
+        ARENA_PUSH(&cx->arena, passed, count, (struct passed){.name = name});
+    }
+    line = new_nest(cx, draft->plan, NEST_MAP, nest);
+    line->dag = op->head;
+    line->comment = arena_format(&cx->arena, "a line of an image, y %s = %s",
+                                 shape_text(&cx->arena, 2, x->dims + 2), dag_text(cx, op->head));
+    text_add(&stem, "line");
+    name_dims(cx, &stem, 2, x->dims + 2);
+    kept = keep_nest(cx, draft->plan, line, stem.data);
+    pass_sizes(draft, &passed, &count, kept->used, NULL);
+    hole_kernel(draft, "T_CONVERT", kept);
+    hole_parameters(draft, "T_HEAD_ARGS", first);
+    hole_passed(draft, "T_HEAD_PASS", passed, count);
+    hole_dim(draft, "T_xn", x->strides[0]);
+    hole_dim(draft, "T_xh", x->strides[1]);
+    draft->kernel->comment = arena_format(&cx->arena, "%s;\n * x is converted line by line: %s",
+                                          draft->kernel->comment, dag_text(cx, op->head));
+}
+
+static void holes_conv(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct dim *groups = dim_const(&cx->arena, op->window.groups);
+    enum packed_format weights = draft->step->algorithm->weight;
+    bool by_channel = weights == PACKED_COLUMNS, turned = conv_is_turned(op);
+    int joined = weights == PACKED_PANELS ? conv_joined_lines(op) : 1;
+
+    draft->apart = winograd_side(weights) > 0 || conv_is_apart(op);
+    add_weighted(draft);
+    add_scratch(draft, "v");
+    holes_image(draft, joined);
+    hole_int(draft, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
+    hole_extent(draft, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
+    hole_dim(draft, "T_ldx", op->head ? x->dims[3] : row_stride(cx, x));
+    hole_int(draft, "T_turned", turned);
+    if (turned) {
+        struct passed *out = ARENA_NEW(&cx->arena, struct passed);
+
+        *out = (struct passed){.name = "v", .at = true, .offset = conv_band_offset(op)};
+        hole_dim(draft, "T_yn", y->strides[0]);
+        hole_dim(draft, "T_yc", y->strides[3]);
+        hole_dim(draft, "T_yh", y->strides[1]);
+        hole_int(draft, "T_ldv", conv_band(op));
+        hole_passed(draft, "T_OUT", out, 1);
+    } else {
+        hole_dim(draft, "T_ldy", row_stride(cx, y));
+        hole_passed(draft, "T_OUT", NULL, 0);
+    }
+    hole_parameters(draft, "T_WORK", draft->kernel->parameter_count - turned);
+    hole_extent(draft, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
+    if (weights == PACKED_NONE) {
+        static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
+        const struct value *weight = op->inputs[1];
+
+        for (int i = 0; i < 4; i++)
+            hole_dim(draft, strides[i], weight->strides[i]);
+        hole_int(draft, "T_across", dim_equals(weight->strides[0], 1));
+    }
+    if (winograd_side(weights) > 0) {
+        struct winograd plan = winograd_of(op, weights);
+
+        hole_int(draft, "T_side", plan.side);
+        hole_int(draft, "T_out", plan.outputs);
+        hole_int(draft, "T_planes", plan.planes);
+        hole_int(draft, "T_block", plan.block);
+        hole_int(draft, "T_chunk", plan.chunk);
+        hole_int(draft, "T_stream", plan.stream);
+        hole_int(draft, "T_fixed_tiles",
+                 dim_is_const(y->dims[0], NULL) && dim_is_const(y->dims[1], NULL) &&
+                     dim_is_const(y->dims[2], NULL));
+    }
+    hole_int(draft, "T_apart", conv_is_apart(op));
+    hole_int(draft, "T_groups", op->window.groups);
+    hole_int(draft, "T_bias", op->window.bias);
+    hole_int(draft, "T_head", op->head != NULL);
+    hole_int(draft, "T_ring", conv_lines(op));
+    draft->kernel->comment = arena_format(
+        &cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last%s%s",
+        shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
+        dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
+        dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)), op->window.bias ? " + bias" : "",
+        turned ? "; those of y are planes in memory" : "",
+        joined > 1 ? arena_format(&cx->arena, "; %d lines are one", joined) : "");
+    if (op->head)
+        take_head(draft);
+}
+
+const struct kernel_row conv_kernels = {
+    .stem = conv_stem, .make = make_template, .holes = holes_conv, .operands = weighted_operands};
+
+/* ---- pools --------------------------------------------------------------------------------------------------- */
+
+static void holes_pool(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct dim *channels = x->dims[op->window.channels_last ? 3 : 1];
+    bool is_max = op->window.kind == POOL_MAX;
+
+    add_input(draft);
+    add_scratch(draft, "v");
+    holes_image(draft, 1);
+    hole_extent(draft, "T_c", channels);
+    hole_int(draft, "T_whole_c", is_whole(op, channels));
+    if (op->window.channels_last) {
+        hole_dim(draft, "T_ldx", row_stride(cx, x));
+        hole_dim(draft, "T_ldy", row_stride(cx, y));
+    }
+    hole_int(draft, "T_is_max", is_max);
+    hole_int(draft, "T_clipped_h", window_is_clipped(op, 0, false));
+    hole_int(draft, "T_clipped_w", window_is_clipped(op, 1, false));
+    hole_int(draft, "T_uneven", pool_is_uneven(op));
+    hole_int(draft, "T_count_include_pad", op->window.count_include_pad);
+    hole_int(draft, "T_area",
+             op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
+    if (!op->window.channels_last) {
+        struct pool_plan plan = pool_plan_of(op);
+
+        hole_int(draft, "T_compact", plan.compact);
+        hole_int(draft, "T_lines", plan.lines);
+        hole_int(draft, "T_room", plan.room);
+        if (plan.compact)
+            hole_int(draft, "T_wide", plan.wide);
+        else
+            hole_dim(draft, "T_wide", x->dims[3]);
+        hole_int(draft, "T_whole_wide",
+                 is_whole(op, plan.compact ? dim_const(&cx->arena, plan.wide) : x->dims[3]));
+        hole_int(draft, "T_whole_ow", !plan.compact && is_whole(op, y->dims[3]));
+    }
+    draft->kernel->comment = arena_format(
+        &cx->arena, "y %s = %s of windows of %d x %d of x %s%s", shape_text(&cx->arena, 4, y->dims),
+        is_max ? "maximum" : "mean", op->window.kernel[0], op->window.kernel[1],
+        shape_text(&cx->arena, 4, x->dims), op->window.channels_last ? ", channels last" : "");
+}
+
+const struct kernel_row pool_kernels = {
+    .stem = pool_stem, .make = make_template, .holes = holes_pool, .operands = input_operand};

@@ -1,0 +1,423 @@
+/* draft.c - how the record of a template's kernel is drawn up: its parameters, its holes, and what all templates get. */
+#include "plan/kernels/draft.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "passes/pass.h"
+
+/* ---- parameters --------------------------------------------------------------------------------------------- */
+
+void add_parameter(struct draft *draft, const char *type, bool written, const char *name)
+{
+    struct kernel *kernel = draft->kernel;
+
+    ARENA_PUSH(&draft->cx->arena, kernel->parameters, kernel->parameter_count,
+               ((struct kernel_parameter){type, name, written, true}));
+}
+
+void add_input(struct draft *draft)
+{
+    add_parameter(draft, draft->raw, false, "x");
+}
+
+void add_scratch(struct draft *draft, const char *name)
+{
+    if (draft->step->scratch_offset >= 0)
+        add_parameter(draft, draft->real, true, name);
+}
+
+void add_weighted(struct draft *draft)
+{
+    add_input(draft);
+    add_parameter(draft, draft->stored, false, "w");
+    add_parameter(draft, draft->real, false, "bias");
+}
+
+/* ---- holes -------------------------------------------------------------------------------------------------- */
+
+/* Does a template of the kernel ask for it? Then it tells the kernel from others. */
+static bool is_asked(const struct draft *draft, const char *name)
+{
+    const struct algorithm *algorithm = draft->step->algorithm;
+
+    return template_asks(draft->cx, &draft->plan->templates, algorithm->template, name) ||
+           (algorithm->parts && template_asks(draft->cx, &draft->plan->templates, algorithm->parts, name));
+}
+
+static void add_hole(struct draft *draft, struct hole hole)
+{
+    struct kernel *kernel = draft->kernel;
+
+    if (is_asked(draft, hole.name))
+        ARENA_PUSH(&draft->cx->arena, kernel->holes, kernel->hole_count, hole);
+}
+
+void hole_int(struct draft *draft, const char *name, int64_t value)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_INT, .integer = value});
+}
+
+void hole_dim(struct draft *draft, const char *name, const struct dim *dim)
+{
+    dim_mark_sizes(dim, draft->kernel->used);
+    hole_within(draft, name, dim);
+}
+
+void hole_within(struct draft *draft, const char *name, const struct dim *dim)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_DIM, .dim = dim});
+}
+
+void hole_extent(struct draft *draft, const char *name, const struct dim *dim)
+{
+    hole_dim(draft, name, dim);
+    hole_int(draft, arena_format(&draft->cx->arena, "T_fixed_%s", name + 2), dim_is_const(dim, NULL));
+}
+
+void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_NUMBER, .dtype = dtype, .number = number});
+}
+
+void hole_word(struct draft *draft, const char *name, const char *word)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_WORD, .word = word});
+}
+
+void hole_kernel(struct draft *draft, const char *name, const struct kernel *kernel)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_KERNEL, .kernel = kernel});
+}
+
+void hole_parameters(struct draft *draft, const char *name, int first)
+{
+    add_hole(draft, (struct hole){.name = name,
+                                  .kind = HOLE_PARAMETERS,
+                                  .first = first,
+                                  .count = draft->kernel->parameter_count - first});
+}
+
+void hole_passed(struct draft *draft, const char *name, const struct passed *passed, int count)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_PASSED, .passed = passed, .count = count});
+}
+
+void pass_sizes(struct draft *draft, struct passed **list, int *count, const bool *used,
+                const struct size *block)
+{
+    const struct module_tree *tree = draft->plan->program->tree;
+    struct arena *arena = &draft->cx->arena;
+
+    for (int i = 0; i < tree->size_count; i++) {
+        if (!used[i])
+            continue;
+        ARENA_PUSH(arena, *list, *count, (struct passed){.name = tree->sizes[i].c_name});
+        draft->kernel->used[i] = true;
+    }
+    for (int i = 0; block && i < BLOCK_SIZES; i++)
+        if (used[block[i].index])
+            ARENA_PUSH(arena, *list, *count, (struct passed){.name = block[i].c_name});
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------- */
+
+const struct dim *dims_product(struct cx *cx, const struct value *value, int first, int last)
+{
+    const struct dim *out = dim_const(&cx->arena, 1);
+
+    for (int i = first; i < last; i++)
+        out = dim_mul(&cx->arena, out, value->dims[i]);
+    return out;
+}
+
+const struct dim *row_stride(struct cx *cx, const struct value *value)
+{
+    for (int i = value->ndim - 2; i >= 0; i--)
+        if (!dim_equals(value->dims[i], 1))
+            return value->strides[i];
+    return value->ndim > 0 ? value->dims[value->ndim - 1] : dim_const(&cx->arena, 1);
+}
+
+const struct dim *batch_stride(struct cx *cx, const struct value *operand, int batch)
+{
+    int axis = operand->ndim - 4 + batch;
+
+    return axis >= 0 && !dim_equals(operand->dims[axis], 1) ? operand->strides[axis]
+                                                            : dim_const(&cx->arena, 0);
+}
+
+bool is_whole(const struct op *op, const struct dim *dim)
+{
+    int64_t extent;
+
+    return dim_is_const(dim, &extent) && extent % (64 / dtype_rows[op->outputs[0]->dtype].bytes) == 0;
+}
+
+/* ---- what all templates get ---------------------------------------------------------------------------------- */
+
+const struct algorithm *algorithm_named(const char *name)
+{
+    for (int i = 0; i < algorithm_count; i++)
+        if (strcmp(algorithms[i].name, name) == 0)
+            return &algorithms[i];
+    return NULL;
+}
+
+/* The operands that the tail reads, and whether it has a vector form. */
+static void take_tail(struct draft *draft, const struct dag *tail)
+{
+    struct kernel *kernel = draft->kernel;
+    const struct op *op = draft->op;
+    struct arena *arena = &draft->cx->arena;
+    enum dtype lanes;
+
+    kernel->tail = tail;
+    if (!tail)
+        return;
+    kernel->lanes = dag_vectorises(tail, &lanes) && lanes == kernel->dtype ? lanes : 0;
+    kernel->tail_shared = dag_is_shared(tail);
+    for (int i = op->tail_first; i < op->input_count; i++) {
+        struct tail_operand own = {.dtype = op->inputs[i]->dtype};
+        bool fits = tail_strides(arena, op->inputs[i], op, &own.row, &own.column);
+
+        assert(fits && "legalise copied what does not fit");
+        (void)fits;
+        dim_mark_sizes(own.row, kernel->used);
+        ARENA_PUSH(arena, kernel->extras, kernel->extra_count, own);
+    }
+    dag_mark_sizes(tail, kernel->used);
+}
+
+/* Types, and whether there is a tail and what it can do. */
+static void common_holes(struct draft *draft)
+{
+    const struct kernel *kernel = draft->kernel;
+    const struct step *step = draft->step;
+    bool single = kernel->dtype == DTYPE_FLOAT32, vectors = !kernel->tail || kernel->lanes;
+    enum dtype stored = draft->narrow ? step_packed(step, 1)->dtype : kernel->dtype;
+
+    hole_word(draft, "T_real", draft->real);
+    hole_word(draft, "T_stored", draft->stored);
+    hole_word(draft, "T_raw", draft->raw);
+    hole_int(draft, "T_line", 64 / dtype_rows[stored].bytes);
+    hole_word(draft, "T_vec", kernel->vector);
+    hole_word(draft, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
+    hole_int(draft, "T_P", 64 / dtype_rows[kernel->dtype].bytes);
+    hole_int(draft, "T_vector_tail", vectors);
+    hole_int(draft, "T_tail", kernel->tail != NULL);
+    hole_int(draft, "T_pure_tail", vectors && kernel->extra_count == 0);
+    hole_word(draft, "T_ROWS", "MODC_DOT_ROWS");
+    hole_word(draft, "T_OUTPUTS", "MODC_DOT_OUTPUTS");
+    hole_int(draft, "T_slices", kernel->split.slices);
+    for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
+        hole_int(draft, arena_format(&draft->cx->arena, "T_by_%s", split_names[axis]),
+                 (int)kernel->split.axis == axis);
+    if (step->scratch_offset >= 0)
+        hole_int(draft, "T_scratch", step->algorithm->scratch(draft->op) / dtype_rows[kernel->dtype].bytes);
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------- */
+
+/* "c/conv_direct_line.c" -> "_line" */
+static const char *parts_suffix(struct cx *cx, const char *file)
+{
+    const char *from = strrchr(file, '_');
+
+    return arena_copy(&cx->arena, from, strcspn(from, "."));
+}
+
+/* Named by what it has in common with others. */
+static const char *parts_stem(const struct draft *draft)
+{
+    const struct kernel_row *row = kernel_rows[draft->op->code];
+    struct cx *cx = draft->cx;
+    struct op shape = *draft->op;
+
+    if (row->parts_stem)
+        return row->parts_stem(draft->op);
+    shape.tail = NULL;
+    return arena_format(&cx->arena, "%s%s", row->stem(cx, &shape),
+                        parts_suffix(cx, draft->step->algorithm->parts));
+}
+
+/* What parts are told that are a kernel of their own: they know neither bias, tail nor slices, whatever the whole has. */
+static struct hole apart_from(struct hole hole)
+{
+    static const struct {
+        const char *name;
+        int64_t value;
+    } own[] = {{"T_tail", 0}, {"T_vector_tail", 1}, {"T_pure_tail", 1}, {"T_bias", 0}, {"T_slices", 1}};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(hole.name, own[i].name) == 0)
+            hole.integer = own[i].value;
+    if (strncmp(hole.name, "T_by_", 5) == 0)
+        hole.integer = 0;
+    return hole;
+}
+
+/* Parts that are a kernel of their own take the sizes that they ask for. */
+static const struct kernel *parts_kernel(const struct draft *draft)
+{
+    const struct kernel *whole = draft->kernel;
+    struct kernel *parts = new_kernel(draft->cx, draft->plan, KERNEL_TEMPLATE);
+    const char *file = draft->step->algorithm->parts;
+
+    parts->stem = parts_stem(draft);
+    parts->template = file;
+    parts->dtype = whole->dtype;
+    parts->vector = whole->vector;
+    parts->weights = whole->weights;
+    for (int i = 0; i < whole->hole_count; i++) {
+        const struct hole *hole = &whole->holes[i];
+
+        if (!template_asks(draft->cx, &draft->plan->templates, file, hole->name))
+            continue;
+        if (hole->kind == HOLE_DIM && !dim_is_const(hole->dim, NULL))
+            dim_mark_sizes(hole->dim, parts->used);
+        ARENA_PUSH(&draft->cx->arena, parts->holes, parts->hole_count, apart_from(*hole));
+    }
+    return keep_kernel(draft->cx, draft->plan, parts);
+}
+
+/* ---- a kernel of a template ---------------------------------------------------------------------------------- */
+
+static void add_extras(struct draft *draft)
+{
+    const struct op *op = draft->op;
+    struct kernel *kernel = draft->kernel;
+
+    int own = kernel_rows[op->code]->own_inputs;
+
+    kernel->extra_first = kernel->parameter_count;
+    for (int i = own > 0 ? own : kernel->tail ? op->tail_first : op->input_count; i < op->input_count; i++)
+        add_parameter(draft, dtype_rows[op->inputs[i]->dtype].c, false,
+                      arena_format(&draft->cx->arena, "e%d", kernel->parameter_count - kernel->extra_first));
+    if (!draft->over_y)
+        return;
+    kernel->parameters[0].restricted = false;
+    for (int i = kernel->extra_first; i < kernel->parameter_count; i++)
+        kernel->parameters[i].restricted = false;
+}
+
+/* Behind what the op's own row has said. */
+static void finish_comment(struct draft *draft)
+{
+    struct arena *arena = &draft->cx->arena;
+    struct kernel *kernel = draft->kernel;
+    const char *how = draft->step->algorithm->how;
+
+    if (kernel->tail)
+        kernel->comment = arena_format(arena, "%s;\n * %s %s", kernel->comment,
+                                       kernel->tail == draft->op->tail ? "then" : "before that y is",
+                                       dag_text(draft->cx, kernel->tail));
+    kernel->comment = arena_format(arena, "%s.\n * %c%s", kernel->comment, toupper((unsigned char)*how),
+                                   how + 1);
+    if (kernel->split.slices > 1)
+        kernel->comment = arena_format(arena, "%s;\n * one of %d slices, by %s", kernel->comment,
+                                       kernel->split.slices, split_names[kernel->split.axis]);
+    if (!value_is_dense(arena, draft->op->outputs[0]))
+        kernel->comment = arena_format(arena, "%s;\n * y is a part of a larger value", kernel->comment);
+}
+
+static const char *template_stem(const struct draft *draft)
+{
+    struct arena *arena = &draft->cx->arena;
+    const char *stem = kernel_rows[draft->op->code]->stem(draft->cx, draft->op);
+
+    if (!value_is_dense(arena, draft->op->outputs[0]))
+        stem = arena_format(arena, "%s_part", stem);
+    if (draft->narrow)
+        stem = arena_format(arena, "%s_%s", stem, dtype_rows[step_packed(draft->step, 1)->dtype].name);
+    return stem;
+}
+
+const struct kernel *template_kernel(struct draft *draft, const struct step *step)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = step->op;
+    const struct value *y = op->outputs[0];
+    const struct kernel_row *row = kernel_rows[op->code];
+    struct kernel *kernel = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
+
+    draft->step = step;
+    draft->op = op;
+    draft->kernel = kernel;
+    draft->real = dtype_rows[y->dtype].c;
+    draft->narrow = step_packed(step, 1) && step_packed(step, 1)->narrow;
+    draft->stored = draft->narrow ? dtype_rows[step_packed(step, 1)->dtype].c : draft->real;
+    draft->raw = dtype_rows[op->inputs[0]->dtype].c;
+    kernel->template = step->algorithm->template;
+    kernel->block = draft->block;
+    kernel->split = step->split;
+    kernel->dtype = y->dtype;
+    kernel->vector = y->dtype == DTYPE_FLOAT32 ? "modc_f32" : "modc_f64";
+    kernel->weights = draft->narrow ? draft->stored : kernel->vector;
+    take_tail(draft, row->tail ? row->tail(op) : op->tail);
+    common_holes(draft);
+    add_parameter(draft, draft->real, true, "y");
+    row->holes(draft);
+    add_extras(draft);
+    finish_comment(draft);
+    if (kernel->split.slices > 1)
+        kernel->enough = enough_results(cx, y, kernel->split);
+    kernel->stem = template_stem(draft);
+    if (step->algorithm->parts && draft->apart)
+        kernel->parts = parts_kernel(draft);
+    else
+        kernel->parts_template = step->algorithm->parts;
+    return keep_kernel(cx, draft->plan, kernel);
+}
+
+/* The result is added to what lies in its own memory. */
+static bool accumulates(const struct variant *variant, const struct op *op)
+{
+    const struct place *place = &variant->places[op->outputs[0]->base->id];
+
+    for (int i = op->tail_first; i < op->input_count && op->tail; i++) {
+        const struct place *own = &variant->places[op->inputs[i]->base->id];
+
+        if (own->kind == PLACE_GRADIENT && place->kind == PLACE_GRADIENT && own->index == place->index)
+            return true;
+    }
+    return false;
+}
+
+void input_operand(struct making *making, struct kernel_call *call)
+{
+    add_value(making, call, making->step->op->inputs[0]);
+}
+
+void weighted_operands(struct making *making, struct kernel_call *call)
+{
+    int bias = op_bias_at(making->step->op);
+
+    input_operand(making, call);
+    add_op_input(making, call, 1);
+    if (bias < 0)
+        add_null(making, call);
+    else
+        add_op_input(making, call, bias);
+}
+
+void make_template(struct making *making)
+{
+    const struct op *op = making->step->op;
+    struct draft draft = {.cx = making->cx, .plan = making->plan, .over_y = accumulates(making->variant, op)};
+    const struct kernel *kernel = template_kernel(&draft, making->step);
+    struct kernel_call *call = add_call(making, kernel);
+
+    add_value(making, call, op->outputs[0]);
+    kernel_rows[op->code]->operands(making, call);
+    if (making->step->scratch_offset >= 0)
+        add_operand(making, call,
+                    (struct operand){.kind = OPERAND_SCRATCH,
+                                     .dtype = kernel->dtype,
+                                     .offset = making->step->scratch_offset});
+    for (int i = op->input_count - (kernel->parameter_count - kernel->extra_first) - draft.head_count;
+         i < op->input_count; i++)
+        add_value(making, call, op->inputs[i]);
+    add_sizes(making, call);
+}

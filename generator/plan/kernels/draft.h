@@ -1,0 +1,176 @@
+/* draft.h - what the families of kernels share: the record that is being drawn up, and the table of how each op is computed.
+ * Private to plan/kernels. */
+#ifndef MODC_PLAN_DRAFT_H
+#define MODC_PLAN_DRAFT_H
+
+#include "plan/algorithm.h"
+#include "plan/kernel.h"
+#include "plan/plan_dag.h"
+
+/* A kernel from a template, while it is drawn up for a step, or for a part of another kernel. */
+struct draft {
+    struct cx *cx;
+    struct plan *plan;
+    const struct step *step;
+    const struct op *op;
+    struct kernel *kernel;
+    const char *real, *stored, *raw; /* types of results, of weights, of input 0 */
+    bool narrow;                     /* weights are stored in fewer bits than it computes with */
+    bool apart;                      /* its parts are a kernel of their own */
+    const struct size *block;        /* of a part of attention: the sizes of a block; or NULL */
+    bool causal;                     /* of a softmax over such a block */
+    bool over_y;                     /* an operand of the tail lies where y does: neither is restrict */
+    int head_count;                  /* what a convolution's head reads beside x */
+};
+
+/* The calls that a step, or a packed entry, becomes. */
+struct making {
+    struct cx *cx;
+    struct plan *plan;
+    const struct variant *variant; /* NULL: packing */
+    const struct step *step;
+    struct kernel_calls *calls;
+};
+
+/* How an op is computed. Another op is another row, in kernels.c. */
+struct kernel_row {
+    const char *(*stem)(struct cx *cx, const struct op *op); /* what its kernels are named by */
+    void (*make)(struct making *making); /* its calls; make_template where it has algorithms */
+    void (*holes)(struct draft *draft);  /* of a template: its own parameters, its holes, its comment */
+    void (*operands)(struct making *making,
+                     struct kernel_call *call);     /* of a template: what stands behind the result */
+    const struct dag *(*tail)(const struct op *op); /* what the kernel fuses; NULL: the op's tail */
+    const char *(*parts_stem)(
+        const struct op *op); /* of its parts, where not all ops have their own; NULL: none */
+    int own_inputs; /* inputs from here on are in T_ARGS, whether a tail reads them or not; 0: the tail's alone */
+};
+
+extern const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT]; /* NULL: a boundary, a view, a call, ... */
+
+extern const struct kernel_row contract_kernels, conv_kernels, pool_kernels, norm_kernels, softmax_kernels,
+    attention_kernels, recurrent_kernels, recurrent_gradient_kernels, ctc_kernels;
+extern const struct kernel_row map_kernels, write_kernels, reduce_kernels, gather_kernels, scatter_kernels,
+    scan_kernels, sort_kernels, random_kernels, concat_kernels;
+
+/* ---- draft.c: holes and parameters --------------------------------------------------------------------------- */
+
+void add_parameter(struct draft *draft, const char *type, bool written, const char *name);
+
+/* The parameters of products and norms behind the result: x, what it is multiplied with, a bias; of all others x. */
+void add_weighted(struct draft *draft);
+void add_input(struct draft *draft);
+
+/* What the kernel works in, if it does. */
+void add_scratch(struct draft *draft, const char *name);
+
+void hole_int(struct draft *draft, const char *name, int64_t value);
+void hole_dim(struct draft *draft, const char *name, const struct dim *dim);
+void hole_within(struct draft *draft, const char *name,
+                 const struct dim *dim); /* over what the template has */
+void hole_extent(struct draft *draft, const char *name, const struct dim *dim); /* T_m and T_fixed_m */
+void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number);
+void hole_word(struct draft *draft, const char *name, const char *word);
+void hole_kernel(struct draft *draft, const char *name, const struct kernel *kernel);
+void hole_parameters(struct draft *draft, const char *name, int first);
+void hole_passed(struct draft *draft, const char *name, const struct passed *passed, int count);
+
+/* Appends the sizes that `used` says, and of the block's those behind them. */
+void pass_sizes(struct draft *draft, struct passed **list, int *count, const bool *used,
+                const struct size *block);
+
+/* The kernel of a step whose algorithm is a template; `draft` says what is not the step's. Its record is that of an equal one,
+ * where there is one. */
+const struct kernel *template_kernel(struct draft *draft, const struct step *step);
+
+/* Behind the result of a product: x, the weight and the bias, packed or where they lie. */
+void weighted_operands(struct making *making, struct kernel_call *call);
+
+/* The one input that a template knows. */
+void input_operand(struct making *making, struct kernel_call *call);
+
+/* A step's call of it. */
+void make_template(struct making *making);
+
+const struct algorithm *algorithm_named(const char *name);
+
+/* Product of dimensions [first, last). */
+const struct dim *dims_product(struct cx *cx, const struct value *value, int first, int last);
+
+/* The stride between rows of a value that legalise accepted as rows. */
+const struct dim *row_stride(struct cx *cx, const struct value *value);
+
+/* Of an operand along one of the two batch axes that stand before its last two; 0 where it has but one there. */
+const struct dim *batch_stride(struct cx *cx, const struct value *operand, int batch);
+
+/* Is it a number of whole vectors, however wide they are? */
+bool is_whole(const struct op *op, const struct dim *dim);
+
+/* ---- parts.c ------------------------------------------------------------------------------------------------------- */
+
+/* A value of one head: its last two axes, of them so many rows and columns, or all (NULL). */
+struct value *of_head(struct cx *cx, const struct value *value, const struct dim *rows,
+                      const struct dim *columns);
+
+/* Rows of scratch. */
+struct value *in_scratch(struct cx *cx, enum dtype dtype, const struct dim *rows, const struct dim *columns,
+                         int64_t stride);
+
+/* Makes the kernel of an op that is a part of the draft's, and fills the holes of its name and of what it gets behind its
+ * operands, which are in `passed`. block: what the part is over, or NULL. */
+void part_kernel(struct draft *draft, struct op *op, const char *algorithm, const struct size *block,
+                 const char *name, struct passed *passed, int count);
+
+/* ---- names.c ---------------------------------------------------------------------------------------------------- */
+
+void name_dim(struct cx *cx, struct text *text, const struct dim *dim);
+void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *const *dims);
+
+/* What is fused behind the op's own function: "linear_tanh" -> "_tanh". */
+const char *tail_name(const struct op *op, const char *base);
+
+/* Gives all kernels names that have none yet. */
+void name_kernels(struct cx *cx, struct plan *plan);
+
+/* ---- kernels.c: the registry -------------------------------------------------------------------------------------- */
+
+/* How many results a step has, where sizes decide whether they are as many as threads pay for; NULL: they always do. */
+const struct dim *enough_results(struct cx *cx, const struct value *y, struct split split);
+
+/* It takes no sizes yet, and is one call. */
+struct kernel *new_kernel(struct cx *cx, const struct plan *plan, enum kernel_form form);
+
+/* The record of an equal kernel that is there, else this one, which is kept. */
+const struct kernel *keep_kernel(struct cx *cx, struct plan *plan, struct kernel *kernel);
+
+struct kernel_call *add_call(struct making *making, const struct kernel *kernel);
+void add_operand(struct making *making, struct kernel_call *call, struct operand operand);
+void add_value(struct making *making, struct kernel_call *call, const struct value *value);
+void add_null(struct making *making, struct kernel_call *call);
+
+/* An input of the step's op: packed, or where it lies. */
+void add_op_input(struct making *making, struct kernel_call *call, int input);
+
+/* The last operands of all calls: the sizes that the kernel takes. */
+void add_sizes(struct making *making, struct kernel_call *call);
+
+/* ---- pack.c -------------------------------------------------------------------------------------------------------- */
+
+/* The calls that fill the entry. */
+void make_packing(struct cx *cx, struct plan *plan, struct packed *entry);
+
+/* ---- nests.c ------------------------------------------------------------------------------------------------------- */
+
+/* A kernel that is a loop nest, with its comment; it is finished by keep_nest. */
+struct kernel *new_nest(struct cx *cx, const struct plan *plan, enum nest_kind kind, struct nest nest);
+
+/* A map of `inputs` into `target`. */
+struct kernel *map_nest(struct cx *cx, const struct plan *plan, const struct value *target,
+                        const struct dag *dag, struct value *const *inputs, int count);
+
+/* Keeps it under a stem, with the sizes that it takes and a parameter for each operand. */
+const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *stem);
+
+const char *shapes_comment(struct cx *cx, const struct value *y, const char *what);
+const char *dag_text(struct cx *cx, const struct dag *dag);
+
+#endif

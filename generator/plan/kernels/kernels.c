@@ -1,0 +1,292 @@
+/* kernels.c - the table of how ops are computed, the registry of kernels, and the calls of them: all that a plan runs. */
+#include <string.h>
+
+#include "passes/pass.h"
+#include "plan/kernels/draft.h"
+
+const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT] = {
+    [GRAPH_OP_MAP] = &map_kernels,
+    [GRAPH_OP_REDUCE] = &reduce_kernels,
+    [GRAPH_OP_CONTRACT] = &contract_kernels,
+    [GRAPH_OP_CONV] = &conv_kernels,
+    [GRAPH_OP_POOL] = &pool_kernels,
+    [GRAPH_OP_NORM] = &norm_kernels,
+    [GRAPH_OP_SOFTMAX] = &softmax_kernels,
+    [GRAPH_OP_ATTENTION] = &attention_kernels,
+    [GRAPH_OP_RECURRENT] = &recurrent_kernels,
+    [GRAPH_OP_RECURRENT_GRADIENT] = &recurrent_gradient_kernels,
+    [GRAPH_OP_CONCAT] = &concat_kernels,
+    [GRAPH_OP_GATHER] = &gather_kernels,
+    [GRAPH_OP_SCATTER] = &scatter_kernels,
+    [GRAPH_OP_SCAN] = &scan_kernels,
+    [GRAPH_OP_SORT] = &sort_kernels,
+    [GRAPH_OP_CTC] = &ctc_kernels,
+    [GRAPH_OP_WRITE] = &write_kernels,
+    [GRAPH_OP_RANDOM] = &random_kernels,
+};
+
+/* ---- equality ----------------------------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_dim(const struct dim *a, const struct dim *b)
+{
+    return a == b || (a && b && dim_equal(a, b));
+}
+
+static bool same_dag(const struct dag *a, const struct dag *b)
+{
+    return a == b || (a && b && dag_same(a, b));
+}
+
+static bool same_passed(const struct hole *a, const struct hole *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (int i = 0; i < a->count; i++) {
+        const struct passed *x = &a->passed[i], *y = &b->passed[i];
+
+        if (strcmp(x->name, y->name) != 0 || x->at != y->at || x->offset != y->offset ||
+            x->step_count != y->step_count)
+            return false;
+        for (int j = 0; j < x->step_count; j++)
+            if (strcmp(x->steps[j].index, y->steps[j].index) != 0 ||
+                !dim_equal(x->steps[j].stride, y->steps[j].stride))
+                return false;
+    }
+    return true;
+}
+
+static bool same_hole(const struct hole *a, const struct hole *b)
+{
+    if (strcmp(a->name, b->name) != 0 || a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case HOLE_INT:
+        return a->integer == b->integer;
+    case HOLE_DIM:
+        return dim_equal(a->dim, b->dim);
+    case HOLE_NUMBER:
+        return a->dtype == b->dtype && memcmp(&a->number, &b->number, sizeof a->number) == 0;
+    case HOLE_WORD:
+        return strcmp(a->word, b->word) == 0;
+    case HOLE_KERNEL:
+        return a->kernel == b->kernel;
+    case HOLE_PARAMETERS:
+        return a->first == b->first && a->count == b->count;
+    case HOLE_PASSED:
+        return same_passed(a, b);
+    }
+    return false;
+}
+
+static bool same_parameters(const struct kernel *a, const struct kernel *b)
+{
+    if (a->parameter_count != b->parameter_count)
+        return false;
+    for (int i = 0; i < a->parameter_count; i++) {
+        const struct kernel_parameter *x = &a->parameters[i], *y = &b->parameters[i];
+
+        if (strcmp(x->type, y->type) != 0 || strcmp(x->name, y->name) != 0 || x->written != y->written ||
+            x->restricted != y->restricted)
+            return false;
+    }
+    return true;
+}
+
+static bool same_template(const struct kernel *a, const struct kernel *b)
+{
+    if (strcmp(a->template, b->template) != 0 || !same_text(a->parts_template, b->parts_template) ||
+        a->parts != b->parts || a->dtype != b->dtype || a->hole_count != b->hole_count ||
+        a->extra_count != b->extra_count || a->extra_first != b->extra_first ||
+        strcmp(a->weights, b->weights) != 0)
+        return false;
+    for (int i = 0; i < a->hole_count; i++)
+        if (!same_hole(&a->holes[i], &b->holes[i]))
+            return false;
+    for (int i = 0; i < a->extra_count; i++)
+        if (!dim_equal(a->extras[i].row, b->extras[i].row) ||
+            !dim_equal(a->extras[i].column, b->extras[i].column))
+            return false;
+    return true;
+}
+
+static bool same_slicing(const struct slicing *a, const struct slicing *b)
+{
+    return a == b || (a && b && a->slices == b->slices && a->axis == b->axis && a->unit == b->unit &&
+                      dim_equal(a->extent, b->extent));
+}
+
+static bool same_nest(const struct nest *a, const struct nest *b)
+{
+    if (a->ndim != b->ndim || a->operand_count != b->operand_count || a->reorder != b->reorder)
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (!dim_equal(a->dims[i], b->dims[i]) || a->reduced[i] != b->reduced[i])
+            return false;
+    for (int i = 0; i < a->operand_count; i++) {
+        if (a->operands[i].dtype != b->operands[i].dtype)
+            return false;
+        for (int j = 0; j < a->ndim; j++)
+            if (!dim_equal(a->operands[i].strides[j], b->operands[i].strides[j]))
+                return false;
+    }
+    return true;
+}
+
+static bool same_line(const struct kernel *a, const struct kernel *b)
+{
+    if (!same_dim(a->line.length, b->line.length) || a->line.reverse != b->line.reverse)
+        return false;
+    for (int i = 0; i < a->nest.operand_count && a->line.length; i++)
+        if (!dim_equal(a->line.steps[i], b->line.steps[i]))
+            return false;
+    return true;
+}
+
+static bool same_loops(const struct kernel *a, const struct kernel *b)
+{
+    return a->kind == b->kind && same_nest(&a->nest, &b->nest) && same_dag(a->dag, b->dag) &&
+           same_dim(a->step, b->step) && same_line(a, b) && a->reduce == b->reduce && a->start == b->start &&
+           a->given == b->given && a->descending == b->descending && same_slicing(a->slicing, b->slicing);
+}
+
+bool kernel_equal(const struct kernel *a, const struct kernel *b)
+{
+    if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
+        a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
+        (a->enough && a->split.values != b->split.values) || a->used_count != b->used_count ||
+        memcmp(a->used, b->used, (size_t)a->used_count * sizeof *a->used) != 0 ||
+        !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
+        return false;
+    return same_parameters(a, b) && (a->form == KERNEL_TEMPLATE ? same_template(a, b) : same_loops(a, b));
+}
+
+/* ---- the registry ------------------------------------------------------------------------------------------- */
+
+struct kernel *new_kernel(struct cx *cx, const struct plan *plan, enum kernel_form form)
+{
+    struct kernel *kernel = ARENA_NEW(&cx->arena, struct kernel);
+
+    kernel->form = form;
+    kernel->split.slices = 1;
+    kernel->used_count = plan->program->tree->size_count + BLOCK_SIZES;
+    kernel->used = ARENA_ARRAY(&cx->arena, kernel->used_count, bool);
+    return kernel;
+}
+
+const struct kernel *keep_kernel(struct cx *cx, struct plan *plan, struct kernel *kernel)
+{
+    for (int i = 0; i < plan->kernel_count; i++) {
+        struct kernel *other = plan->kernels[i];
+
+        if (!kernel_equal(other, kernel))
+            continue;
+        if (kernel->slicing && kernel->slicing->count.max > other->slicing->count.max)
+            other->slicing->count.max =
+                kernel->slicing->count.max; /* calls of other entries have other maxima */
+        return other;
+    }
+    ARENA_PUSH(&cx->arena, plan->kernels, plan->kernel_count, kernel);
+    return kernel;
+}
+
+const struct dim *enough_results(struct cx *cx, const struct value *y, struct split split)
+{
+    int64_t one = 1;
+
+    for (int i = 0; i < y->ndim; i++) {
+        int64_t constant = 1;
+
+        dim_is_const(y->dims[i], &constant);
+        one *= constant;
+    }
+    return one >= split.values ? NULL : dims_product(cx, y, 0, y->ndim);
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------- */
+
+struct kernel_call *add_call(struct making *making, const struct kernel *kernel)
+{
+    ARENA_PUSH(&making->cx->arena, making->calls->list, making->calls->count,
+               ((struct kernel_call){.kernel = kernel}));
+    return &making->calls->list[making->calls->count - 1];
+}
+
+void add_operand(struct making *making, struct kernel_call *call, struct operand operand)
+{
+    ARENA_PUSH(&making->cx->arena, call->operands, call->operand_count, operand);
+}
+
+void add_value(struct making *making, struct kernel_call *call, const struct value *value)
+{
+    add_operand(making, call, (struct operand){.kind = OPERAND_VALUE, .value = value});
+}
+
+void add_null(struct making *making, struct kernel_call *call)
+{
+    add_operand(making, call, (struct operand){.kind = OPERAND_NULL});
+}
+
+void add_op_input(struct making *making, struct kernel_call *call, int input)
+{
+    const struct step *step = making->step;
+
+    if (step_packed(step, input))
+        add_operand(making, call, (struct operand){.kind = OPERAND_PACKED, .packed = step->packed[input]});
+    else
+        add_value(making, call, step->op->inputs[input]);
+}
+
+void add_sizes(struct making *making, struct kernel_call *call)
+{
+    const struct module_tree *tree = making->plan->program->tree;
+    const struct kernel *kernel = call->kernel;
+    const bool *used = kernel->slicing ? kernel->slicing->used : kernel->used;
+
+    for (int i = 0; i < tree->size_count; i++)
+        if (used[i])
+            add_operand(making, call, (struct operand){.kind = OPERAND_SIZE, .size = &tree->sizes[i]});
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------- */
+
+/* For whom the kernel is made. */
+static void note_user(struct kernel *kernel, const struct variant *variant, const struct op *op)
+{
+    kernel->module = op->call ? relative_path(variant->graph->root, op->call->module->path) : "";
+    kernel->function = variant->function;
+}
+
+void plan_kernels(struct cx *cx, struct plan *plan)
+{
+    int made = 0;
+
+    for (int v = 0; v < plan->variant_count; v++) {
+        struct variant *variant = plan->variants[v];
+
+        for (int s = 0; s < variant->step_count; s++) {
+            struct step *step = &variant->steps[s];
+            struct making making = {cx, plan, variant, step, &step->calls};
+
+            if (kernel_rows[step->op->code])
+                kernel_rows[step->op->code]->make(&making);
+            for (; made < plan->kernel_count; made++)
+                note_user(plan->kernels[made], variant, step->op);
+        }
+    }
+    plan->function_kernels = plan->kernel_count;
+    for (int g = 1; g <= plan->group_count; g++) { /* the model's last, as its function calls the others */
+        struct pack_group *group = plan->groups[g % plan->group_count];
+
+        for (int i = 0; i < group->entry_count; i++) {
+            make_packing(cx, plan, group->entries[i]);
+            for (; made < plan->kernel_count; made++)
+                plan->kernels[made]->module = group->entries[i]->name;
+        }
+    }
+    name_kernels(cx, plan);
+}

@@ -1,0 +1,116 @@
+/* pack.c - kernels that fill packed entries from parameters, and that give back what lies only packed. */
+#include "plan/kernels/draft.h"
+
+/* One of several parts is named by which it is: the panels that are whole, or what is left. */
+static const char *part_name(const struct packed *entry, int part)
+{
+    int of_group = entry->part_count / entry->groups;
+
+    return of_group < 2 ? "" : part % of_group == 0 ? "_whole" : "_rest";
+}
+
+static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const struct packed *entry,
+                                        int part)
+{
+    static const char *const formats[] = {"",       "panels",    "rows",  "columns",
+                                          "vector", "winograd4", "dense", "winograd2"};
+    struct kernel *kernel = new_nest(cx, plan, NEST_MAP, entry->parts[part].nest);
+    const char *how = dag_is_identity(entry->dag) ? ""
+                      : entry->narrow ? arena_format(&cx->arena, "_%s", dtype_rows[entry->dtype].name)
+                                      : "_folded";
+
+    kernel->dag = entry->dag;
+    kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
+    return keep_nest(cx, plan, kernel,
+                     arena_format(&cx->arena, "pack_%s_%lldx%lld%s%s", formats[entry->format],
+                                  (long long)entry->n / entry->groups, (long long)entry->k, how,
+                                  part_name(entry, part)));
+}
+
+/* What the entry is made of, from so many elements on. */
+static struct operand source_operand(struct cx *cx, struct plan *plan, const struct packed *entry, int index,
+                                     int64_t from)
+{
+    struct value *operand = entry->operands[index];
+    const struct op *op = operand->base->op;
+    struct operand out = {0};
+    int64_t offset = 0;
+
+    dim_is_const(operand->offset, &offset);
+    out.offset = offset + from;
+    if (entry->operand_entries[index]) {
+        out.kind = OPERAND_ENTRY;
+        out.packed.entry = entry->operand_entries[index];
+    } else if (op->code == GRAPH_OP_TENSOR) {
+        out.kind = OPERAND_TENSOR;
+        out.tensor = op->tensor.tensor;
+    } else {
+        out.kind = OPERAND_CONSTANT;
+        out.name = plan_constant(cx, plan, operand->base); /* it is there */
+    }
+    return out;
+}
+
+void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
+{
+    struct making making = {.cx = cx, .plan = plan, .calls = &entry->calls};
+
+    for (int i = 0; i < entry->part_count; i++) {
+        const struct packed_part *part = &entry->parts[i];
+        struct kernel_call *call = add_call(&making, pack_kernel(cx, plan, entry, i));
+
+        add_operand(&making, call,
+                    (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
+        for (int j = 0; j < entry->operand_count; j++)
+            add_operand(&making, call, source_operand(cx, plan, entry, j, part->from[j]));
+    }
+}
+
+/* ---- and back --------------------------------------------------------------------------------------------------- */
+
+static const struct kernel *unpack_kernel(struct cx *cx, struct plan *plan, const struct packed *entry,
+                                          int part)
+{
+    struct nest nest = entry->parts[part].nest;
+    const struct nest_operand *operands = nest.operands;
+    struct kernel *kernel;
+
+    nest.operands = ARENA_ARRAY(&cx->arena, 2, struct nest_operand);
+    nest.operands[0] = operands[1];
+    nest.operands[1] = operands[0];
+    kernel = new_nest(cx, plan, NEST_MAP, nest);
+    kernel->dag = entry->dag;
+    kernel->comment = arena_format(&cx->arena, "y = x0 in %s", entry->comment);
+    return keep_nest(cx, plan, kernel,
+                     arena_format(&cx->arena, "unpack_%lldx%lld%s", (long long)entry->n / entry->groups,
+                                  (long long)entry->k, part_name(entry, part)));
+}
+
+void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry)
+{
+    struct unpacking unpacking = {.entry = entry};
+    struct making making = {.cx = cx, .plan = plan, .calls = &unpacking.calls};
+    int64_t offset = 0;
+
+    dim_is_const(entry->operands[0]->offset, &offset);
+    for (int i = 0; i < entry->part_count; i++) {
+        const struct packed_part *part = &entry->parts[i];
+        struct kernel_call *call = add_call(&making, unpack_kernel(cx, plan, entry, i));
+
+        add_operand(
+            &making, call,
+            (struct operand){.kind = OPERAND_OUT, .dtype = entry->dtype, .offset = offset + part->from[0]});
+        add_operand(&making, call,
+                    (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
+    }
+    ARENA_PUSH(&cx->arena, plan->unpackings, plan->unpacking_count, unpacking);
+    name_kernels(cx, plan);
+}
+
+const struct unpacking *plan_find_unpacking(const struct plan *plan, const struct packed *entry)
+{
+    for (int i = 0; i < plan->unpacking_count; i++)
+        if (plan->unpackings[i].entry == entry)
+            return &plan->unpackings[i];
+    return NULL;
+}

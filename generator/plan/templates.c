@@ -1,0 +1,89 @@
+/* templates.c - see templates.h. */
+#include "plan/templates.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "emit/embedded.h"
+
+const char *template_find(const char *name)
+{
+    for (int i = 0; i < embedded_file_count; i++)
+        if (strncmp(embedded_files[i].name, "templates/", 10) == 0 &&
+            strcmp(embedded_files[i].name + 10, name) == 0)
+            return embedded_files[i].bytes;
+    return NULL;
+}
+
+static size_t word_length(const char *text)
+{
+    size_t length = 0;
+
+    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+        length++;
+    return length;
+}
+
+/* The next identifier or number of the code from `text` on, comments left out; NULL: there is none. */
+static const char *next_word(const char *text, size_t *length)
+{
+    while (text && *text) {
+        *length = word_length(text);
+        if (*length > 0)
+            return text;
+        if (text[0] == '/' && text[1] == '*') {
+            text = strstr(text, "*/");
+            text = text ? text + 2 : NULL;
+        } else {
+            text++;
+        }
+    }
+    return NULL;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t length, wanted = strlen(word);
+
+    for (const char *at = text; (at = next_word(at, &length)); at += length)
+        if (length == wanted && memcmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
+bool template_uses(const char *word)
+{
+    for (int i = 0; i < embedded_file_count; i++)
+        if (strncmp(embedded_files[i].name, "templates/c/", 12) == 0 &&
+            has_word(embedded_files[i].bytes, word))
+            return true;
+    return false;
+}
+
+static bool lists(const struct template_holes *holes, const char *word, size_t length)
+{
+    for (int i = 0; i < holes->count; i++)
+        if (strncmp(holes->names[i], word, length) == 0 && !holes->names[i][length])
+            return true;
+    return false;
+}
+
+static const struct template_holes *holes_of(struct cx *cx, struct template_cache *cache, const char *file)
+{
+    struct template_holes holes = {.file = file};
+    size_t length;
+
+    for (int i = 0; i < cache->count; i++)
+        if (strcmp(cache->files[i].file, file) == 0)
+            return &cache->files[i];
+    for (const char *at = template_find(file); (at = next_word(at, &length)); at += length)
+        if (strncmp(at, "T_", 2) == 0 && !lists(&holes, at, length))
+            ARENA_PUSH(&cx->arena, holes.names, holes.count, arena_copy(&cx->arena, at, length));
+    ARENA_PUSH(&cx->arena, cache->files, cache->count, holes);
+    return &cache->files[cache->count - 1];
+}
+
+bool template_asks(struct cx *cx, struct template_cache *cache, const char *file, const char *hole)
+{
+    return lists(holes_of(cx, cache, file), hole, strlen(hole));
+}

@@ -114,38 +114,55 @@ static void bash_commands(struct text *text, const struct option_row *row)
     text_add(text, ") ");
 }
 
-static void print_bash(struct cx *cx, struct text *text)
-{
-    text_add(text,
-             "# Completion of modc for bash, written by `modc completion bash`.\n"
-             "_modc() {\n"
-             "    local line=() word command option value typed words= by= i IFS=$' \\t\\n'\n"
-             "\n"
-             "    # bash takes words apart at '=': put them together again\n"
-             "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
-             "        if [[ $i -gt 0 && ( ${COMP_WORDS[i]} == '=' || ${COMP_WORDS[i - 1]} == '=' ) ]]; then\n"
-             "            line[${#line[@]} - 1]+=${COMP_WORDS[i]}\n"
-             "        else\n"
-             "            line+=(\"${COMP_WORDS[i]}\")\n"
-             "        fi\n"
-             "    done\n"
-             "    word=${line[${#line[@]} - 1]} command=${line[1]} option= value=$word\n"
-             "    if [[ $word == --*=* ]]; then\n"
-             "        option=${word%%=*} value=${word#*=}\n"
-             "    elif [[ ${#line[@]} -gt 2 && ${line[${#line[@]} - 2]} == -?* ]]; then\n"
-             "        option=${line[${#line[@]} - 2]}\n"
-             "    fi\n"
-             "    typed=${value%\"${value##*=}\"} # of a value with '=' in it, which bash does not replace\n"
-             "\n"
-             "    case $command:$option in\n");
-    for (int i = 0; i < option_row_count; i++) {
-        const struct option_row *row = &option_rows[i];
+static const char bash_head[] =
+    "# Completion of modc for bash, written by `modc completion bash`.\n"
+    "_modc() {\n"
+    "    local line=() word command option value typed words= by= i IFS=$' \\t\\n'\n"
+    "\n"
+    "    # bash takes words apart at '=': put them together again\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        if [[ $i -gt 0 && ( ${COMP_WORDS[i]} == '=' || ${COMP_WORDS[i - 1]} == '=' ) ]]; then\n"
+    "            line[${#line[@]} - 1]+=${COMP_WORDS[i]}\n"
+    "        else\n"
+    "            line+=(\"${COMP_WORDS[i]}\")\n"
+    "        fi\n"
+    "    done\n"
+    "    word=${line[${#line[@]} - 1]} command=${line[1]} option= value=$word\n"
+    "    if [[ $word == --*=* ]]; then\n"
+    "        option=${word%%=*} value=${word#*=}\n"
+    "    elif [[ ${#line[@]} -gt 2 && ${line[${#line[@]} - 2]} == -?* ]]; then\n"
+    "        option=${line[${#line[@]} - 2]}\n"
+    "    fi\n"
+    "    typed=${value%\"${value##*=}\"} # of a value with '=' in it, which bash does not replace\n"
+    "\n"
+    "    case $command:$option in\n";
 
-        if (!row->value || !row->text)
-            continue;
-        bash_commands(text, row);
-        bash_complement(text, of_option(cx, row));
-    }
+static const char bash_tail[] =
+    "        esac\n"
+    "        ;;\n"
+    "    esac\n"
+    "\n"
+    "    case $by in\n"
+    "    '') COMPREPLY=($(compgen -W \"$words\" -- \"$value\")) ;;\n"
+    "    :) COMPREPLY=() ;;\n"
+    "    *)\n"
+    "        IFS=$'\\n'\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        case $by in\n"
+    "        files) COMPREPLY=($(compgen -f -- \"$value\")) ;;\n"
+    "        folders) COMPREPLY=($(compgen -d -- \"$value\")) ;;\n"
+    "        specs) COMPREPLY=($(compgen -f -X '!*.yaml' -- \"$value\"; compgen -f -X '!*.yml' -- \"$value\"\n"
+    "                            compgen -d -- \"$value\")) ;;\n"
+    "        esac\n"
+    "        ;;\n"
+    "    esac\n"
+    "    COMPREPLY=(\"${COMPREPLY[@]#\"$typed\"}\")\n"
+    "}\n"
+    "complete -F _modc modc\n";
+
+/* The words that follow a command, and those that begin with a '-'. */
+static void print_bash_words(struct text *text)
+{
     text_add(text, "    *)\n"
                    "        if [[ $word == --*=* ]]; then\n"
                    "            return # a flag has no value\n"
@@ -164,35 +181,27 @@ static void print_bash(struct cx *cx, struct text *text)
                 text_printf(text, "%s ", option_rows[i].name);
         text_add(text, "--help' ;;\n");
     }
+}
+
+static void print_bash(struct cx *cx, struct text *text)
+{
+    text_add(text, bash_head);
+    for (int i = 0; i < option_row_count; i++) {
+        const struct option_row *row = &option_rows[i];
+
+        if (!row->value || !row->text)
+            continue;
+        bash_commands(text, row);
+        bash_complement(text, of_option(cx, row));
+    }
+    print_bash_words(text);
     for (int c = 0; c < COMMAND_COUNT; c++) {
         if (!command_rows[c].argument)
             continue;
         text_printf(text, "        *:%s:*) ", command_rows[c].name);
         bash_complement(text, of_argument(cx, (enum command)c));
     }
-    text_add(
-        text,
-        "        esac\n"
-        "        ;;\n"
-        "    esac\n"
-        "\n"
-        "    case $by in\n"
-        "    '') COMPREPLY=($(compgen -W \"$words\" -- \"$value\")) ;;\n"
-        "    :) COMPREPLY=() ;;\n"
-        "    *)\n"
-        "        IFS=$'\\n'\n"
-        "        compopt -o filenames 2>/dev/null\n"
-        "        case $by in\n"
-        "        files) COMPREPLY=($(compgen -f -- \"$value\")) ;;\n"
-        "        folders) COMPREPLY=($(compgen -d -- \"$value\")) ;;\n"
-        "        specs) COMPREPLY=($(compgen -f -X '!*.yaml' -- \"$value\"; compgen -f -X '!*.yml' -- \"$value\"\n"
-        "                            compgen -d -- \"$value\")) ;;\n"
-        "        esac\n"
-        "        ;;\n"
-        "    esac\n"
-        "    COMPREPLY=(\"${COMPREPLY[@]#\"$typed\"}\")\n"
-        "}\n"
-        "complete -F _modc modc\n");
+    text_add(text, bash_tail);
 }
 
 /* ---- zsh -------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "functions/rows.h"
+#include "functions/space.h"
 #include "graph/graph.h"
 
 enum { MOST_PHASES = 16, LONGEST = 1 << 30 };
@@ -11,8 +11,8 @@ enum { MOST_PHASES = 16, LONGEST = 1 << 30 };
 /* Windows over the last `rank` axes of (N, C, ...). */
 struct windows {
     int rank, groups;
-    int kernel[3], stride[3], dilation[3];
-    int before[3], after[3]; /* zeros around x; below 0 they crop */
+    int kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK];
+    int before[MAX_RANK], after[MAX_RANK]; /* zeros around x; below 0 they crop */
 };
 
 /* What a call says. */
@@ -284,51 +284,59 @@ static struct value *swap_channels(struct eval *eval, const struct conv_call *ca
     return reshaped(eval, call->loc, weight, rank + 2, dims);
 }
 
-/* What each element of x gives to the outputs is a product of its channels: (N, l..., k..., O) from K * O channels. bias:
- * NULL, or what each of them gets. */
-static struct value *tap_products(struct eval *eval, const struct conv_call *call, struct value *weight,
-                                  struct value *bias)
+/* The weight of such a product, (K * O, C / g, 1...), of one (O, C / g, K...); *taps is K. */
+static struct value *tap_weight(struct eval *eval, const struct conv_call *call, struct value *weight,
+                                const struct dim **taps)
 {
     struct arena *arena = &eval->cx->arena;
-    const struct windows *windows = &call->windows;
-    int rank = windows->rank, perm[MAX_DIMS];
-    struct windows point = {.rank = rank, .groups = windows->groups};
-    const struct dim *groups = dim_const(arena, windows->groups), *out = weight->dims[0],
+    int rank = call->windows.rank, perm[MAX_DIMS];
+    const struct dim *groups = dim_const(arena, call->windows.groups), *out = weight->dims[0],
                      *in = weight->dims[1];
-    const struct dim *dims[MAX_DIMS], *one = dim_const(arena, 1), *taps = one;
-    struct value *y;
+    const struct dim *dims[MAX_DIMS], *one = dim_const(arena, 1);
 
-    /* (O, C / g, K...) to (g, K..., O / g, C / g), all but the last together */
+    /* to (g, K..., O / g, C / g), all but the last together */
     dims[0] = groups;
     dims[1] = dim_floordiv(arena, out, groups);
     dims[2] = in;
     perm[0] = 0;
+    *taps = one;
     for (int i = 0; i < rank; i++) {
         dims[3 + i] = weight->dims[2 + i];
         perm[1 + i] = 3 + i;
-        taps = dim_mul(arena, taps, weight->dims[2 + i]);
-        point.kernel[i] = point.stride[i] = point.dilation[i] = 1;
+        *taps = dim_mul(arena, *taps, weight->dims[2 + i]);
     }
     perm[1 + rank] = 1;
     perm[2 + rank] = 2;
     weight = permuted(eval, call->loc, build_reshape(eval, call->loc, weight, rank + 3, dims), perm);
-    dims[0] = dim_mul(arena, taps, out);
+    dims[0] = dim_mul(arena, *taps, out);
     dims[1] = in;
     for (int i = 0; i < rank; i++)
         dims[2 + i] = one;
-    weight = reshaped(eval, call->loc, weight, rank + 2, dims);
-    if (bias) {
-        const struct dim *one_each[3] = {groups, one, dim_floordiv(arena, out, groups)},
-                         *each[3] = {groups, taps, one_each[2]};
+    return reshaped(eval, call->loc, weight, rank + 2, dims);
+}
 
-        bias = build_reshape(eval, call->loc, bias, 3, one_each);
-        bias = reshaped(eval, call->loc, bias ? build_expand(eval, call->loc, bias, 3, each) : NULL, 1, dims);
-    }
-    y = weight ? convolve(eval, call->loc, call->x, weight, bias, &point) : NULL;
-    if (!y)
-        return NULL;
+/* Each output's bias once for every tap, as its weight has them. */
+static struct value *tap_bias(struct eval *eval, const struct conv_call *call, struct value *bias,
+                              const struct dim *taps, const struct dim *out)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *groups = dim_const(arena, call->windows.groups), *all = dim_mul(arena, taps, out);
+    const struct dim *one_each[3] = {groups, dim_const(arena, 1), dim_floordiv(arena, out, groups)},
+                     *each[3] = {groups, taps, one_each[2]};
 
-    /* (N, g K O/g, l...) to (N, l..., g, K, O / g), (N, l..., K, O) and the taps of each axis */
+    bias = build_reshape(eval, call->loc, bias, 3, one_each);
+    return reshaped(eval, call->loc, bias ? build_expand(eval, call->loc, bias, 3, each) : NULL, 1, &all);
+}
+
+/* (N, g K O/g, l...) to (N, l..., k..., O) */
+static struct value *taps_last(struct eval *eval, const struct conv_call *call, struct value *y,
+                               const struct dim *taps, const struct dim *out)
+{
+    struct arena *arena = &eval->cx->arena;
+    int rank = call->windows.rank, perm[MAX_DIMS];
+    const struct dim *groups = dim_const(arena, call->windows.groups), *dims[MAX_DIMS];
+
+    /* (N, l..., g, K, O / g), (N, l..., K, O) and the taps of each axis */
     perm[0] = 0;
     perm[1 + rank] = 1;
     dims[0] = y->dims[0];
@@ -351,6 +359,106 @@ static struct value *tap_products(struct eval *eval, const struct conv_call *cal
     return reshaped(eval, call->loc, y, 2 + 2 * rank, dims);
 }
 
+/* What each element of x gives to the outputs is a product of its channels: (N, l..., k..., O) from K * O channels. bias:
+ * NULL, or what each of them gets. */
+static struct value *tap_products(struct eval *eval, const struct conv_call *call, struct value *weight,
+                                  struct value *bias)
+{
+    const struct windows *windows = &call->windows;
+    struct windows point = {.rank = windows->rank, .groups = windows->groups};
+    const struct dim *out = weight->dims[0], *taps;
+    struct value *y;
+
+    for (int i = 0; i < windows->rank; i++)
+        point.kernel[i] = point.stride[i] = point.dilation[i] = 1;
+    weight = tap_weight(eval, call, weight, &taps);
+    if (bias)
+        bias = tap_bias(eval, call, bias, taps, out);
+    y = weight ? convolve(eval, call->loc, call->x, weight, bias, &point) : NULL;
+    return y ? taps_last(eval, call, y, taps, out) : NULL;
+}
+
+/* What a transposed convolution makes, along each axis. */
+struct transposed {
+    const struct dim *lengths[MAX_RANK];
+    int more[MAX_RANK]; /* windows behind those of the input */
+    int64_t phases;
+    bool apart; /* outputs of neighbours do not overlap, and stand side by side */
+};
+
+/* wanted: see transpose. False after an error. */
+static bool transposed_lengths(struct eval *eval, const struct conv_call *call, const int *output_padding,
+                               const struct dim *const *wanted, struct transposed *out)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct windows *windows = &call->windows;
+
+    *out = (struct transposed){.phases = 1, .apart = true};
+    for (int i = 0; i < windows->rank; i++) {
+        int stride = windows->stride[i];
+        int64_t add = (int64_t)reach(windows, i) - stride - windows->before[i] - windows->after[i] +
+                      output_padding[i];
+
+        out->lengths[i] = dim_add(arena, dim_mul(arena, call->x->dims[2 + i], dim_const(arena, stride)),
+                                  dim_const(arena, add));
+        if (wanted && !dim_equal(out->lengths[i], wanted[i])) {
+            out->lengths[i] = wanted[i];
+            out->apart = false;
+        }
+        out->more[i] = (int)((add + stride - 1 - (add + stride - 1 < 0 ? stride - 1 : 0)) / stride);
+        out->phases = out->phases > MOST_PHASES ? out->phases : out->phases * stride;
+        out->apart &= windows->kernel[i] == stride && windows->dilation[i] == 1 && windows->before[i] == 0 &&
+                      add == 0;
+        if (dim_upper(out->lengths[i]) < 1) {
+            diag_error(eval->cx, call->loc, "%s: the output of %s would have the size %s along axis %d",
+                       call->what, shape_text(arena, call->x->ndim, call->x->dims),
+                       dim_text(arena, out->lengths[i]), 2 + i);
+            return false;
+        }
+        build_need(eval, dim_sub(arena, out->lengths[i], dim_const(arena, 1)));
+    }
+    return true;
+}
+
+/* By a product whose outputs go to their places: (N, l..., O). */
+static struct value *transpose_by_taps(struct eval *eval, const struct conv_call *call, struct value *weight,
+                                       const struct transposed *made)
+{
+    const struct windows *windows = &call->windows;
+    struct value *y = tap_products(eval, call, weight, made->apart ? call->bias : NULL);
+
+    if (y)
+        y = sum_windows(eval, call->loc, y, 1, windows->rank, windows->stride, windows->dilation,
+                        windows->before, made->lengths);
+    if (y && call->bias && !made->apart) {
+        struct ev sum = ev_tensor(call->loc, y), bias = ev_tensor(call->loc, call->bias);
+
+        sum = build_binary(eval, call->loc, PRIM_ADD, "add", &sum, &bias);
+        y = sum.kind == EV_TENSOR ? sum.tensor : NULL;
+    }
+    return y;
+}
+
+/* By phases: (N, l..., O), where each axis is as long as its phases make it. */
+static struct value *transpose_by_phases(struct eval *eval, const struct conv_call *call,
+                                         struct value *weight, const struct transposed *made)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct windows *windows = &call->windows;
+    const struct dim *dims[MAX_DIMS];
+    int rank = windows->rank;
+    struct phase chosen[MAX_RANK];
+    struct value *y = all_phases(eval, call, weight, chosen, 0, made->more);
+
+    if (!y)
+        return NULL;
+    dims[0] = y->dims[0];
+    for (int i = 0; i < rank; i++)
+        dims[1 + i] = dim_mul(arena, y->dims[1 + 2 * i], dim_const(arena, windows->stride[i]));
+    dims[1 + rank] = y->dims[1 + 2 * rank];
+    return build_reshape(eval, call->loc, y, rank + 2, dims);
+}
+
 /* note [transposed]
  * By phases, which have as few multiply-adds as there can be; where the kernel is the stride, so that the outputs of
  * neighbours stand side by side, and where there are very many phases, by a product whose outputs go to their places.
@@ -359,61 +467,16 @@ static struct value *transpose(struct eval *eval, const struct conv_call *call, 
                                const struct dim *const *wanted)
 {
     struct arena *arena = &eval->cx->arena;
-    const struct windows *windows = &call->windows;
     struct value *weight = swap_channels(eval, call), *y;
-    const struct dim *lengths[3], *dims[MAX_DIMS];
-    int rank = windows->rank, more[3], perm[5] = {0};
-    int64_t phases = 1;
-    bool apart = true;
+    int rank = call->windows.rank, perm[MAX_RANK + 2] = {0};
+    struct transposed made;
 
-    for (int i = 0; i < rank; i++) {
-        int stride = windows->stride[i];
-        int64_t add = (int64_t)reach(windows, i) - stride - windows->before[i] - windows->after[i] +
-                      output_padding[i];
-
-        lengths[i] = dim_add(arena, dim_mul(arena, call->x->dims[2 + i], dim_const(arena, stride)),
-                             dim_const(arena, add));
-        if (wanted && !dim_equal(lengths[i], wanted[i])) {
-            lengths[i] = wanted[i];
-            apart = false;
-        }
-        more[i] = (int)((add + stride - 1 - (add + stride - 1 < 0 ? stride - 1 : 0)) / stride);
-        phases = phases > MOST_PHASES ? phases : phases * stride;
-        apart &= windows->kernel[i] == stride && windows->dilation[i] == 1 && windows->before[i] == 0 &&
-                 add == 0;
-        if (dim_upper(lengths[i]) < 1) {
-            diag_error(eval->cx, call->loc, "%s: the output of %s would have the size %s along axis %d",
-                       call->what, shape_text(arena, call->x->ndim, call->x->dims),
-                       dim_text(arena, lengths[i]), 2 + i);
-            return NULL;
-        }
-        build_need(eval, dim_sub(arena, lengths[i], dim_const(arena, 1)));
-    }
-    if (!weight)
+    if (!transposed_lengths(eval, call, output_padding, wanted, &made) || !weight)
         return NULL;
-    if (phases > MOST_PHASES || (apart && phases > 1)) {
-        y = tap_products(eval, call, weight, apart ? call->bias : NULL);
-        y = y ? sum_windows(eval, call->loc, y, 1, rank, windows->stride, windows->dilation, windows->before,
-                            lengths)
-              : NULL;
-        if (y && call->bias && !apart) {
-            struct ev sum = ev_tensor(call->loc, y), bias = ev_tensor(call->loc, call->bias);
-
-            sum = build_binary(eval, call->loc, PRIM_ADD, "add", &sum, &bias);
-            y = sum.kind == EV_TENSOR ? sum.tensor : NULL;
-        }
-    } else {
-        struct phase chosen[3];
-
-        y = all_phases(eval, call, weight, chosen, 0, more);
-        if (!y)
-            return NULL;
-        dims[0] = y->dims[0];
-        for (int i = 0; i < rank; i++)
-            dims[1 + i] = dim_mul(arena, y->dims[1 + 2 * i], dim_const(arena, windows->stride[i]));
-        dims[1 + rank] = y->dims[1 + 2 * rank];
-        y = build_reshape(eval, call->loc, y, rank + 2, dims);
-    }
+    if (made.phases > MOST_PHASES || (made.apart && made.phases > 1))
+        y = transpose_by_taps(eval, call, weight, &made);
+    else
+        y = transpose_by_phases(eval, call, weight, &made);
     if (!y)
         return NULL;
     y->image = true;
@@ -422,7 +485,7 @@ static struct value *transpose(struct eval *eval, const struct conv_call *call, 
         perm[2 + i] = 1 + i;
     y = build_permute(eval, call->loc, y, perm);
     for (int i = 0; i < rank && y; i++)
-        y = build_slice(eval, call->loc, y, 2 + i, dim_const(arena, 0), dim_const(arena, 1), lengths[i]);
+        y = build_slice(eval, call->loc, y, 2 + i, dim_const(arena, 0), dim_const(arena, 1), made.lengths[i]);
     return y;
 }
 
@@ -639,7 +702,7 @@ static struct ev conv_transpose(struct eval *eval, const char *what, int rank, c
                                 struct loc loc)
 {
     struct conv_call call = {.what = what, .loc = loc, .windows = {.rank = rank}};
-    int output_padding[3];
+    int output_padding[MAX_RANK];
 
     if (!read_call(eval, &call, args, &args[7], &args[6], true) ||
         !need_ints(eval, "padding", &args[4], rank, call.windows.before) ||
@@ -793,8 +856,9 @@ static struct ev fn_conv_transpose3d(struct eval *eval, struct ev *args, int cou
 static struct ev fn_output_padding(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct arena *arena = &eval->cx->arena;
-    int kernel[3], stride[3], padding[3], dilation[3], rank = args[2].count, first;
-    struct ev items[3], lowest[3], highest[3];
+    int kernel[MAX_RANK], stride[MAX_RANK], padding[MAX_RANK], dilation[MAX_RANK], rank = args[2].count,
+                                                                                   first;
+    struct ev items[MAX_RANK], lowest[MAX_RANK], highest[MAX_RANK];
     const struct value *x;
     bool fits = true;
     (void)count;

@@ -1,5 +1,5 @@
 /* rows.h - what the families of functions share: their flags in short, and the checks of their arguments. Private to
- * functions/, and to adjoint.c, which makes gradients of the same parts.
+ * functions/, and to the adjoints of passes/, which make gradients of the same parts.
  *
  * A row is a body in the spec's statements where that says it; else a builder that checks its arguments and makes ops. A
  * check says what is wrong at the argument's place, in the name of what the user called, and returns false. */

@@ -567,7 +567,7 @@ static inline bool modc_saves(const struct modc_context *net)
 
 /* For emitted code. Before backward: whether the workspace still holds what forward kept, entry as in saved, and the
  * parameters are those of forward. MODC_POINTER, MODC_CONSUMED, MODC_STALE. Behind it: the gradients that it gave, by number,
- * are there now, if they were wanted. */
+ * are there now, if they were wanted; given NULL: the first `count`. */
 enum modc_status modc_backward_begin(struct modc_context *net, int entry);
 void modc_backward_end(struct modc_context *net, const int *given, int count);
 
@@ -678,27 +678,17 @@ static inline bool modc_hooked(const struct modc_context *net)
     return net->hooks != NULL || (net->hook_set != NULL && net->hook_set->hooks != NULL);
 }
 
-/* For emitted code: a module being called in the fenced variant. Lives on the stack of the emitted function:
+/* For emitted code: a module being called in the fenced variant, between two boundaries, at which hooks run. Each is a line:
  *
- *     status = modc_call_begin(net, &call, POLICY_TRUNK_0, &x, 1);
- *     if (status != MODC_OK)
- *         return modc_call_failed(net, status);
- *     ...
- *     status = modc_call_end(net, &call, &y, 1);
- *     if (status != MODC_OK)
- *         return modc_call_failed(net, status);
+ *     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {x, MODC_FLOAT32, 2, {batch, 4}});
+ *     linear(y, trunk_0_call_in[0].data, ...);
+ *     MODC_LEAVE(net, trunk_0_call, {y, MODC_FLOAT32, 2, {batch, 64}});
  *
- * modc_call_failed runs the always_call hooks of every module under way, innermost first, empties the list
- * and returns its argument; called again on the way out it does nothing more. In backward the same goes from the outputs to
- * the inputs:
- *
- *     status = modc_backward_call_begin(net, &call, POLICY_TRUNK_0, &dy, 1);
- *     ...
- *     status = modc_backward_call_end(net, &call, &dx, 1);
- *     if (status != MODC_OK)
- *         return modc_backward_failed(net, status);
- *
- * modc_backward_failed returns its argument; the workspace holds nothing for backward then. */
+ * What hooks made of the tensors is read through the slots: trunk_0_call_in, trunk_0_call_out. A hook that fails ends the
+ * function. modc_call_failed runs the always_call hooks of every module under way, innermost first, empties the list and
+ * returns its argument; called again on the way out it does nothing more. In backward the same goes from the outputs, in
+ * trunk_0_call_dout, to the inputs, in trunk_0_call_din: MODC_BACKWARD_ENTER and MODC_BACKWARD_LEAVE; modc_backward_failed
+ * returns its argument, and the workspace holds nothing for backward then. The _NONE are for modules without tensors there. */
 struct modc_call {
     struct modc_call *outer; /* forward */
     int module;
@@ -717,6 +707,51 @@ enum modc_status modc_backward_call_begin(struct modc_context *net, struct modc_
 enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_call *call,
                                         struct modc_tensor *inputs, int input_count);
 enum modc_status modc_backward_failed(struct modc_context *net, enum modc_status status);
+
+/* Ends the function with the status of a call, unless that is MODC_OK; what a failed call means for hooks is said before. */
+#define MODC_TRY(call)                                                                                       \
+    do {                                                                                                     \
+        const enum modc_status modc_status_ = (call);                                                        \
+        if (modc_status_ != MODC_OK)                                                                         \
+            return modc_status_;                                                                             \
+    } while (0)
+#define MODC_TRY_HOOKED(call)                                                                                \
+    do {                                                                                                     \
+        const enum modc_status modc_status_ = (call);                                                        \
+        if (modc_status_ != MODC_OK)                                                                         \
+            return modc_call_failed(&net->base, modc_status_);                                               \
+    } while (0)
+#define MODC_TRY_BACKWARD(call)                                                                              \
+    do {                                                                                                     \
+        const enum modc_status modc_status_ = (call);                                                        \
+        if (modc_status_ != MODC_OK)                                                                         \
+            return modc_backward_failed(&net->base, modc_status_);                                           \
+    } while (0)
+
+#define MODC_SLOTS(slots) (slots), (int)(sizeof(slots) / sizeof *(slots))
+#define MODC_ENTER(net, name, number, ...)                                                                   \
+    struct modc_tensor name##_in[] = {__VA_ARGS__};                                                          \
+    struct modc_call name;                                                                                   \
+    MODC_TRY_HOOKED(modc_call_begin(&(net)->base, &name, number, MODC_SLOTS(name##_in)))
+#define MODC_LEAVE(net, name, ...)                                                                           \
+    struct modc_tensor name##_out[] = {__VA_ARGS__};                                                         \
+    MODC_TRY_HOOKED(modc_call_end(&(net)->base, &name, MODC_SLOTS(name##_out)))
+#define MODC_BACKWARD_ENTER(net, name, number, ...)                                                          \
+    struct modc_tensor name##_dout[] = {__VA_ARGS__};                                                        \
+    struct modc_call name;                                                                                   \
+    MODC_TRY_BACKWARD(modc_backward_call_begin(&(net)->base, &name, number, MODC_SLOTS(name##_dout)))
+#define MODC_BACKWARD_LEAVE(net, name, ...)                                                                  \
+    struct modc_tensor name##_din[] = {__VA_ARGS__};                                                         \
+    MODC_TRY_BACKWARD(modc_backward_call_end(&(net)->base, &name, MODC_SLOTS(name##_din)))
+#define MODC_ENTER_NONE(net, name, number)                                                                   \
+    struct modc_call name;                                                                                   \
+    MODC_TRY_HOOKED(modc_call_begin(&(net)->base, &name, number, NULL, 0))
+#define MODC_LEAVE_NONE(net, name) MODC_TRY_HOOKED(modc_call_end(&(net)->base, &name, NULL, 0))
+#define MODC_BACKWARD_ENTER_NONE(net, name, number)                                                          \
+    struct modc_call name;                                                                                   \
+    MODC_TRY_BACKWARD(modc_backward_call_begin(&(net)->base, &name, number, NULL, 0))
+#define MODC_BACKWARD_LEAVE_NONE(net, name)                                                                  \
+    MODC_TRY_BACKWARD(modc_backward_call_end(&(net)->base, &name, NULL, 0))
 
 /* ---- safetensors, for any tensors ---------------------------------------------------------------------- */
 

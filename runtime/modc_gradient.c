@@ -171,8 +171,11 @@ enum modc_status modc_backward_begin(struct modc_context *net, int entry)
 
 void modc_backward_end(struct modc_context *net, const int *given, int count)
 {
-    for (int i = 0; i < count; i++)
-        if (net->trainer->wants[given[i]])
-            set_present(net->trainer, given[i], true);
+    for (int i = 0; i < count; i++) {
+        const int index = given != NULL ? given[i] : i;
+
+        if (net->trainer->wants[index])
+            set_present(net->trainer, index, true);
+    }
     net->saved = 0;
 }

@@ -96,7 +96,12 @@ static const char *add_offset(struct cx *cx, const char *pointer, const struct d
 
 const char *value_pointer(struct cx *cx, const struct variant *variant, const struct value *value)
 {
-    return add_offset(cx, base_pointer(cx, variant, value->base), value->offset);
+    const char *pointer = base_pointer(cx, variant, value->base);
+
+    if (variant->places[value->base->id].kind == PLACE_FENCE &&
+        !dim_equals(value->offset, 0)) /* it is void * */
+        pointer = arena_format(&cx->arena, "(%s *)%s", dtype_rows[value->dtype].c, pointer);
+    return add_offset(cx, pointer, value->offset);
 }
 
 static const char *add_elements(struct cx *cx, const char *pointer, int64_t offset)
@@ -112,6 +117,19 @@ struct scene {
     const struct module *root;
     const char *inside;
 };
+
+/* A region's numbers are those of the module and of the call that its caller says. */
+static const char *stream_text(struct cx *cx, const struct variant *variant, const struct operand *operand)
+{
+    const long long behind = operand->offset - variant->graph->root->index;
+
+    if (!variant->graph->region)
+        return arena_format(&cx->arena, "net->base.seed, net->base.counter%s, %lldu",
+                            operand->earlier ? " - 1" : "", (long long)operand->offset);
+    if (behind == 0)
+        return "net->base.seed, counter, (uint32_t)module";
+    return arena_format(&cx->arena, "net->base.seed, counter, (uint32_t)(module + %lld)", behind);
+}
 
 static const char *operand_text(struct cx *cx, const struct scene *scene, const struct operand *operand)
 {
@@ -130,8 +148,7 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
     case OPERAND_NULL:
         return "NULL";
     case OPERAND_STREAM:
-        return arena_format(arena, "net->base.seed, net->base.counter%s, %lldu",
-                            operand->earlier ? " - 1" : "", (long long)operand->offset);
+        return stream_text(cx, scene->variant, operand);
     case OPERAND_ENTRY:
         return add_elements(cx, arena_format(arena, "k->%s%s", scene->inside, operand->packed.entry->name),
                             operand->offset);

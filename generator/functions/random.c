@@ -4,16 +4,6 @@
 #include "functions/rows.h"
 #include "graph/graph.h"
 
-/* How often the module that is being called has drawn so far in this graph: each time other numbers. */
-static int earlier_draws(const struct graph *graph, const struct module *module)
-{
-    int draws = 0;
-
-    for (int i = 0; i < graph->op_count; i++)
-        draws += graph->ops[i]->code == GRAPH_OP_RANDOM && graph->ops[i]->random.module == module;
-    return draws;
-}
-
 /* [0, 1) in float32. */
 static struct ev fn_uniform(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -29,8 +19,8 @@ static struct ev fn_uniform(struct eval *eval, struct ev *args, int count, struc
         return BAD;
     }
     op = op_new(eval, GRAPH_OP_RANDOM, "random", NULL, 0);
-    op->random.module = eval->call ? eval->call->module : NULL;
-    op->random.draw = earlier_draws(eval->graph, op->random.module);
+    op->random.module = eval->call ? eval->call->module : eval->graph->region ? eval->graph->root : NULL;
+    op->random.draw = graph_draws(eval->graph, op->random.module);
     op->loc = loc;
     graph_value(eval->graph, op, DTYPE_FLOAT32, ndim, dims);
     ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);

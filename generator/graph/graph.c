@@ -1,6 +1,7 @@
 /* graph.c - editing a graph, and what always holds in one. */
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <string.h>
 
 void graph_need(struct graph *graph, struct need need)
@@ -75,6 +76,117 @@ void graph_remove(struct graph *graph, int position)
     memmove(graph->ops + position, graph->ops + position + 1,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->op_count--;
+}
+
+bool region_has_slot(const struct region *region, const struct module_tensor *tensor)
+{
+    for (int i = 0; region && i < region->slot_count; i++)
+        if (region->slots[i] == tensor)
+            return true;
+    return false;
+}
+
+static struct module *region_module(const struct op *call, const struct module *module)
+{
+    const struct graph *graph = call->invoke.region->graph;
+
+    return graph->program->tree->modules[call->invoke.instance->index + module->index - graph->root->index];
+}
+
+struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor)
+{
+    const struct module *instance = region_module(call, tensor->owner);
+
+    for (int i = 0; i < tensor->owner->tensor_count; i++)
+        if (tensor->owner->tensors[i] == tensor)
+            return instance->tensors[i];
+    assert(!"a tensor is its owner's");
+    return NULL;
+}
+
+int graph_draws(const struct graph *graph, const struct module *module)
+{
+    int draws = 0;
+
+    for (int i = 0; i < graph->op_count; i++) {
+        const struct op *op = graph->ops[i];
+
+        if (op->code == GRAPH_OP_RANDOM)
+            draws += op->random.module == module;
+        if (op->code == GRAPH_OP_CALL && module && module->index >= op->invoke.instance->index &&
+            module->index <= op->invoke.instance->index + op->invoke.instance->subtree) {
+            const struct graph *region = op->invoke.region->graph;
+
+            draws += graph_draws(region, graph->program->tree->modules[region->root->index + module->index -
+                                                                       op->invoke.instance->index]);
+        }
+    }
+    return draws;
+}
+
+/* The copies of values, by their ids. */
+struct clones {
+    struct arena *arena;
+    struct value **values;
+};
+
+/* Room for so many, as ARENA_PUSH wants it, for lists that grow. */
+static int room_of(int count)
+{
+    int room = 1;
+
+    while (room < count)
+        room *= 2;
+    return room;
+}
+
+static struct value **clone_list(const struct clones *clones, struct value *const *list, int count)
+{
+    struct value **out = ARENA_ARRAY(clones->arena, room_of(count), struct value *);
+
+    for (int i = 0; i < count; i++)
+        out[i] = clones->values[list[i]->id];
+    return out;
+}
+
+static struct op *clone_op(const struct clones *clones, const struct op *op)
+{
+    struct op *out = ARENA_NEW(clones->arena, struct op);
+
+    *out = *op;
+    out->inputs = clone_list(clones, op->inputs, op->input_count);
+    out->outputs = ARENA_ARRAY(clones->arena, room_of(op->output_count), struct value *);
+    for (int i = 0; i < op->output_count; i++) {
+        struct value *value = ARENA_NEW(clones->arena, struct value);
+
+        *value = *op->outputs[i];
+        value->op = out;
+        out->outputs[i] = clones->values[value->id] = value;
+    }
+    return out;
+}
+
+struct graph *graph_clone(const struct graph *graph)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct clones clones = {arena, ARENA_ARRAY(arena, graph->value_count + 1, struct value *)};
+    struct graph *out = ARENA_NEW(arena, struct graph);
+
+    *out = *graph;
+    out->ops = ARENA_ARRAY(arena, room_of(graph->op_count), struct op *);
+    for (int i = 0; i < graph->op_count; i++)
+        out->ops[i] = clone_op(&clones, graph->ops[i]);
+    for (int i = 0; i < graph->value_count; i++)
+        if (clones.values[i] && clones.values[i]->newer)
+            clones.values[i]->newer = clones.values[clones.values[i]->newer->id];
+    out->inputs = clone_list(&clones, graph->inputs, graph->input_count);
+    out->outputs = clone_list(&clones, graph->outputs, graph->output_count);
+    out->unread = clone_list(&clones, graph->unread, graph->unread_count);
+    out->needs = ARENA_ARRAY(arena, room_of(graph->need_count), struct need);
+    for (int i = 0; i < graph->need_count; i++)
+        out->needs[i] = graph->needs[i];
+    out->slot_count = 0; /* of lowering, which is over */
+    return out;
 }
 
 struct value *value_root(struct value *value)

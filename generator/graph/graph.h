@@ -58,13 +58,41 @@ struct graph {
     int pack_count;
 };
 
-/* Instances of a user class with equal arguments, shapes and mode: lowered, passed and planned once. */
+/* note [regions]
+ * Instances of a user class with equal arguments, shapes and mode are lowered, passed, planned and printed once; a CALL is one
+ * instance's. What differs between calls are operands of the CALL and arguments of the emitted functions: parameters, packed
+ * weights, the slots that the class reads or writes (state, statistics), the module's number, which keys its hooks and random
+ * numbers, the number of its first gradient, and where its values are kept for backward.
+ *
+ * Boundaries of a region's own module are inside of it. A region of a graph that saves is in parts, as that graph is: the
+ * first is its forward, behind its YIELD stands its backward, and behind its COMMIT, with hooks alone, what changes
+ * gradients and parameters, which is done when the last hook has run. Each part is a CALL of its own:
+ *
+ *     CALL_WHOLE     inputs -> results; of a region that saves nothing
+ *     CALL_FORWARD   inputs -> results, a block: what the parts share, of as many bytes as the plan finds
+ *     CALL_BACKWARD  block, gradients of the results that have one, inputs and results that it reads -> those of the inputs
+ *                    that want one
+ *     CALL_COMMIT    block -> nothing
+ *
+ * `inputs` of CALL_BACKWARD are in the order of the region's, then results; invoke.reads says which are there.
+ *
+ * Lowering makes forward alone. passes/backward.c makes of it, for each set of inputs that want a gradient and of results that
+ * have one, a region with the other parts; what is called where nothing is saved (a checkpoint's first time) stays as it was. */
 struct region {
     const char *name;      /* "block_64" */
     const char *signature; /* of its instances */
     const char *key;       /* signature, input shapes, mode, fencing */
-    struct graph *graph;   /* NULL: it draws random numbers, which differ by instance: called inline */
+    const char *entry;     /* the name of the entry that calls it, itself or through others */
+    struct graph *graph;   /* NULL: it changes an argument in place: called inline */
     struct ev result;      /* what the class returned, over graph->outputs */
+    struct module_tensor **
+        slots; /* of graph->root: what it reads or writes of state, and buffers that it writes; by first use */
+    int slot_count;
+    /* Of one with backward, made of `plain`: by input, whether its gradient is wanted; by result, whether it has one. */
+    struct region *plain;
+    const bool *wanted, *given;
+    struct region **backwards; /* of a plain one: those made of it */
+    int backward_count;
 };
 
 struct entry {
@@ -105,6 +133,18 @@ void program_dump(struct text *text, const struct program *program, bool json);
 
 /* Every graph of the program: regions first. `data` is handed on. */
 void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data);
+
+/* Whether the tensor is one of a region's slots; `region` may be NULL. */
+bool region_has_slot(const struct region *region, const struct module_tensor *tensor);
+
+/* What a tensor of a region's root is in the instance that a CALL is of. */
+struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor);
+
+/* How often the module draws random numbers in the graph, itself or in regions. */
+int graph_draws(const struct graph *graph, const struct module *module);
+
+/* Values and ops anew; dags, which nobody changes, and calls are shared. */
+struct graph *graph_clone(const struct graph *graph);
 
 struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim,
                           const struct dim *const *dims);

@@ -203,7 +203,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     lower_name_outputs(graph, returned, &result, &named);
     if (entry->loss)
         graph->output_names[0] = "loss";
-    return graph;
+    return saves && lower_find_shared(graph) ? lower_entry(program, entry, training, fenced, saves) : graph;
 }
 
 static const struct spec_input *find_input(const struct spec *spec, const char *name)

@@ -220,16 +220,57 @@ static bool see_call(struct eval *eval, struct module *module, const struct call
     return false;
 }
 
+static struct ev run_body(struct eval *eval, struct module *module, const struct call *call)
+{
+    if (module->spec_class)
+        return lower_class(eval, module, call);
+    if (module->layer)
+        return lower_layer(eval, module, call);
+    assert(module->elementwise && "a module has a body");
+    return run_activation(eval, module, call);
+}
+
+struct ev lower_bounded(struct eval *eval, struct module *module, const struct call *call)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct value **given = NULL, **inputs = NULL, **values = NULL;
+    int given_count = 0, input_count = 0, count = 0, at = 0;
+    struct call inner = *call;
+    struct ev out;
+
+    if (!eval->graph->fenced)
+        return run_body(eval, module, call);
+    inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
+    for (int i = 0; i < call->count; i++)
+        lower_gather(eval, &call->args[i], &given, &given_count);
+    for (int i = 0; i < given_count; i++)
+        ARENA_PUSH(arena, inputs, input_count, given[i]);
+    lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
+    for (int i = 0; i < call->count; i++)
+        inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
+    out = run_body(eval, module, &inner);
+    if (out.kind == EV_BAD)
+        return out;
+    for (int i = 0; i < input_count; i++) { /* what became of an argument in place is the caller's, too */
+        struct value *now = lower_refresh(eval, inputs[i]);
+
+        if (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now))
+            return ev_bad(call->loc);
+        ARENA_PUSH(arena, values, count, now);
+    }
+    lower_gather(eval, &out, &values, &count);
+    lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
+    at = input_count;
+    return lower_scatter(eval, &out, values, &at);
+}
+
 struct ev lower_module(struct eval *eval, struct module *module, const struct call *call)
 {
-    struct lower *lower = (struct lower *)eval;
+    const struct lower *lower = (const struct lower *)eval;
     struct arena *arena = &eval->cx->arena;
     struct module_call *outer = eval->call, *own = ARENA_NEW(arena, struct module_call);
-    bool training = eval->training;
-    struct call inner = *call;
-    struct value **inputs = NULL;
-    int input_count = 0, at = 0;
-    struct ev out;
+    const bool training = eval->training;
+    struct region *region = NULL;
 
     if (module->faulty)
         return ev_bad(call->loc);
@@ -247,54 +288,13 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     if (module->always_eval)
         eval->training = false;
     eval->call = own;
-    if (lower_has_region(eval, module)) {
-        struct region *region = lower_find_region(eval, module, call);
-
-        if (!region || region->graph) {
-            out = own->result = region ? lower_call_region(eval, module, region, call) : ev_bad(call->loc);
-            eval->call = outer;
-            eval->training = training;
-            return out;
-        }
-    }
-    if (lower->fenced) {
-        inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
-        for (int i = 0; i < call->count; i++)
-            lower_gather(eval, &call->args[i], &inputs, &input_count);
-        lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
-        for (int i = 0; i < call->count; i++)
-            inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
-    }
-    if (module->spec_class)
-        out = lower_class(eval, module, &inner);
-    else if (module->layer)
-        out = lower_layer(eval, module, &inner);
-    else if (module->elementwise)
-        out = run_activation(eval, module, &inner);
-    else
-        assert(!"a module without a body");
-    if (lower->fenced && out.kind != EV_BAD) {
-        struct value **values = NULL, **given = NULL;
-        int count = 0, given_count = 0;
-
-        for (int i = 0; i < call->count; i++)
-            lower_gather(eval, &call->args[i], &given, &given_count);
-        for (int i = 0; i < input_count; i++) { /* what became of an argument in place is the caller's, too */
-            struct value *now = lower_refresh(eval, inputs[i]);
-
-            if (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now))
-                return ev_bad(call->loc);
-            ARENA_PUSH(arena, values, count, now);
-        }
-        lower_gather(eval, &out, &values, &count);
-        lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
-        at = input_count;
-        out = lower_scatter(eval, &out, values, &at);
-    }
-    own->result = out;
+    own->result = ev_bad(call->loc);
+    if (!lower_has_region(eval, module))
+        own->result = lower_bounded(eval, module, call);
+    else if ((region = lower_find_region(eval, module, call)) != NULL)
+        own->result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)
+                                                              : lower_bounded(eval, module, call);
     eval->call = outer;
     eval->training = training;
-    if (out.kind == EV_TENSOR && out.tensor->op->call == own && !out.tensor->name)
-        out.tensor->name = NULL;
-    return out;
+    return own->result;
 }

@@ -54,6 +54,8 @@ struct ev lower_layer(struct eval *eval, struct module *module,
                       const struct call *call); /* a row of the table */
 struct ev lower_module(struct eval *eval, struct module *module,
                        const struct call *call); /* any, with its boundary */
+/* The body alone, in a fenced graph between the module's boundaries. */
+struct ev lower_bounded(struct eval *eval, struct module *module, const struct call *call);
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call);
 
 /* ---- lower_slots.c ------------------------------------------------------------------------------------------ */
@@ -74,6 +76,14 @@ bool lower_has_region(struct eval *eval, const struct module *module);
 /* The region of this class, arguments and shapes; lowered at its first call. Its graph is NULL where it has to be called
  * inline; NULL after a fault. */
 struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call);
+
+/* Whether this call may be of the region: not where it changes an argument in place, where its module has drawn random numbers
+ * before in the graph, or where backward calls it again and it writes. */
+bool lower_fits_region(struct eval *eval, const struct module *module, const struct region *region);
+
+/* Gradients of a parameter come together in the graph that reads it: an instance that is called twice, or of which the graph
+ * reads parameters itself, is called inline. True: there is one that was not; the graph is to be lowered again. */
+bool lower_find_shared(const struct graph *graph);
 
 struct ev lower_call_region(struct eval *eval, struct module *module, struct region *region,
                             const struct call *call);

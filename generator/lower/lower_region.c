@@ -89,12 +89,11 @@ static const char *region_name(struct eval *eval, const struct module *module)
                         (unsigned)(text_hash(module->signature, strlen(module->signature)) & 0xffff));
 }
 
-/* State lies in the context by path, and what is tied may lie in another module: an instance with either is not like
- * the others of its class. */
+/* What is tied may lie in another module: an instance with that is not like the others of its class. */
 static bool is_special(const struct module *module)
 {
     for (int i = 0; i < module->tensor_count; i++)
-        if (module->tensors[i]->kind == MODULE_STATE || module->tensors[i]->tied)
+        if (module->tensors[i]->tied)
             return true;
     for (int i = 0; i < module->child_count; i++)
         if (is_special(module->children[i]))
@@ -106,8 +105,9 @@ bool lower_has_region(struct eval *eval, const struct module *module)
 {
     const struct lower *lower = (const struct lower *)eval;
 
-    return module->spec_class && !lower->fenced && !eval->graph->saves && !lower->program->resolving &&
-           !is_special(module) && count_instances(lower->program->tree, module->signature) > 1;
+    return module->spec_class && !lower->program->resolving && !is_special(module) &&
+           !(eval->graph->saves && module->shared) &&
+           count_instances(lower->program->tree, module->signature) > 1;
 }
 
 /* Which parts of an instance stay in evaluation mode while the others train. */
@@ -118,17 +118,96 @@ static void add_fixed(struct text *key, const struct module_tree *tree, const st
             text_printf(key, " fixed %d", i);
 }
 
-/* Random numbers differ by instance, what may end the call stands where the call can end, and a change of an argument in
- * place is seen by the caller. */
+/* What backward does for one instance and not for another: parameters that are frozen, checkpoints. */
+static void add_saving(struct text *key, const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 0; i <= module->subtree; i++) {
+        const struct module *part = tree->modules[module->index + i];
+
+        if (part->checkpoint)
+            text_printf(key, " checkpoint %d", i);
+        for (int j = 0; j < part->tensor_count; j++)
+            if (part->tensors[j]->kind == MODULE_PARAMETER && !part->tensors[j]->requires_grad)
+                text_printf(key, " frozen %d %d", i, j);
+    }
+}
+
+/* A change of an argument in place is seen by the caller. What may end a call stands in front of all that it writes, which
+ * a region could not see to; with hooks it may end anywhere. */
 static bool needs_inline(const struct graph *graph)
 {
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i]->newer)
             return true;
-    for (int i = 0; i < graph->op_count; i++)
-        if (graph->ops[i]->code == GRAPH_OP_RANDOM || graph->ops[i]->code == GRAPH_OP_CHECK)
+    for (int i = 0; i < graph->op_count && !graph->fenced; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CHECK)
             return true;
     return false;
+}
+
+static void add_slot(struct region *region, struct module_tensor *tensor)
+{
+    for (int i = 0; i < region->slot_count; i++)
+        if (region->slots[i] == tensor)
+            return;
+    ARENA_PUSH(&region->graph->cx->arena, region->slots, region->slot_count, tensor);
+}
+
+/* See struct region. */
+static void find_slots(struct region *region)
+{
+    for (int i = 0; i < region->graph->op_count; i++) {
+        const struct op *op = region->graph->ops[i];
+
+        if (op->code == GRAPH_OP_TENSOR && op->tensor.tensor->kind == MODULE_STATE)
+            add_slot(region, op->tensor.tensor);
+        if (op->code == GRAPH_OP_WRITE)
+            add_slot(region, op->write.tensor);
+        for (int j = 0; op->code == GRAPH_OP_CALL && j < op->invoke.region->slot_count; j++)
+            add_slot(region, region_tensor(op, op->invoke.region->slots[j]));
+    }
+}
+
+bool lower_find_shared(const struct graph *graph)
+{
+    bool found = false;
+
+    for (int i = 0; i < graph->op_count; i++) {
+        const struct op *call = graph->ops[i];
+        struct module *own = call->code == GRAPH_OP_CALL ? call->invoke.instance : NULL;
+
+        for (int j = 0; own && j < graph->op_count; j++) {
+            const struct op *op = graph->ops[j];
+            const struct module *other = op->code == GRAPH_OP_CALL     ? op->invoke.instance
+                                         : op->code == GRAPH_OP_TENSOR ? op->tensor.tensor->owner
+                                                                       : NULL;
+
+            if (other && op != call && other->index >= own->index &&
+                other->index <= own->index + own->subtree)
+                found = own->shared = true;
+        }
+    }
+    return found;
+}
+
+/* Random numbers of a module differ by how often it has drawn in the graph: a region knows only its own draws. */
+static bool has_drawn(const struct graph *graph, const struct module *instance, const struct region *region)
+{
+    const struct module_tree *tree = graph->program->tree;
+
+    for (int i = 0; i <= instance->subtree; i++)
+        if (graph_draws(region->graph, tree->modules[region->graph->root->index + i]) > 0 &&
+            graph_draws(graph, tree->modules[instance->index + i]) > 0)
+            return true;
+    return false;
+}
+
+bool lower_fits_region(struct eval *eval, const struct module *module, const struct region *region)
+{
+    const struct graph *graph = eval->graph;
+
+    return region->graph && !has_drawn(graph, module, region) &&
+           !(graph->saves && module->checkpoint && region->slot_count > 0);
 }
 
 struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call)
@@ -143,7 +222,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     struct graph *graph;
     int errors = diag_errors(eval->cx);
 
-    text_printf(&key, "%s %d %d", module->signature, eval->training, outer->fenced);
+    text_printf(&key, "%s %d %d %d", module->signature, eval->training, outer->fenced, eval->graph->saves);
     for (int i = 0; i < call->count; i++)
         text_printf(&key, " %s%s%s%s", call->names[i] ? call->names[i] : "", call->names[i] ? "=" : "",
                     ev_text(eval, &call->args[i]),
@@ -151,6 +230,8 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     text_printf(&key, " %s", outer->entry->name);
     if (eval->training)
         add_fixed(&key, program->tree, module);
+    if (eval->graph->saves)
+        add_saving(&key, program->tree, module);
     for (int i = 0; i < program->region_count; i++)
         if (strcmp(program->regions[i]->key, key.data) == 0)
             return program->regions[i]->result.kind == EV_BAD ? NULL : program->regions[i];
@@ -159,6 +240,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     region->key = key.data;
     region->signature = module->signature;
     region->name = region_name(eval, module);
+    region->entry = outer->entry->name;
     graph = ARENA_NEW(arena, struct graph);
     *graph = (struct graph){.cx = eval->cx,
                             .program = program,
@@ -166,7 +248,9 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
                             .root = module,
                             .region = region,
                             .training = eval->training,
-                            .fenced = outer->fenced};
+                            .fenced = outer->fenced,
+                            .loss = eval->graph->loss,
+                            .saves = eval->graph->saves};
     lower.eval.graph = graph;
     lower.eval.call = NULL;
     inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
@@ -189,7 +273,9 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         }
         inner.args[i] = lower_scatter(eval, &call->args[i], tensors, &at);
     }
-    region->result = lower_class(&lower.eval, module, &inner);
+    region->result = lower_bounded(&lower.eval, module, &inner);
+    if (region->result.kind != EV_BAD && graph->saves && lower_find_shared(graph))
+        return lower_find_region(eval, module, call);
     if (region->result.kind == EV_BAD || diag_errors(eval->cx) > errors) {
         region->result = ev_bad(call->loc);
         ARENA_PUSH(arena, program->regions, program->region_count, region);
@@ -199,6 +285,8 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     graph->result_count = graph->output_count;
     graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
     region->graph = needs_inline(graph) ? NULL : graph;
+    if (region->graph)
+        find_slots(region);
     ARENA_PUSH(arena, program->regions, program->region_count, region);
     return region;
 }

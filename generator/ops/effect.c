@@ -68,7 +68,9 @@ const struct op_row op_row_fence = {.name = "fence",
 
 static void call_dump(struct text *text, const struct op *op)
 {
-    text_printf(text, " %s of %s", op->label, op->invoke.instance->path);
+    static const char *const parts[] = {"", ", forward", ", backward", ", commit"};
+
+    text_printf(text, " %s of %s%s", op->label, op->invoke.instance->path, parts[op->invoke.part]);
     if (op->invoke.count > 1)
         text_printf(text, " and %d more", op->invoke.count - 1);
 }
@@ -77,6 +79,7 @@ const struct op_row op_row_call = {
     .name = "call", .infer = given_infer, .accepts = dense_accepts, .dump = call_dump};
 
 const struct op_row op_row_yield = {.name = "yield", .infer = given_infer};
+const struct op_row op_row_commit = {.name = "commit", .infer = given_infer};
 
 static void update_dump(struct text *text, const struct op *op)
 {

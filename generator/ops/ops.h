@@ -85,6 +85,7 @@ struct value {
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */        \
     OP(CALL, call)     /* a region: inputs -> outputs */                                                     \
     OP(YIELD, yield)   /* the forward call ends here; its results' gradients come with backward */           \
+    OP(COMMIT, commit) /* of a region: what stands behind waits until backward's last hook has run */        \
     OP(UPDATE, update) /* an optimiser's step with input 0, the gradient of a parameter: `update: fused` */  \
     OP(GRADIENT, gradient) /* a parameter's before the call, or whether there is one: 1 or 0 */
 
@@ -151,6 +152,9 @@ enum check_kind {
     CHECK_DIVISOR, /* no element is 0 */
     CHECK_TRUE     /* every element, a bool, is true */
 };
+
+/* See note [regions] in graph.h. */
+enum call_part { CALL_WHOLE, CALL_FORWARD, CALL_BACKWARD, CALL_COMMIT };
 
 struct op {
     enum op_code code;
@@ -285,7 +289,10 @@ struct op {
             struct region *region;
             struct module *instance;
             int count;
-        } invoke; /* CALL; count > 1: of neighbours */
+            enum call_part part;
+            const bool
+                *reads; /* BACKWARD: by input of the region, then by result: it is an input of this op */
+        } invoke;       /* CALL; count > 1: of neighbours */
         struct {
             struct module *module;
             int draw;

@@ -21,7 +21,13 @@
  * again there, in front of the op that first reads it: from what came into the call, which is kept as all that lies outside of
  * it, and from what of its own is kept in any case, because others read it. So at most one such call's values live at a time
  * beside those that are kept. Calls inside of one belong to it. Writes and checks are done once, in the first call, and so are
- * hooks: with them all is kept. */
+ * hooks: with them all is kept.
+ *
+ * note [regions in backward]
+ * Of a region's forward, which lowering has made, the calls that gradients come to make regions with backward: one for each
+ * set of inputs that want a gradient and of results that have one. Its graph is a copy, in which the parts follow each other;
+ * gradients of parameters it adds itself, those of inputs are its results. What of its inputs and results backward reads, the
+ * caller brings again, pass_regions says which. See note [regions] in graph.h. */
 #include "passes/pass.h"
 
 #include <assert.h>
@@ -58,15 +64,29 @@ struct backward {
         struct module_call *call;
     } * held; /* of parameters, until the last hook has run; with `update: fused` until all else stands */
     int held_count;
+    struct op **commits; /* of regions with hooks, in the order of their backward */
+    int commit_count;
 };
 
+static void write_backward(struct graph *graph);
+
 /* ---- which gradients are wanted --------------------------------------------------------------------------------- */
+
+/* By result of a region, of whose inputs those in `wanted` want a gradient: whether one flows back from it. */
+static bool *flow_of_region(const struct region *region, const bool *wanted);
+
+static bool input_wants(const struct graph *graph, const struct op *op)
+{
+    if (graph->region)
+        return graph->region->wanted[op->input.index];
+    return !graph->loss && !op->input.constant;
+}
 
 static bool flows(const struct backward *b, const struct op *op)
 {
     switch (op->code) {
     case GRAPH_OP_INPUT:
-        return !b->graph->loss && !op->input.constant;
+        return input_wants(b->graph, op);
     case GRAPH_OP_TENSOR:
         return op->tensor.tensor->kind == MODULE_PARAMETER && op->tensor.tensor->requires_grad;
     case GRAPH_OP_VIEW:
@@ -81,17 +101,45 @@ static bool flows(const struct backward *b, const struct op *op)
     }
 }
 
+static bool *wanted_inputs(const struct backward *b, const struct op *op)
+{
+    bool *wanted = ARENA_ARRAY(&b->graph->cx->arena, op->input_count + 1, bool);
+
+    for (int i = 0; i < op->input_count; i++)
+        wanted[i] = b->wanted[op->inputs[i]->id];
+    return wanted;
+}
+
 static void find_wanted(struct backward *b)
 {
     for (int i = 0; i < b->graph->op_count; i++) {
         const struct op *op = b->graph->ops[i];
-        bool wanted = flows(b, op);
+        const bool wanted = flows(b, op), *by_result = NULL;
 
+        if (op->code == GRAPH_OP_CALL)
+            by_result = flow_of_region(op->invoke.region, wanted_inputs(b, op));
         for (int j = 0; j < op->output_count; j++)
             b->wanted[op->outputs[j]->id] = (op->code == GRAPH_OP_FENCE ? b->wanted[op->inputs[j]->id]
+                                             : by_result                ? by_result[j]
                                                                         : wanted) &&
                                             dtype_is_float(op->outputs[j]->dtype);
     }
+}
+
+static bool *flow_of_region(const struct region *region, const bool *wanted)
+{
+    struct region asked = *region;
+    struct graph graph = *region->graph;
+    struct arena *arena = &graph.cx->arena;
+    struct backward b = {.graph = &graph, .wanted = ARENA_ARRAY(arena, graph.value_count + 1, bool)};
+    bool *flow = ARENA_ARRAY(arena, graph.output_count + 1, bool);
+
+    asked.wanted = wanted;
+    graph.region = &asked;
+    find_wanted(&b);
+    for (int i = 0; i < graph.output_count; i++)
+        flow[i] = b.wanted[graph.outputs[i]->id];
+    return flow;
 }
 
 static bool wants(const struct adjoint *adjoint, const struct value *value)
@@ -123,14 +171,15 @@ static void name_gradient(struct backward *b, const struct value *value, struct 
 {
     struct arena *arena = &b->graph->cx->arena;
     const struct module_call *call = value->op->call;
+    const char *path = call ? relative_path(b->graph->root, call->module->path) : "";
 
     if (gradient->name || gradient->id < b->value_count || gradient->op->code == GRAPH_OP_CONST)
         return;
     if (value->name)
         gradient->name = arena_format(arena, "d%s", value->name);
-    else if (call && call->module->path[0])
-        gradient->name = arena_format(arena, isdigit((unsigned char)call->module->path[0]) ? "dy%s" : "d%s",
-                                      emitted_flat(b->graph->cx, call->module->path));
+    else if (path[0])
+        gradient->name = arena_format(arena, isdigit((unsigned char)path[0]) ? "dy%s" : "d%s",
+                                      emitted_flat(b->graph->cx, path));
 }
 
 static void give(const struct adjoint *adjoint, struct value *value, struct value *gradient)
@@ -219,7 +268,27 @@ static void add_op(struct backward *b, struct op *op)
     ARENA_PUSH(&b->graph->cx->arena, b->graph->ops, b->graph->op_count, op);
 }
 
-/* Results become copies, which the YIELD reads; it brings the gradients of those that are floating. A loss has the gradient 1. */
+/* A copy of a result, which the YIELD reads: the caller may write over his. */
+static struct value *keep_result(struct backward *b, struct value *value)
+{
+    struct graph *graph = b->graph;
+    struct op *copy = op_new(&b->eval, GRAPH_OP_MAP, "copy", &value, 1);
+
+    copy->dag = dag_identity(&graph->cx->arena, value->dtype);
+    copy->loc = value->loc;
+    add_op(b, copy);
+    return graph_value(graph, copy, value->dtype, value->ndim, value->dims);
+}
+
+static bool has_gradient(const struct graph *graph, int result)
+{
+    if (graph->region)
+        return graph->region->given[result];
+    return dtype_is_float(graph->outputs[result]->dtype) && !graph->loss;
+}
+
+/* The YIELD brings the gradients of the results that are floating; of a region those that come. A loss has the gradient 1. A
+ * region's results stay as they are as long as backward wants them. */
 static void add_yield(struct backward *b)
 {
     struct graph *graph = b->graph;
@@ -227,23 +296,18 @@ static void add_yield(struct backward *b)
     struct value *loss = graph->outputs[0];
 
     for (int i = 0; i < graph->output_count; i++) {
-        struct value *value = graph->outputs[i];
-        struct op *copy = op_new(&b->eval, GRAPH_OP_MAP, "copy", &value, 1);
+        struct value *value = graph->outputs[i], *gradient;
 
-        copy->dag = dag_identity(&graph->cx->arena, value->dtype);
-        copy->loc = value->loc;
-        yield->inputs[i] = graph->outputs[i] = graph_value(graph, copy, value->dtype, value->ndim,
-                                                           value->dims);
-        add_op(b, copy);
-        if (!dtype_is_float(value->dtype) || graph->loss)
+        if (!graph->region)
+            yield->inputs[i] = graph->outputs[i] = keep_result(b, value);
+        if (!has_gradient(graph, i))
             continue;
-        struct value *gradient = graph_value(graph, yield, value->dtype, value->ndim, value->dims);
-
-        gradient->name = graph->output_names[i];
+        gradient = graph_value(graph, yield, value->dtype, value->ndim, value->dims);
+        gradient->name = graph->region ? NULL : graph->output_names[i];
         give(&b->adjoint, value, gradient);
     }
     add_op(b, yield);
-    if (graph->loss) {
+    if (graph->loss && !graph->region) {
         struct ev one = ev_float(yield->loc, 1);
 
         give(&b->adjoint, loss,
@@ -355,6 +419,10 @@ static void add_update(struct backward *b, const struct held *held)
 /* Those that hooks or updates have held back. */
 static void add_held(struct backward *b)
 {
+    if (b->graph->region && b->graph->fenced && b->held_count + b->commit_count > 0)
+        add_op(b, op_new(&b->eval, GRAPH_OP_COMMIT, "commit", NULL, 0));
+    for (int i = 0; i < b->commit_count; i++)
+        add_op(b, b->commits[i]);
     for (int i = 0; i < b->held_count; i++) {
         if (b->graph->program->tree->spec->fused)
             add_update(b, &b->held[i]);
@@ -418,12 +486,14 @@ static struct value *keep_slot(struct backward *b, struct value *slot, int write
     return value;
 }
 
-/* The outermost checkpoint that the op belongs to; NULL: none, as where hooks may have changed what is made in one. */
+/* The outermost checkpoint that the op belongs to; NULL: none, as where hooks may have changed what is made in one. A region
+ * whose class is in one is called again as a whole. */
 static const struct module_call *checkpoint_of(const struct graph *graph, const struct op *op)
 {
     const struct module_call *outermost = NULL;
+    const bool whole = graph->fenced || (graph->region && graph->root->checkpoint);
 
-    for (const struct module_call *call = graph->fenced ? NULL : op->call; call; call = call->outer)
+    for (const struct module_call *call = whole ? NULL : op->call; call; call = call->outer)
         if (call->module->checkpoint)
             outermost = call;
     return outermost;
@@ -517,20 +587,6 @@ static void keep_all(struct backward *b, int first, int from)
     }
 }
 
-/* What forward's ops keep for backward and backward makes again is not kept. */
-static void keep_less(struct graph *graph)
-{
-    for (int i = 0; graph->ops[i]->code != GRAPH_OP_YIELD; i++) {
-        struct op *op = graph->ops[i];
-
-        if (op->code != GRAPH_OP_RECURRENT || !op->recurrent.saves ||
-            graph_uses(graph, op->outputs[op->output_count - 1]) > 0)
-            continue;
-        op->recurrent.saves = false;
-        op->output_count--;
-    }
-}
-
 static void read_forward(struct backward *b)
 {
     struct graph *graph = b->graph;
@@ -550,7 +606,6 @@ static void read_forward(struct backward *b)
         for (int j = 0; j < op->output_count && !behind; j++)
             b->ahead[op->outputs[j]->id] = true;
     }
-    keep_less(graph);
 }
 
 /* The gradients of the op's results, NULL where nothing came. False: nothing did. */
@@ -658,14 +713,101 @@ static void leave_arguments(struct backward *b, const struct op *forward, struct
         give(&b->adjoint, forward->inputs[i], gradients[i]);
 }
 
-void pass_backward(struct graph *graph)
+/* ---- regions ------------------------------------------------------------------------------------------------------ */
+
+static bool same_flags(const bool *a, const bool *b, int count)
+{
+    return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+/* The region with backward for these inputs and results. */
+static struct region *with_backward(struct region *plain, const bool *wanted, const bool *given)
+{
+    const struct graph *forward = plain->graph;
+    struct program *program = forward->program;
+    struct arena *arena = &forward->cx->arena;
+    struct region *region;
+
+    for (int i = 0; i < plain->backward_count; i++)
+        if (same_flags(plain->backwards[i]->wanted, wanted, forward->input_count) &&
+            same_flags(plain->backwards[i]->given, given, forward->result_count))
+            return plain->backwards[i];
+    region = ARENA_NEW(arena, struct region);
+    *region = *plain;
+    region->plain = plain;
+    region->wanted = wanted;
+    region->given = given;
+    region->graph = graph_clone(forward);
+    region->graph->region = region;
+    write_backward(region->graph);
+    ARENA_PUSH(arena, plain->backwards, plain->backward_count, region);
+    ARENA_PUSH(arena, program->regions, program->region_count, region);
+    return region;
+}
+
+static struct op *add_part(struct backward *b, const struct op *forward, enum call_part part,
+                           struct value *const *inputs, int count)
+{
+    struct op *op = op_new(&b->eval, GRAPH_OP_CALL, forward->label, inputs, count);
+
+    op->loc = forward->loc;
+    op->invoke = forward->invoke;
+    op->invoke.part = part;
+    return op;
+}
+
+/* A call whose results have gradients: its forward is that of a region with backward, whose second part gives those of what it
+ * was called with. See note [regions in backward]. */
+static void leave_call(struct backward *b, struct op *forward, struct value **gradients)
+{
+    struct graph *graph = b->graph;
+    struct arena *arena = &graph->cx->arena;
+    const int results = forward->output_count;
+    const struct dim *none = dim_const(arena, 0);
+    bool *wanted = wanted_inputs(b, forward), *given = ARENA_ARRAY(arena, results + 1, bool);
+    bool *reads = ARENA_ARRAY(arena, forward->input_count + results + 1, bool);
+    struct value **inputs = NULL, *block;
+    int count = 0;
+    struct op *op;
+
+    for (int i = 0; i < results; i++)
+        given[i] = gradients[i] != NULL;
+    forward->invoke.region = with_backward(forward->invoke.region, wanted, given);
+    forward->invoke.part = CALL_FORWARD;
+    block = graph_value(graph, forward, DTYPE_UINT8, 1, &none);
+    block->name = arena_format(
+        arena, "%s_kept",
+        emitted_flat(graph->cx, relative_path(graph->root, forward->invoke.instance->path)));
+    ARENA_PUSH(arena, inputs, count, block);
+    for (int i = 0; i < results; i++)
+        if (given[i])
+            ARENA_PUSH(arena, inputs, count, gradients[i]);
+    for (int i = 0; i < forward->input_count; i++)
+        ARENA_PUSH(arena, inputs, count, forward->inputs[i]);
+    for (int i = 0; i < results; i++)
+        ARENA_PUSH(arena, inputs, count, forward->outputs[i]);
+    memset(reads, true, (size_t)(forward->input_count + results) * sizeof *reads);
+    op = add_part(b, forward, CALL_BACKWARD, inputs, count);
+    op->invoke.reads = reads;
+    for (int i = 0; i < forward->input_count; i++)
+        if (wanted[i])
+            graph_value(graph, op, forward->inputs[i]->dtype, forward->inputs[i]->ndim,
+                        forward->inputs[i]->dims);
+    add_op(b, op);
+    for (int i = 0, n = 0; i < forward->input_count; i++)
+        if (wanted[i])
+            give(&b->adjoint, forward->inputs[i], op->outputs[n++]);
+    for (int i = 0; i < forward->invoke.region->graph->op_count; i++)
+        if (forward->invoke.region->graph->ops[i]->code == GRAPH_OP_COMMIT)
+            ARENA_PUSH(arena, b->commits, b->commit_count, add_part(b, forward, CALL_COMMIT, &block, 1));
+}
+
+static void write_backward(struct graph *graph)
 {
     struct arena *arena = &graph->cx->arena;
     struct backward b = {.graph = graph, .value_count = graph->value_count};
     int op_count = graph->op_count;
 
-    if (!graph->saves)
-        return;
     b.eval = (struct eval){.cx = graph->cx,
                            .graph = graph,
                            .default_dtype = graph->program->tree->dtype,
@@ -700,12 +842,23 @@ void pass_backward(struct graph *graph)
             leave_results(&b, op, gradients);
         else if (op->code == GRAPH_OP_FENCE)
             leave_arguments(&b, op, gradients);
+        else if (op->code == GRAPH_OP_CALL)
+            leave_call(&b, op, gradients);
         else
             adjoint_give(&b.adjoint, op, gradients);
         keep_all(&b, first, i);
     }
     b.eval.call = NULL;
+    if (graph->region) /* in front of its COMMIT */
+        add_inputs(&b);
     add_held(&b);
-    add_inputs(&b);
+    if (!graph->region)
+        add_inputs(&b);
     read_forward(&b);
+}
+
+void pass_backward(struct graph *graph)
+{
+    if (graph->saves && !graph->region)
+        write_backward(graph);
 }

@@ -1,19 +1,35 @@
 /* dead.c - removes what nothing uses. Apart, because every pass may leave such ops behind. */
 #include "passes/pass.h"
 
-/* Inputs stay, since the caller passes them; writes, boundaries and checks have effects, and a YIELD parts two calls. */
+/* It does something beside its results, itself or in a region that it calls: which part does what is not asked. */
+static bool has_effects(const struct op *op)
+{
+    const struct graph *region;
+
+    switch (op->code) {
+    case GRAPH_OP_WRITE:
+    case GRAPH_OP_FENCE:
+    case GRAPH_OP_CHECK:
+    case GRAPH_OP_UPDATE:
+    case GRAPH_OP_GRADIENT:
+        return true;
+    case GRAPH_OP_CALL:
+        region = op->invoke.region->graph;
+        for (int i = 0; i < region->op_count; i++)
+            if (has_effects(region->ops[i]))
+                return true;
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* Inputs stay, since the caller passes them; YIELD and COMMIT part calls. */
 static bool is_needed(const struct op *op, const bool *used)
 {
-    if (op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_FENCE ||
-        op->code == GRAPH_OP_CHECK || op->code == GRAPH_OP_YIELD)
+    if (op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_YIELD || op->code == GRAPH_OP_COMMIT ||
+        (op->code != GRAPH_OP_GRADIENT && op->code != GRAPH_OP_UPDATE && has_effects(op)))
         return true;
-    if (op->code == GRAPH_OP_CALL) { /* a region may write buffers or state */
-        const struct graph *region = op->invoke.region->graph;
-
-        for (int i = 0; i < region->op_count; i++)
-            if (region->ops[i]->code == GRAPH_OP_WRITE || region->ops[i]->code == GRAPH_OP_CALL)
-                return true;
-    }
     for (int i = 0; i < op->output_count; i++)
         if (used[op->outputs[i]->id])
             return true;

@@ -80,6 +80,38 @@ static void window_last(struct graph *graph, int *at, struct op *op)
     replace_op(graph, at, op, copy);
 }
 
+/* Whether a CALL brings its input `index` channels-last: an input of the region, or a result that its backward reads. */
+static bool input_is_last(const struct op *call, int index)
+{
+    const struct graph *region = call->invoke.region->graph;
+    const int asked = region->input_count + region->result_count;
+    int at = call->input_count;
+
+    if (call->invoke.part == CALL_COMMIT)
+        return false;
+    if (call->invoke.part != CALL_BACKWARD)
+        return region->inputs_last[index];
+    for (int i = asked - 1; i >= 0; i--)
+        if (call->invoke.reads[i] && --at == index)
+            return i < region->input_count ? region->inputs_last[i]
+                                           : region->outputs_last[i - region->input_count];
+    return false; /* the block, or the gradient of a result */
+}
+
+/* The same of what a CALL gives: a result of the region, or the gradient of an input. */
+static bool output_is_last(const struct op *call, int index)
+{
+    const struct graph *region = call->invoke.region->graph;
+    int before = index;
+
+    if (call->invoke.part != CALL_BACKWARD)
+        return index < region->result_count && region->outputs_last[index];
+    for (int i = region->result_count; i < region->output_count; i++)
+        if (!region->gradient_of[i - region->result_count] && before-- == 0)
+            return region->outputs_last[i];
+    return false;
+}
+
 /* Does a convolution read the value, directly or behind pools and maps? */
 static bool feeds_conv(const struct graph *graph, const struct value *value, int first)
 {
@@ -91,7 +123,7 @@ static bool feeds_conv(const struct graph *graph, const struct value *value, int
                 continue;
             if (op->code == GRAPH_OP_CONV && j == 0 && !op->window.channels_last)
                 return true;
-            if (op->code == GRAPH_OP_CALL && op->invoke.region->graph->inputs_last[j])
+            if (op->code == GRAPH_OP_CALL && input_is_last(op, j))
                 return true;
             if ((op->code == GRAPH_OP_POOL ||
                  (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]))) &&
@@ -372,7 +404,8 @@ static void outputs_last(struct graph *graph)
     for (int i = 0; i < graph->output_count; i++) {
         struct value *output = graph->outputs[i];
 
-        graph->outputs_last[i] = output->ndim == 4 && is_channels_first_view(output);
+        graph->outputs_last[i] = output->ndim == 4 && is_channels_first_view(output) &&
+                                 (i < graph->result_count || !graph->gradient_of[i - graph->result_count]);
         if (graph->outputs_last[i])
             graph->outputs[i] = output->op->inputs[0];
     }
@@ -381,20 +414,21 @@ static void outputs_last(struct graph *graph)
 /* A call of a region whose borders are channels-last. */
 static void call_last(struct graph *graph, int *at, struct op *op)
 {
-    const struct graph *region = op->invoke.region->graph;
     struct op *copy = edit_op(graph, op);
 
     for (int i = 0; i < op->input_count; i++)
-        if (region->inputs_last[i])
+        if (input_is_last(op, i))
             copy->inputs[i] = put_last(graph, at, op->inputs[i]);
     for (int i = 0; i < op->output_count; i++) {
         const struct value *old = op->outputs[i];
         const struct dim *dims[MAX_DIMS];
+        const bool last = output_is_last(op, i);
 
-        dims_last(old, dims);
-        graph_value(graph, copy, old->dtype, old->ndim, region->outputs_last[i] ? dims : old->dims);
+        if (last)
+            dims_last(old, dims);
+        graph_value(graph, copy, old->dtype, old->ndim, last ? dims : old->dims);
         copy->outputs[i]->name = old->name;
-        copy->outputs[i]->image = region->outputs_last[i];
+        copy->outputs[i]->image = last;
     }
     graph_insert(graph, (*at)++, copy);
     for (int i = 0; i < op->output_count; i++) {
@@ -403,15 +437,18 @@ static void call_last(struct graph *graph, int *at, struct op *op)
 
         to_first(own->ndim, perm);
         graph_replace(graph, op->outputs[i],
-                      region->outputs_last[i] ? edit_permute(graph, at, own, perm) : own);
+                      output_is_last(op, i) ? edit_permute(graph, at, own, perm) : own);
     }
     graph_remove(graph, (*at)--);
 }
 
-static bool any(const bool *list, int count)
+static bool has_last(const struct op *call)
 {
-    for (int i = 0; i < count; i++)
-        if (list[i])
+    for (int i = 0; i < call->input_count; i++)
+        if (input_is_last(call, i))
+            return true;
+    for (int i = 0; i < call->output_count; i++)
+        if (output_is_last(call, i))
             return true;
     return false;
 }
@@ -459,8 +496,7 @@ void pass_layout(struct graph *graph)
             flatten_last(graph, &i, op);
             break;
         case GRAPH_OP_CALL:
-            if (any(op->invoke.region->graph->inputs_last, op->input_count) ||
-                any(op->invoke.region->graph->outputs_last, op->output_count))
+            if (has_last(op))
                 call_last(graph, &i, op);
             break;
         default:

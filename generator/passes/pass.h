@@ -20,6 +20,7 @@ void pass_run(struct cx *cx, struct program *program,
 /* The passes, in files of passes/ */
 void pass_dead(struct graph *graph);
 void pass_backward(struct graph *graph);
+void pass_keep(struct graph *graph);
 void pass_fold(struct graph *graph);
 void pass_layout(struct graph *graph);
 void pass_parts(struct graph *graph);
@@ -29,6 +30,7 @@ void pass_fuse(struct graph *graph);
 void pass_attention(struct graph *graph);
 void pass_gates(struct graph *graph);
 void pass_check(struct graph *graph);
+void pass_regions(struct graph *graph);
 void pass_roll(struct graph *graph);
 void pass_legalise(struct graph *graph);
 void pass_split(struct graph *graph);

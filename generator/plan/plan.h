@@ -96,7 +96,8 @@ enum place_kind {
     PLACE_WORKSPACE, /* offset */
     PLACE_FENCE, /* through the slot of a module boundary; index: of the pointer that backward reads it through, -1: none */
     PLACE_GRADIENT, /* of a parameter; index among the plan's gradients */
-    PLACE_PRESENT   /* whether that is there */
+    PLACE_PRESENT,  /* whether that is there */
+    PLACE_SLOT      /* of a region: one of region->slots, an argument; name */
 };
 
 /* An entry, NULL: none, and the instance that holds it: "" or "blocks[3]." */
@@ -112,6 +113,7 @@ struct place {
     int first, last;       /* WORKSPACE: steps in which it is live, from the first that writes there */
     struct module_tensor *tensor;
     struct packed_at packed;
+    bool kept;                /* WORKSPACE, of a region: in the block that its parts share */
     const char *name;         /* the local in C, or of the constant */
     const struct value *same; /* WORKSPACE: lies in the memory of this value */
 };
@@ -133,6 +135,7 @@ struct step {
     const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
     struct packed_at *packed;          /* by input; NULL: none is packed */
     struct split split;
+    const char *boundary;  /* FENCE: the stem of its locals, "encoder_0"; backward's is that of forward */
     int64_t region_offset; /* CALL: where the region's workspace starts; -1: none */
     int64_t
         scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
@@ -145,22 +148,28 @@ struct interval {
     const struct op *op; /* whose result it is or that works in it; NULL: a shadow */
     int64_t offset, bytes;
     int first, last;
-    int64_t *to; /* where its offset is wanted */
+    bool kept;           /* of a region: in the block that its parts share, not in the workspace */
+    int64_t *to;         /* where its offset is wanted */
+    struct place *place; /* of a value; or NULL */
 };
+
+/* The calls that a graph is parted into, by YIELD and COMMIT. */
+enum part { PART_FORWARD, PART_BACKWARD, PART_COMMIT, PARTS };
 
 struct variant {
     struct graph *graph;
     const struct entry *entry;  /* NULL: a region */
     const char *function;       /* "forward_eval", "block_64_eval" */
     const struct variant *same; /* emitted text is that of this variant */
-    const char *body, *second;  /* what emit has printed for it; for the call behind the YIELD */
+    const char *bodies[PARTS];  /* what emit has printed for them; NULL: there is no such part */
     struct pack_group *group;
     struct step *steps;
     int step_count;
     struct place *places; /* by value id; of base values */
     struct interval *intervals;
     int interval_count;
-    int yield; /* the step that parts forward and backward; -1: none */
+    int yield;  /* the step that parts forward and backward; -1: none */
+    int commit; /* of a region with hooks: behind it gradients and parameters change; -1: none */
     int *
         guards; /* by step: the one gradient, an index of outputs, that all it does is for; -1: none, or several */
     int64_t
@@ -168,11 +177,13 @@ struct variant {
     int kept_count;
     int64_t zeros_offset,
         zeros_bytes; /* backward: what stands for gradients of results that the caller leaves out; 0 bytes: nothing */
-    int64_t peak;  /* bytes of workspace */
-    int64_t bound; /* the liveness bound */
+    int64_t peak;       /* bytes of workspace */
+    int64_t kept_bytes; /* of a region: of the block that its parts share */
+    int64_t bound;      /* the liveness bound */
     bool uses_packed, uses_buffers, writes_buffers;
     bool outdates_packed; /* writes buffers that packed weights may be made of */
-    bool fails;           /* a call can end in it: the fenced ones, and those with checks */
+    bool fails[PARTS];    /* a call can end in it: at a boundary, at a check, or in a region */
+    bool draws;           /* random numbers, itself or in a region */
     double macs;
     struct module_tensor *
         *shadows; /* slots that are worked on in a copy, since the call may end after a write */
@@ -241,6 +252,17 @@ bool plan_uses(const struct plan *plan, enum packed_format format);
 /* The constant array that holds these elements; equal ones are one. */
 const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value);
 
+/* Which call a step belongs to, and how many there are. */
+enum part variant_part(const struct variant *variant, int step);
+int variant_parts(const struct variant *variant);
+int variant_first(const struct variant *variant,
+                  enum part part); /* the first step of a part, and the one behind its last */
+int variant_end(const struct variant *variant, enum part part);
+enum part call_part_of(const struct op *call); /* the part of its region's variant that a CALL is of */
+
+/* The number of the first gradient of a module's parameters, of those that the plan counts. */
+int plan_first_gradient(const struct plan *plan, const struct module *module);
+
 const struct variant *plan_variant(const struct plan *plan, const struct graph *graph);
 
 /* The name of a tensor, module or packed entry as C path members: "trunk.0.weight" -> "trunk._0.weight". */
@@ -255,7 +277,9 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index);
 /* The gradient of an input or a result as an argument: dlogits; of an input x that is returned dx and dx_out. */
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
 
-/* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
-const char *relative_path(const struct module *root, const char *path);
+/* Of what a region's function takes and gives: an input, results and their gradients by a stem, a slot. */
+const char *region_input(struct cx *cx, const struct value *input);
+const char *region_result(struct cx *cx, const struct graph *graph, const char *stem, int result);
+const char *region_slot(struct cx *cx, const struct graph *graph, const struct module_tensor *slot);
 
 #endif

@@ -108,7 +108,7 @@ struct search {
 };
 
 /* What is left of the intervals that are live in some steps, by rank. Those of other parts are live in others. */
-struct part {
+struct section {
     int *items, count;
     int first, last;
 };
@@ -128,7 +128,7 @@ static bool fail(struct search *search, int step)
 }
 
 /* Whether the part can still end below the peak, for all that is known. What comes next starts below `top`. */
-static bool may_fit(struct search *search, const struct part *part, int64_t from, int64_t *top)
+static bool may_fit(struct search *search, const struct section *part, int64_t from, int64_t *top)
 {
     *top = INT64_MAX;
     for (int s = part->first; s <= part->last; s++)
@@ -179,12 +179,12 @@ static void take_back(struct search *search, int placed_count)
     }
 }
 
-static bool fill_parts(struct search *search, struct part all, int64_t from, int rank);
+static bool fill_parts(struct search *search, struct section all, int64_t from, int rank);
 
 /* Places the part at `from` or higher; at `from` itself what is of a higher rank, since the others had their turn. */
-static bool fill(struct search *search, struct part part, int64_t from, int rank)
+static bool fill(struct search *search, struct section part, int64_t from, int rank)
 {
-    struct part left = {search->rest, part.count - 1, part.first, part.last};
+    struct section left = {search->rest, part.count - 1, part.first, part.last};
     int placed_count = search->placed_count;
     int64_t top;
 
@@ -208,7 +208,7 @@ static bool fill(struct search *search, struct part part, int64_t from, int rank
 }
 
 /* Puts what ends until `last` before the others, and returns how many that are. */
-static int part_items(struct search *search, const struct part *all, int last)
+static int part_items(struct search *search, const struct section *all, int last)
 {
     int count = 0, later = 0;
 
@@ -222,7 +222,7 @@ static int part_items(struct search *search, const struct part *all, int last)
     return count;
 }
 
-static bool fill_parts(struct search *search, struct part all, int64_t from, int rank)
+static bool fill_parts(struct search *search, struct section all, int64_t from, int rank)
 {
     int joined = 0, last = all.last;
 
@@ -239,7 +239,7 @@ static bool fill_parts(struct search *search, struct part all, int64_t from, int
         if (search->left[s] > 0) {
             int count = part_items(search, &all, s);
 
-            if (!fill(search, (struct part){all.items, count, all.first, s}, from, rank))
+            if (!fill(search, (struct section){all.items, count, all.first, s}, from, rank))
                 return false;
             all.items += count;
             all.count -= count;
@@ -309,7 +309,7 @@ static bool search_peak(struct search *search, int64_t bound, int64_t peak, int6
         find_order(search, try % 2 == 0);
         search->turns = search->count + SEARCH_TURNS * (try / 2 + 1);
         memset(search->faults, 0, (size_t)search->steps * sizeof *search->faults);
-        if (fill_parts(search, (struct part){search->order, search->count, 0, search->steps - 1}, 0, -1))
+        if (fill_parts(search, (struct section){search->order, search->count, 0, search->steps - 1}, 0, -1))
             return true;
         take_back(search, 0);
         search->rest = rest;

@@ -39,3 +39,12 @@ struct module_tensor *module_tensor_origin(struct module_tensor *tensor)
         tensor = tensor->source;
     return tensor;
 }
+
+const char *relative_path(const struct module *root, const char *path)
+{
+    size_t length = strlen(root->path);
+
+    if (length > 0 && strncmp(path, root->path, length) == 0 && (path[length] == '.' || !path[length]))
+        return path + length + (path[length] == '.');
+    return path;
+}

@@ -90,7 +90,9 @@ struct module {
     bool changed;  /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval; /* eval: [...] fixes it and all below in evaluation mode */
     bool checkpoint;  /* checkpoint: [...] names it, or a module around it */
-    int calls;        /* how often the entries call it, counted while lowering; 0: warned about */
+    bool
+        shared; /* with backward: several calls or statements of one graph use its parameters; found while lowering */
+    int calls; /* how often the entries call it, counted while lowering; 0: warned about */
     const struct layer_row
         *lazy;      /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
     int64_t extent; /* what the first call gave it */
@@ -132,5 +134,8 @@ int64_t module_tensor_count(const struct module_tensor *tensor);
 
 /* The tensor whose initial value this one has: the end of its ties, or itself. */
 struct module_tensor *module_tensor_origin(struct module_tensor *tensor);
+
+/* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
+const char *relative_path(const struct module *root, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
-"""Checks that generator/spec/emitted.c knows every name that emitted code gives to what each model has, and generator/plan/plan.c
-every local of its functions, so that no name of a spec can meet one.
+"""Checks that generator/spec/emitted.c knows every name that emitted code gives to what each model has, and
+generator/plan/plan_names.c every local of its functions, so that no name of a spec can meet one.
 
     python3 tests/support/emitted.py MODC      from the root of the repository
 """
@@ -39,15 +39,16 @@ def check(folder, source):
 
 
 def check_locals():
-    """Locals that emit.c declares, against those that c_argument in plan.c keeps values away from."""
-    plan = pathlib.Path("generator/plan/plan.c").read_text()
-    known, endings = listed(plan, "locals"), tuple(listed(plan, "endings"))
+    """Locals that functions declare, against those that c_argument keeps values away from."""
+    names = pathlib.Path("generator/plan/plan_names.c").read_text()
+    known, parts = listed(names, "locals"), re.findall(r'strstr\(name, "(\w+)"\)', names)
     declared = r'"    (?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
-    found = set(re.findall(declared, pathlib.Path("generator/emit/emit.c").read_text()))
-    if len(found) < 10:
-        yield "emit.c declares locals in another way than is looked for here"
+    text = "".join(path.read_text() for path in [pathlib.Path(f"generator/emit/emit_{name}.c") for name in ("function", "region", "entry")])
+    found = set(re.findall(declared, text))
+    if len(found) < 10 or not parts:
+        yield "locals are declared in another way than is looked for here"
     for name in sorted(found - known):
-        if not name.endswith(endings):
+        if not any(part in name for part in parts):
             yield f"{name} is not in `locals`"
 
 

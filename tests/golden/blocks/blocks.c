@@ -415,6 +415,12 @@ static MODC_KERNEL void linear_tokensx128_to_64_add(float *restrict y, const flo
 #endif
 }
 
+/* y (tokens, 64) = x0 */
+static MODC_KERNEL void copy_tokensx64(float *y, const float *x0, int tokens)
+{
+    memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
+}
+
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
  * A row at a time: its mean, then its variance, then the result */
 static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *restrict x,
@@ -486,107 +492,6 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
             y[r * 64 + k] = value;
         }
     }
-}
-
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_tokensx64_to_8_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int outputs, const int row,
-                                            const int column, int tokens)
-{
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 64 / MODC_LANES * MODC_LANES;
-
-    x += row * 64;
-    w += column * 64;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 64 + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 64 + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < 64) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
-
-            y[r * 8 + column + j] = value;
-        }
-    }
-}
-
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_tokensx64_to_8_rows(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, int tokens)
-{
-    const int tiles = 8 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_tokensx64_to_8_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
-                                   tokens);
-    if (8 > full)
-        linear_tokensx64_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, tokens);
-}
-
-/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
-static MODC_KERNEL void linear_tokensx64_to_8(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int tokens)
-{
-    const int tiles = tokens / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_tokensx64_to_8_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, tokens);
-    for (int row = tiles * MODC_DOT_ROWS; row < tokens; row++)
-        linear_tokensx64_to_8_rows(y, x, w, bias, 1, row, tokens);
-}
-
-/* y (tokens, 64) = x0 */
-static MODC_KERNEL void copy_tokensx64(float *y, const float *x0, int tokens)
-{
-    memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
 }
 
 /* y (tokens, 64) = x0 + x1 */
@@ -874,6 +779,101 @@ static MODC_KERNEL void mul_add_tokensx64(float *y, const float *x0, const float
     }
 }
 
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void linear_tokensx64_to_8_tile(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int outputs, const int row,
+                                            const int column, int tokens)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = 64 / MODC_LANES * MODC_LANES;
+
+    x += row * 64;
+    w += column * 64;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * 64 + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * 64 + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < 64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = total[j] + bias[column + j];
+
+            y[r * 8 + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void linear_tokensx64_to_8_rows(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, int tokens)
+{
+    const int tiles = 8 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_tokensx64_to_8_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
+                                   tokens);
+    if (8 > full)
+        linear_tokensx64_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, tokens);
+}
+
+/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias.
+ * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+static MODC_KERNEL void linear_tokensx64_to_8(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int tokens)
+{
+    const int tiles = tokens / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        linear_tokensx64_to_8_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, tokens);
+    for (int row = tiles * MODC_DOT_ROWS; row < tokens; row++)
+        linear_tokensx64_to_8_rows(y, x, w, bias, 1, row, tokens);
+}
+
 /* y (tokens, 8) = x0 */
 static MODC_KERNEL void copy_tokensx8(float *y, const float *x0, int tokens)
 {
@@ -926,9 +926,8 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
 static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct blocks_block_64_2_packed *k,
-                            struct blocks *net, char *ws, int tokens, const float *x, float *y)
+                            char *ws, int tokens, const float *x, float *y)
 {
-    (void)net;
     float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
 
@@ -941,6 +940,49 @@ static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct bloc
 
     /* down: Linear(expand * dim, dim) */
     linear_tokensx128_to_64_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
+}
+
+/* Block(64, 2): (tokens, 64) from (tokens, 64) */
+static enum modc_status block_64_2_eval_fenced(const struct blocks_block_64_2 *p,
+                                               const struct blocks_block_64_2_packed *k, struct blocks *net,
+                                               int module, char *ws, int tokens, const float *x, float *y)
+{
+    float *const x_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
+    float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
+    float *const act = (float *)(void *)(ws + 16384); /* (tokens, 128) */
+    float *const down = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const mul_add = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+
+    copy_tokensx64(x_b, x, tokens);
+
+    MODC_ENTER(net, self_call, module, {x_b, MODC_FLOAT32, 2, {tokens, 64}});
+
+    /* norm: LayerNorm(dim) */
+    MODC_ENTER(net, norm_call, module + 1, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    layer_norm_tokensx64(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
+    add_tokensx64(h, norm_call_out[0].data, constant_4ffa, tokens);
+
+    /* up: Linear(dim, expand * dim) */
+    MODC_ENTER(net, up_call, module + 2, {h, MODC_FLOAT32, 2, {tokens, 64}});
+    linear_tokensx64_to_128(up, up_call_in[0].data, k->up_weight, p->up.bias, tokens);
+    MODC_LEAVE(net, up_call, {up, MODC_FLOAT32, 2, {tokens, 128}});
+
+    /* act: GELU() */
+    MODC_ENTER(net, act_call, module + 3, {up_call_out[0].data, MODC_FLOAT32, 2, {tokens, 128}});
+    gelu_tokensx128(act, act_call_in[0].data, tokens);
+    MODC_LEAVE(net, act_call, {act, MODC_FLOAT32, 2, {tokens, 128}});
+
+    /* down: Linear(expand * dim, dim) */
+    MODC_ENTER(net, down_call, module + 4, {act_call_out[0].data, MODC_FLOAT32, 2, {tokens, 128}});
+    linear_tokensx128_to_64(down, down_call_in[0].data, p->down.weight, p->down.bias, tokens);
+    MODC_LEAVE(net, down_call, {down, MODC_FLOAT32, 2, {tokens, 64}});
+    mul_add_tokensx64(mul_add, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
+    MODC_LEAVE(net, self_call, {mul_add, MODC_FLOAT32, 2, {tokens, 64}});
+    copy_tokensx64(y, self_call_out[0].data, tokens);
+    return MODC_OK;
 }
 
 static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
@@ -958,7 +1000,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
         for (int i = 0; i < 12; i++) {
             float *out = buffers[i % 2];
 
-            block_64_2_eval(&p->blocks[i], &k->blocks[i], net, ws + 0, tokens, in, out);
+            block_64_2_eval(&p->blocks[i], &k->blocks[i], ws + 0, tokens, in, out);
             in = out;
         }
     }
@@ -976,1424 +1018,42 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const x_b = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const blocks_0_norm = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_0_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_0_act_b = (float *)(void *)(ws + 24576); /* (tokens, 128) */
-    float *const blocks_0_down_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_0 = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_1_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_d = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_1_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_1_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_1_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_1_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_2_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const h_g = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_2_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_2_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_2_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_2_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_3_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_j = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_3_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_3_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_3_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_3_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_4_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const h_m = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_4_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_4_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_4_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_4_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_5_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_p = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_5_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_5_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_5_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_5_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_6_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const h_s = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_6_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_6_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_6_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_6_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_7_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_w = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_7_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_7_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_7_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_7_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_8_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const h_z = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_8_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_8_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_8_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_8_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_9_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_c1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_9_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_9_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_9_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_9_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_10_norm_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const h_f1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_10_up = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const blocks_10_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_10_down_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const blocks_10_b = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const blocks_11_norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const h_i1 = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const blocks_11_up = (float *)(void *)(ws + 8192); /* (tokens, 128) */
-    float *const blocks_11_act_b = (float *)(void *)(ws + 32768); /* (tokens, 128) */
-    float *const blocks_11_down_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const blocks_11_b = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const norm_b = (float *)(void *)(ws + 8192); /* (tokens, 64) */
-    float *const head_b = (float *)(void *)(ws + 16384); /* (tokens, 8) */
-    enum modc_status status;
+    float *const x_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
+    float *const blocks_0 = (float *)(void *)(ws + 49152); /* (tokens, 64) */
+    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const head = (float *)(void *)(ws + 8192); /* (tokens, 8) */
 
     copy_tokensx64(x_b, x, tokens);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[1] = {
-        {x_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, BLOCKS_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x_c = root_in_slots[0].data;
-
-    /* forward pre-hooks of blocks */
-    struct modc_tensor blocks_in_slots[1] = {
-        {x_c, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_call;
-    status = modc_call_begin(&net->base, &blocks_call, BLOCKS_BLOCKS, blocks_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x_d = blocks_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.0 */
-    struct modc_tensor blocks_0_in_slots[1] = {
-        {x_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_0_call;
-    status = modc_call_begin(&net->base, &blocks_0_call, BLOCKS_BLOCKS_0, blocks_0_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x_e = blocks_0_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.0.norm */
-    struct modc_tensor blocks_0_norm_in_slots[1] = {
-        {x_e, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_0_norm_call;
-    status = modc_call_begin(&net->base, &blocks_0_norm_call, BLOCKS_BLOCKS_0_NORM, blocks_0_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x_f = blocks_0_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_0_norm, x_f, p->blocks[0].norm.weight, p->blocks[0].norm.bias, tokens);
-
-    /* forward hooks of blocks.0.norm */
-    struct modc_tensor blocks_0_norm_out_slots[1] = {
-        {blocks_0_norm, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_0_norm_call, blocks_0_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_norm_b = blocks_0_norm_out_slots[0].data;
-    add_tokensx64(h, blocks_0_norm_b, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.0.up */
-    struct modc_tensor blocks_0_up_in_slots[1] = {
-        {h, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_0_up_call;
-    status = modc_call_begin(&net->base, &blocks_0_up_call, BLOCKS_BLOCKS_0_UP, blocks_0_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_b = blocks_0_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_0_up, h_b, k->blocks[0].up_weight, p->blocks[0].up.bias, tokens);
-
-    /* forward hooks of blocks.0.up */
-    struct modc_tensor blocks_0_up_out_slots[1] = {
-        {blocks_0_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_0_up_call, blocks_0_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_up_b = blocks_0_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.0.act */
-    struct modc_tensor blocks_0_act_in_slots[1] = {
-        {blocks_0_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_0_act_call;
-    status = modc_call_begin(&net->base, &blocks_0_act_call, BLOCKS_BLOCKS_0_ACT, blocks_0_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_act = blocks_0_act_in_slots[0].data;
-    gelu_tokensx128(blocks_0_act_b, blocks_0_act, tokens);
-
-    /* forward hooks of blocks.0.act */
-    struct modc_tensor blocks_0_act_out_slots[1] = {
-        {blocks_0_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_0_act_call, blocks_0_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_act_d = blocks_0_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.0.down */
-    struct modc_tensor blocks_0_down_in_slots[1] = {
-        {blocks_0_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_0_down_call;
-    status = modc_call_begin(&net->base, &blocks_0_down_call, BLOCKS_BLOCKS_0_DOWN, blocks_0_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_down = blocks_0_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_0_down_b, blocks_0_down, p->blocks[0].down.weight,
-                            p->blocks[0].down.bias, tokens);
-
-    /* forward hooks of blocks.0.down */
-    struct modc_tensor blocks_0_down_out_slots[1] = {
-        {blocks_0_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_0_down_call, blocks_0_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_down_d = blocks_0_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_0, x_e, blocks_0_down_d, p->blocks[0].scale, tokens);
-
-    /* forward hooks of blocks.0 */
-    struct modc_tensor blocks_0_out_slots[1] = {
-        {blocks_0, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_0_call, blocks_0_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_0_b = blocks_0_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.1 */
-    struct modc_tensor blocks_1_in_slots[1] = {
-        {blocks_0_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_1_call;
-    status = modc_call_begin(&net->base, &blocks_1_call, BLOCKS_BLOCKS_1, blocks_1_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1 = blocks_1_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.1.norm */
-    struct modc_tensor blocks_1_norm_in_slots[1] = {
-        {blocks_1, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_1_norm_call;
-    status = modc_call_begin(&net->base, &blocks_1_norm_call, BLOCKS_BLOCKS_1_NORM, blocks_1_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_norm = blocks_1_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_1_norm_b, blocks_1_norm, p->blocks[1].norm.weight, p->blocks[1].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.1.norm */
-    struct modc_tensor blocks_1_norm_out_slots[1] = {
-        {blocks_1_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_1_norm_call, blocks_1_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_norm_d = blocks_1_norm_out_slots[0].data;
-    add_tokensx64(h_d, blocks_1_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.1.up */
-    struct modc_tensor blocks_1_up_in_slots[1] = {
-        {h_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_1_up_call;
-    status = modc_call_begin(&net->base, &blocks_1_up_call, BLOCKS_BLOCKS_1_UP, blocks_1_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_e = blocks_1_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_1_up, h_e, k->blocks[1].up_weight, p->blocks[1].up.bias, tokens);
-
-    /* forward hooks of blocks.1.up */
-    struct modc_tensor blocks_1_up_out_slots[1] = {
-        {blocks_1_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_1_up_call, blocks_1_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_up_b = blocks_1_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.1.act */
-    struct modc_tensor blocks_1_act_in_slots[1] = {
-        {blocks_1_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_1_act_call;
-    status = modc_call_begin(&net->base, &blocks_1_act_call, BLOCKS_BLOCKS_1_ACT, blocks_1_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_act = blocks_1_act_in_slots[0].data;
-    gelu_tokensx128(blocks_1_act_b, blocks_1_act, tokens);
-
-    /* forward hooks of blocks.1.act */
-    struct modc_tensor blocks_1_act_out_slots[1] = {
-        {blocks_1_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_1_act_call, blocks_1_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_act_d = blocks_1_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.1.down */
-    struct modc_tensor blocks_1_down_in_slots[1] = {
-        {blocks_1_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_1_down_call;
-    status = modc_call_begin(&net->base, &blocks_1_down_call, BLOCKS_BLOCKS_1_DOWN, blocks_1_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_down = blocks_1_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_1_down_b, blocks_1_down, p->blocks[1].down.weight,
-                            p->blocks[1].down.bias, tokens);
-
-    /* forward hooks of blocks.1.down */
-    struct modc_tensor blocks_1_down_out_slots[1] = {
-        {blocks_1_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_1_down_call, blocks_1_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_down_d = blocks_1_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_1_b, blocks_1, blocks_1_down_d, p->blocks[1].scale, tokens);
-
-    /* forward hooks of blocks.1 */
-    struct modc_tensor blocks_1_out_slots[1] = {
-        {blocks_1_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_1_call, blocks_1_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_1_d = blocks_1_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.2 */
-    struct modc_tensor blocks_2_in_slots[1] = {
-        {blocks_1_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_2_call;
-    status = modc_call_begin(&net->base, &blocks_2_call, BLOCKS_BLOCKS_2, blocks_2_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2 = blocks_2_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.2.norm */
-    struct modc_tensor blocks_2_norm_in_slots[1] = {
-        {blocks_2, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_2_norm_call;
-    status = modc_call_begin(&net->base, &blocks_2_norm_call, BLOCKS_BLOCKS_2_NORM, blocks_2_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_norm = blocks_2_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_2_norm_b, blocks_2_norm, p->blocks[2].norm.weight, p->blocks[2].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.2.norm */
-    struct modc_tensor blocks_2_norm_out_slots[1] = {
-        {blocks_2_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_2_norm_call, blocks_2_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_norm_d = blocks_2_norm_out_slots[0].data;
-    add_tokensx64(h_g, blocks_2_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.2.up */
-    struct modc_tensor blocks_2_up_in_slots[1] = {
-        {h_g, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_2_up_call;
-    status = modc_call_begin(&net->base, &blocks_2_up_call, BLOCKS_BLOCKS_2_UP, blocks_2_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_h = blocks_2_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_2_up, h_h, k->blocks[2].up_weight, p->blocks[2].up.bias, tokens);
-
-    /* forward hooks of blocks.2.up */
-    struct modc_tensor blocks_2_up_out_slots[1] = {
-        {blocks_2_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_2_up_call, blocks_2_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_up_b = blocks_2_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.2.act */
-    struct modc_tensor blocks_2_act_in_slots[1] = {
-        {blocks_2_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_2_act_call;
-    status = modc_call_begin(&net->base, &blocks_2_act_call, BLOCKS_BLOCKS_2_ACT, blocks_2_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_act = blocks_2_act_in_slots[0].data;
-    gelu_tokensx128(blocks_2_act_b, blocks_2_act, tokens);
-
-    /* forward hooks of blocks.2.act */
-    struct modc_tensor blocks_2_act_out_slots[1] = {
-        {blocks_2_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_2_act_call, blocks_2_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_act_d = blocks_2_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.2.down */
-    struct modc_tensor blocks_2_down_in_slots[1] = {
-        {blocks_2_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_2_down_call;
-    status = modc_call_begin(&net->base, &blocks_2_down_call, BLOCKS_BLOCKS_2_DOWN, blocks_2_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_down = blocks_2_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_2_down_b, blocks_2_down, p->blocks[2].down.weight,
-                            p->blocks[2].down.bias, tokens);
-
-    /* forward hooks of blocks.2.down */
-    struct modc_tensor blocks_2_down_out_slots[1] = {
-        {blocks_2_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_2_down_call, blocks_2_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_down_d = blocks_2_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_2_b, blocks_2, blocks_2_down_d, p->blocks[2].scale, tokens);
-
-    /* forward hooks of blocks.2 */
-    struct modc_tensor blocks_2_out_slots[1] = {
-        {blocks_2_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_2_call, blocks_2_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_2_d = blocks_2_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.3 */
-    struct modc_tensor blocks_3_in_slots[1] = {
-        {blocks_2_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_3_call;
-    status = modc_call_begin(&net->base, &blocks_3_call, BLOCKS_BLOCKS_3, blocks_3_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3 = blocks_3_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.3.norm */
-    struct modc_tensor blocks_3_norm_in_slots[1] = {
-        {blocks_3, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_3_norm_call;
-    status = modc_call_begin(&net->base, &blocks_3_norm_call, BLOCKS_BLOCKS_3_NORM, blocks_3_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_norm = blocks_3_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_3_norm_b, blocks_3_norm, p->blocks[3].norm.weight, p->blocks[3].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.3.norm */
-    struct modc_tensor blocks_3_norm_out_slots[1] = {
-        {blocks_3_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_3_norm_call, blocks_3_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_norm_d = blocks_3_norm_out_slots[0].data;
-    add_tokensx64(h_j, blocks_3_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.3.up */
-    struct modc_tensor blocks_3_up_in_slots[1] = {
-        {h_j, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_3_up_call;
-    status = modc_call_begin(&net->base, &blocks_3_up_call, BLOCKS_BLOCKS_3_UP, blocks_3_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_k = blocks_3_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_3_up, h_k, k->blocks[3].up_weight, p->blocks[3].up.bias, tokens);
-
-    /* forward hooks of blocks.3.up */
-    struct modc_tensor blocks_3_up_out_slots[1] = {
-        {blocks_3_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_3_up_call, blocks_3_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_up_b = blocks_3_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.3.act */
-    struct modc_tensor blocks_3_act_in_slots[1] = {
-        {blocks_3_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_3_act_call;
-    status = modc_call_begin(&net->base, &blocks_3_act_call, BLOCKS_BLOCKS_3_ACT, blocks_3_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_act = blocks_3_act_in_slots[0].data;
-    gelu_tokensx128(blocks_3_act_b, blocks_3_act, tokens);
-
-    /* forward hooks of blocks.3.act */
-    struct modc_tensor blocks_3_act_out_slots[1] = {
-        {blocks_3_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_3_act_call, blocks_3_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_act_d = blocks_3_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.3.down */
-    struct modc_tensor blocks_3_down_in_slots[1] = {
-        {blocks_3_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_3_down_call;
-    status = modc_call_begin(&net->base, &blocks_3_down_call, BLOCKS_BLOCKS_3_DOWN, blocks_3_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_down = blocks_3_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_3_down_b, blocks_3_down, p->blocks[3].down.weight,
-                            p->blocks[3].down.bias, tokens);
-
-    /* forward hooks of blocks.3.down */
-    struct modc_tensor blocks_3_down_out_slots[1] = {
-        {blocks_3_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_3_down_call, blocks_3_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_down_d = blocks_3_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_3_b, blocks_3, blocks_3_down_d, p->blocks[3].scale, tokens);
-
-    /* forward hooks of blocks.3 */
-    struct modc_tensor blocks_3_out_slots[1] = {
-        {blocks_3_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_3_call, blocks_3_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_3_d = blocks_3_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.4 */
-    struct modc_tensor blocks_4_in_slots[1] = {
-        {blocks_3_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_4_call;
-    status = modc_call_begin(&net->base, &blocks_4_call, BLOCKS_BLOCKS_4, blocks_4_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4 = blocks_4_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.4.norm */
-    struct modc_tensor blocks_4_norm_in_slots[1] = {
-        {blocks_4, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_4_norm_call;
-    status = modc_call_begin(&net->base, &blocks_4_norm_call, BLOCKS_BLOCKS_4_NORM, blocks_4_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_norm = blocks_4_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_4_norm_b, blocks_4_norm, p->blocks[4].norm.weight, p->blocks[4].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.4.norm */
-    struct modc_tensor blocks_4_norm_out_slots[1] = {
-        {blocks_4_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_4_norm_call, blocks_4_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_norm_d = blocks_4_norm_out_slots[0].data;
-    add_tokensx64(h_m, blocks_4_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.4.up */
-    struct modc_tensor blocks_4_up_in_slots[1] = {
-        {h_m, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_4_up_call;
-    status = modc_call_begin(&net->base, &blocks_4_up_call, BLOCKS_BLOCKS_4_UP, blocks_4_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_n = blocks_4_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_4_up, h_n, k->blocks[4].up_weight, p->blocks[4].up.bias, tokens);
-
-    /* forward hooks of blocks.4.up */
-    struct modc_tensor blocks_4_up_out_slots[1] = {
-        {blocks_4_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_4_up_call, blocks_4_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_up_b = blocks_4_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.4.act */
-    struct modc_tensor blocks_4_act_in_slots[1] = {
-        {blocks_4_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_4_act_call;
-    status = modc_call_begin(&net->base, &blocks_4_act_call, BLOCKS_BLOCKS_4_ACT, blocks_4_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_act = blocks_4_act_in_slots[0].data;
-    gelu_tokensx128(blocks_4_act_b, blocks_4_act, tokens);
-
-    /* forward hooks of blocks.4.act */
-    struct modc_tensor blocks_4_act_out_slots[1] = {
-        {blocks_4_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_4_act_call, blocks_4_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_act_d = blocks_4_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.4.down */
-    struct modc_tensor blocks_4_down_in_slots[1] = {
-        {blocks_4_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_4_down_call;
-    status = modc_call_begin(&net->base, &blocks_4_down_call, BLOCKS_BLOCKS_4_DOWN, blocks_4_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_down = blocks_4_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_4_down_b, blocks_4_down, p->blocks[4].down.weight,
-                            p->blocks[4].down.bias, tokens);
-
-    /* forward hooks of blocks.4.down */
-    struct modc_tensor blocks_4_down_out_slots[1] = {
-        {blocks_4_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_4_down_call, blocks_4_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_down_d = blocks_4_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_4_b, blocks_4, blocks_4_down_d, p->blocks[4].scale, tokens);
-
-    /* forward hooks of blocks.4 */
-    struct modc_tensor blocks_4_out_slots[1] = {
-        {blocks_4_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_4_call, blocks_4_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_4_d = blocks_4_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.5 */
-    struct modc_tensor blocks_5_in_slots[1] = {
-        {blocks_4_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_5_call;
-    status = modc_call_begin(&net->base, &blocks_5_call, BLOCKS_BLOCKS_5, blocks_5_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5 = blocks_5_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.5.norm */
-    struct modc_tensor blocks_5_norm_in_slots[1] = {
-        {blocks_5, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_5_norm_call;
-    status = modc_call_begin(&net->base, &blocks_5_norm_call, BLOCKS_BLOCKS_5_NORM, blocks_5_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_norm = blocks_5_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_5_norm_b, blocks_5_norm, p->blocks[5].norm.weight, p->blocks[5].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.5.norm */
-    struct modc_tensor blocks_5_norm_out_slots[1] = {
-        {blocks_5_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_5_norm_call, blocks_5_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_norm_d = blocks_5_norm_out_slots[0].data;
-    add_tokensx64(h_p, blocks_5_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.5.up */
-    struct modc_tensor blocks_5_up_in_slots[1] = {
-        {h_p, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_5_up_call;
-    status = modc_call_begin(&net->base, &blocks_5_up_call, BLOCKS_BLOCKS_5_UP, blocks_5_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_q = blocks_5_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_5_up, h_q, k->blocks[5].up_weight, p->blocks[5].up.bias, tokens);
-
-    /* forward hooks of blocks.5.up */
-    struct modc_tensor blocks_5_up_out_slots[1] = {
-        {blocks_5_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_5_up_call, blocks_5_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_up_b = blocks_5_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.5.act */
-    struct modc_tensor blocks_5_act_in_slots[1] = {
-        {blocks_5_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_5_act_call;
-    status = modc_call_begin(&net->base, &blocks_5_act_call, BLOCKS_BLOCKS_5_ACT, blocks_5_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_act = blocks_5_act_in_slots[0].data;
-    gelu_tokensx128(blocks_5_act_b, blocks_5_act, tokens);
-
-    /* forward hooks of blocks.5.act */
-    struct modc_tensor blocks_5_act_out_slots[1] = {
-        {blocks_5_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_5_act_call, blocks_5_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_act_d = blocks_5_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.5.down */
-    struct modc_tensor blocks_5_down_in_slots[1] = {
-        {blocks_5_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_5_down_call;
-    status = modc_call_begin(&net->base, &blocks_5_down_call, BLOCKS_BLOCKS_5_DOWN, blocks_5_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_down = blocks_5_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_5_down_b, blocks_5_down, p->blocks[5].down.weight,
-                            p->blocks[5].down.bias, tokens);
-
-    /* forward hooks of blocks.5.down */
-    struct modc_tensor blocks_5_down_out_slots[1] = {
-        {blocks_5_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_5_down_call, blocks_5_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_down_d = blocks_5_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_5_b, blocks_5, blocks_5_down_d, p->blocks[5].scale, tokens);
-
-    /* forward hooks of blocks.5 */
-    struct modc_tensor blocks_5_out_slots[1] = {
-        {blocks_5_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_5_call, blocks_5_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_5_d = blocks_5_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.6 */
-    struct modc_tensor blocks_6_in_slots[1] = {
-        {blocks_5_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_6_call;
-    status = modc_call_begin(&net->base, &blocks_6_call, BLOCKS_BLOCKS_6, blocks_6_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6 = blocks_6_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.6.norm */
-    struct modc_tensor blocks_6_norm_in_slots[1] = {
-        {blocks_6, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_6_norm_call;
-    status = modc_call_begin(&net->base, &blocks_6_norm_call, BLOCKS_BLOCKS_6_NORM, blocks_6_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_norm = blocks_6_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_6_norm_b, blocks_6_norm, p->blocks[6].norm.weight, p->blocks[6].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.6.norm */
-    struct modc_tensor blocks_6_norm_out_slots[1] = {
-        {blocks_6_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_6_norm_call, blocks_6_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_norm_d = blocks_6_norm_out_slots[0].data;
-    add_tokensx64(h_s, blocks_6_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.6.up */
-    struct modc_tensor blocks_6_up_in_slots[1] = {
-        {h_s, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_6_up_call;
-    status = modc_call_begin(&net->base, &blocks_6_up_call, BLOCKS_BLOCKS_6_UP, blocks_6_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_u = blocks_6_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_6_up, h_u, k->blocks[6].up_weight, p->blocks[6].up.bias, tokens);
-
-    /* forward hooks of blocks.6.up */
-    struct modc_tensor blocks_6_up_out_slots[1] = {
-        {blocks_6_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_6_up_call, blocks_6_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_up_b = blocks_6_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.6.act */
-    struct modc_tensor blocks_6_act_in_slots[1] = {
-        {blocks_6_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_6_act_call;
-    status = modc_call_begin(&net->base, &blocks_6_act_call, BLOCKS_BLOCKS_6_ACT, blocks_6_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_act = blocks_6_act_in_slots[0].data;
-    gelu_tokensx128(blocks_6_act_b, blocks_6_act, tokens);
-
-    /* forward hooks of blocks.6.act */
-    struct modc_tensor blocks_6_act_out_slots[1] = {
-        {blocks_6_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_6_act_call, blocks_6_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_act_d = blocks_6_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.6.down */
-    struct modc_tensor blocks_6_down_in_slots[1] = {
-        {blocks_6_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_6_down_call;
-    status = modc_call_begin(&net->base, &blocks_6_down_call, BLOCKS_BLOCKS_6_DOWN, blocks_6_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_down = blocks_6_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_6_down_b, blocks_6_down, p->blocks[6].down.weight,
-                            p->blocks[6].down.bias, tokens);
-
-    /* forward hooks of blocks.6.down */
-    struct modc_tensor blocks_6_down_out_slots[1] = {
-        {blocks_6_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_6_down_call, blocks_6_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_down_d = blocks_6_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_6_b, blocks_6, blocks_6_down_d, p->blocks[6].scale, tokens);
-
-    /* forward hooks of blocks.6 */
-    struct modc_tensor blocks_6_out_slots[1] = {
-        {blocks_6_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_6_call, blocks_6_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_6_d = blocks_6_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.7 */
-    struct modc_tensor blocks_7_in_slots[1] = {
-        {blocks_6_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_7_call;
-    status = modc_call_begin(&net->base, &blocks_7_call, BLOCKS_BLOCKS_7, blocks_7_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7 = blocks_7_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.7.norm */
-    struct modc_tensor blocks_7_norm_in_slots[1] = {
-        {blocks_7, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_7_norm_call;
-    status = modc_call_begin(&net->base, &blocks_7_norm_call, BLOCKS_BLOCKS_7_NORM, blocks_7_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_norm = blocks_7_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_7_norm_b, blocks_7_norm, p->blocks[7].norm.weight, p->blocks[7].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.7.norm */
-    struct modc_tensor blocks_7_norm_out_slots[1] = {
-        {blocks_7_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_7_norm_call, blocks_7_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_norm_d = blocks_7_norm_out_slots[0].data;
-    add_tokensx64(h_w, blocks_7_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.7.up */
-    struct modc_tensor blocks_7_up_in_slots[1] = {
-        {h_w, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_7_up_call;
-    status = modc_call_begin(&net->base, &blocks_7_up_call, BLOCKS_BLOCKS_7_UP, blocks_7_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_x = blocks_7_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_7_up, h_x, k->blocks[7].up_weight, p->blocks[7].up.bias, tokens);
-
-    /* forward hooks of blocks.7.up */
-    struct modc_tensor blocks_7_up_out_slots[1] = {
-        {blocks_7_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_7_up_call, blocks_7_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_up_b = blocks_7_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.7.act */
-    struct modc_tensor blocks_7_act_in_slots[1] = {
-        {blocks_7_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_7_act_call;
-    status = modc_call_begin(&net->base, &blocks_7_act_call, BLOCKS_BLOCKS_7_ACT, blocks_7_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_act = blocks_7_act_in_slots[0].data;
-    gelu_tokensx128(blocks_7_act_b, blocks_7_act, tokens);
-
-    /* forward hooks of blocks.7.act */
-    struct modc_tensor blocks_7_act_out_slots[1] = {
-        {blocks_7_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_7_act_call, blocks_7_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_act_d = blocks_7_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.7.down */
-    struct modc_tensor blocks_7_down_in_slots[1] = {
-        {blocks_7_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_7_down_call;
-    status = modc_call_begin(&net->base, &blocks_7_down_call, BLOCKS_BLOCKS_7_DOWN, blocks_7_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_down = blocks_7_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_7_down_b, blocks_7_down, p->blocks[7].down.weight,
-                            p->blocks[7].down.bias, tokens);
-
-    /* forward hooks of blocks.7.down */
-    struct modc_tensor blocks_7_down_out_slots[1] = {
-        {blocks_7_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_7_down_call, blocks_7_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_down_d = blocks_7_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_7_b, blocks_7, blocks_7_down_d, p->blocks[7].scale, tokens);
-
-    /* forward hooks of blocks.7 */
-    struct modc_tensor blocks_7_out_slots[1] = {
-        {blocks_7_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_7_call, blocks_7_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_7_d = blocks_7_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.8 */
-    struct modc_tensor blocks_8_in_slots[1] = {
-        {blocks_7_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_8_call;
-    status = modc_call_begin(&net->base, &blocks_8_call, BLOCKS_BLOCKS_8, blocks_8_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8 = blocks_8_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.8.norm */
-    struct modc_tensor blocks_8_norm_in_slots[1] = {
-        {blocks_8, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_8_norm_call;
-    status = modc_call_begin(&net->base, &blocks_8_norm_call, BLOCKS_BLOCKS_8_NORM, blocks_8_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_norm = blocks_8_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_8_norm_b, blocks_8_norm, p->blocks[8].norm.weight, p->blocks[8].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.8.norm */
-    struct modc_tensor blocks_8_norm_out_slots[1] = {
-        {blocks_8_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_8_norm_call, blocks_8_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_norm_d = blocks_8_norm_out_slots[0].data;
-    add_tokensx64(h_z, blocks_8_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.8.up */
-    struct modc_tensor blocks_8_up_in_slots[1] = {
-        {h_z, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_8_up_call;
-    status = modc_call_begin(&net->base, &blocks_8_up_call, BLOCKS_BLOCKS_8_UP, blocks_8_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_a1 = blocks_8_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_8_up, h_a1, k->blocks[8].up_weight, p->blocks[8].up.bias, tokens);
-
-    /* forward hooks of blocks.8.up */
-    struct modc_tensor blocks_8_up_out_slots[1] = {
-        {blocks_8_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_8_up_call, blocks_8_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_up_b = blocks_8_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.8.act */
-    struct modc_tensor blocks_8_act_in_slots[1] = {
-        {blocks_8_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_8_act_call;
-    status = modc_call_begin(&net->base, &blocks_8_act_call, BLOCKS_BLOCKS_8_ACT, blocks_8_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_act = blocks_8_act_in_slots[0].data;
-    gelu_tokensx128(blocks_8_act_b, blocks_8_act, tokens);
-
-    /* forward hooks of blocks.8.act */
-    struct modc_tensor blocks_8_act_out_slots[1] = {
-        {blocks_8_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_8_act_call, blocks_8_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_act_d = blocks_8_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.8.down */
-    struct modc_tensor blocks_8_down_in_slots[1] = {
-        {blocks_8_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_8_down_call;
-    status = modc_call_begin(&net->base, &blocks_8_down_call, BLOCKS_BLOCKS_8_DOWN, blocks_8_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_down = blocks_8_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_8_down_b, blocks_8_down, p->blocks[8].down.weight,
-                            p->blocks[8].down.bias, tokens);
-
-    /* forward hooks of blocks.8.down */
-    struct modc_tensor blocks_8_down_out_slots[1] = {
-        {blocks_8_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_8_down_call, blocks_8_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_down_d = blocks_8_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_8_b, blocks_8, blocks_8_down_d, p->blocks[8].scale, tokens);
-
-    /* forward hooks of blocks.8 */
-    struct modc_tensor blocks_8_out_slots[1] = {
-        {blocks_8_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_8_call, blocks_8_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_8_d = blocks_8_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.9 */
-    struct modc_tensor blocks_9_in_slots[1] = {
-        {blocks_8_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_9_call;
-    status = modc_call_begin(&net->base, &blocks_9_call, BLOCKS_BLOCKS_9, blocks_9_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9 = blocks_9_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.9.norm */
-    struct modc_tensor blocks_9_norm_in_slots[1] = {
-        {blocks_9, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_9_norm_call;
-    status = modc_call_begin(&net->base, &blocks_9_norm_call, BLOCKS_BLOCKS_9_NORM, blocks_9_norm_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_norm = blocks_9_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_9_norm_b, blocks_9_norm, p->blocks[9].norm.weight, p->blocks[9].norm.bias,
-                         tokens);
-
-    /* forward hooks of blocks.9.norm */
-    struct modc_tensor blocks_9_norm_out_slots[1] = {
-        {blocks_9_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_9_norm_call, blocks_9_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_norm_d = blocks_9_norm_out_slots[0].data;
-    add_tokensx64(h_c1, blocks_9_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.9.up */
-    struct modc_tensor blocks_9_up_in_slots[1] = {
-        {h_c1, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_9_up_call;
-    status = modc_call_begin(&net->base, &blocks_9_up_call, BLOCKS_BLOCKS_9_UP, blocks_9_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_d1 = blocks_9_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_9_up, h_d1, k->blocks[9].up_weight, p->blocks[9].up.bias, tokens);
-
-    /* forward hooks of blocks.9.up */
-    struct modc_tensor blocks_9_up_out_slots[1] = {
-        {blocks_9_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_9_up_call, blocks_9_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_up_b = blocks_9_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.9.act */
-    struct modc_tensor blocks_9_act_in_slots[1] = {
-        {blocks_9_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_9_act_call;
-    status = modc_call_begin(&net->base, &blocks_9_act_call, BLOCKS_BLOCKS_9_ACT, blocks_9_act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_act = blocks_9_act_in_slots[0].data;
-    gelu_tokensx128(blocks_9_act_b, blocks_9_act, tokens);
-
-    /* forward hooks of blocks.9.act */
-    struct modc_tensor blocks_9_act_out_slots[1] = {
-        {blocks_9_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_9_act_call, blocks_9_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_act_d = blocks_9_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.9.down */
-    struct modc_tensor blocks_9_down_in_slots[1] = {
-        {blocks_9_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_9_down_call;
-    status = modc_call_begin(&net->base, &blocks_9_down_call, BLOCKS_BLOCKS_9_DOWN, blocks_9_down_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_down = blocks_9_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_9_down_b, blocks_9_down, p->blocks[9].down.weight,
-                            p->blocks[9].down.bias, tokens);
-
-    /* forward hooks of blocks.9.down */
-    struct modc_tensor blocks_9_down_out_slots[1] = {
-        {blocks_9_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_9_down_call, blocks_9_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_down_d = blocks_9_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_9_b, blocks_9, blocks_9_down_d, p->blocks[9].scale, tokens);
-
-    /* forward hooks of blocks.9 */
-    struct modc_tensor blocks_9_out_slots[1] = {
-        {blocks_9_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_9_call, blocks_9_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_9_d = blocks_9_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.10 */
-    struct modc_tensor blocks_10_in_slots[1] = {
-        {blocks_9_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_10_call;
-    status = modc_call_begin(&net->base, &blocks_10_call, BLOCKS_BLOCKS_10, blocks_10_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10 = blocks_10_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.10.norm */
-    struct modc_tensor blocks_10_norm_in_slots[1] = {
-        {blocks_10, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_10_norm_call;
-    status = modc_call_begin(&net->base, &blocks_10_norm_call, BLOCKS_BLOCKS_10_NORM,
-                             blocks_10_norm_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_norm = blocks_10_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_10_norm_b, blocks_10_norm, p->blocks[10].norm.weight,
-                         p->blocks[10].norm.bias, tokens);
-
-    /* forward hooks of blocks.10.norm */
-    struct modc_tensor blocks_10_norm_out_slots[1] = {
-        {blocks_10_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_10_norm_call, blocks_10_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_norm_d = blocks_10_norm_out_slots[0].data;
-    add_tokensx64(h_f1, blocks_10_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.10.up */
-    struct modc_tensor blocks_10_up_in_slots[1] = {
-        {h_f1, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_10_up_call;
-    status = modc_call_begin(&net->base, &blocks_10_up_call, BLOCKS_BLOCKS_10_UP, blocks_10_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_g1 = blocks_10_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_10_up, h_g1, k->blocks[10].up_weight, p->blocks[10].up.bias, tokens);
-
-    /* forward hooks of blocks.10.up */
-    struct modc_tensor blocks_10_up_out_slots[1] = {
-        {blocks_10_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_10_up_call, blocks_10_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_up_b = blocks_10_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.10.act */
-    struct modc_tensor blocks_10_act_in_slots[1] = {
-        {blocks_10_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_10_act_call;
-    status = modc_call_begin(&net->base, &blocks_10_act_call, BLOCKS_BLOCKS_10_ACT, blocks_10_act_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_act = blocks_10_act_in_slots[0].data;
-    gelu_tokensx128(blocks_10_act_b, blocks_10_act, tokens);
-
-    /* forward hooks of blocks.10.act */
-    struct modc_tensor blocks_10_act_out_slots[1] = {
-        {blocks_10_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_10_act_call, blocks_10_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_act_d = blocks_10_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.10.down */
-    struct modc_tensor blocks_10_down_in_slots[1] = {
-        {blocks_10_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_10_down_call;
-    status = modc_call_begin(&net->base, &blocks_10_down_call, BLOCKS_BLOCKS_10_DOWN,
-                             blocks_10_down_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_down = blocks_10_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_10_down_b, blocks_10_down, p->blocks[10].down.weight,
-                            p->blocks[10].down.bias, tokens);
-
-    /* forward hooks of blocks.10.down */
-    struct modc_tensor blocks_10_down_out_slots[1] = {
-        {blocks_10_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_10_down_call, blocks_10_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_down_d = blocks_10_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_10_b, blocks_10, blocks_10_down_d, p->blocks[10].scale, tokens);
-
-    /* forward hooks of blocks.10 */
-    struct modc_tensor blocks_10_out_slots[1] = {
-        {blocks_10_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_10_call, blocks_10_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_10_d = blocks_10_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.11 */
-    struct modc_tensor blocks_11_in_slots[1] = {
-        {blocks_10_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_11_call;
-    status = modc_call_begin(&net->base, &blocks_11_call, BLOCKS_BLOCKS_11, blocks_11_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11 = blocks_11_in_slots[0].data;
-
-    /* forward pre-hooks of blocks.11.norm */
-    struct modc_tensor blocks_11_norm_in_slots[1] = {
-        {blocks_11, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_11_norm_call;
-    status = modc_call_begin(&net->base, &blocks_11_norm_call, BLOCKS_BLOCKS_11_NORM,
-                             blocks_11_norm_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_norm = blocks_11_norm_in_slots[0].data;
-    layer_norm_tokensx64(blocks_11_norm_b, blocks_11_norm, p->blocks[11].norm.weight,
-                         p->blocks[11].norm.bias, tokens);
-
-    /* forward hooks of blocks.11.norm */
-    struct modc_tensor blocks_11_norm_out_slots[1] = {
-        {blocks_11_norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_11_norm_call, blocks_11_norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_norm_d = blocks_11_norm_out_slots[0].data;
-    add_tokensx64(h_i1, blocks_11_norm_d, constant_4ffa, tokens);
-
-    /* forward pre-hooks of blocks.11.up */
-    struct modc_tensor blocks_11_up_in_slots[1] = {
-        {h_i1, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call blocks_11_up_call;
-    status = modc_call_begin(&net->base, &blocks_11_up_call, BLOCKS_BLOCKS_11_UP, blocks_11_up_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_j1 = blocks_11_up_in_slots[0].data;
-    linear_tokensx64_to_128(blocks_11_up, h_j1, k->blocks[11].up_weight, p->blocks[11].up.bias, tokens);
-
-    /* forward hooks of blocks.11.up */
-    struct modc_tensor blocks_11_up_out_slots[1] = {
-        {blocks_11_up, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_11_up_call, blocks_11_up_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_up_b = blocks_11_up_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.11.act */
-    struct modc_tensor blocks_11_act_in_slots[1] = {
-        {blocks_11_up_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_11_act_call;
-    status = modc_call_begin(&net->base, &blocks_11_act_call, BLOCKS_BLOCKS_11_ACT, blocks_11_act_in_slots,
-                             1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_act = blocks_11_act_in_slots[0].data;
-    gelu_tokensx128(blocks_11_act_b, blocks_11_act, tokens);
-
-    /* forward hooks of blocks.11.act */
-    struct modc_tensor blocks_11_act_out_slots[1] = {
-        {blocks_11_act_b, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    status = modc_call_end(&net->base, &blocks_11_act_call, blocks_11_act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_act_d = blocks_11_act_out_slots[0].data;
-
-    /* forward pre-hooks of blocks.11.down */
-    struct modc_tensor blocks_11_down_in_slots[1] = {
-        {blocks_11_act_d, MODC_FLOAT32, 2, {tokens, 128}},
-    };
-    struct modc_call blocks_11_down_call;
-    status = modc_call_begin(&net->base, &blocks_11_down_call, BLOCKS_BLOCKS_11_DOWN,
-                             blocks_11_down_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_down = blocks_11_down_in_slots[0].data;
-    linear_tokensx128_to_64(blocks_11_down_b, blocks_11_down, p->blocks[11].down.weight,
-                            p->blocks[11].down.bias, tokens);
-
-    /* forward hooks of blocks.11.down */
-    struct modc_tensor blocks_11_down_out_slots[1] = {
-        {blocks_11_down_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_11_down_call, blocks_11_down_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_down_d = blocks_11_down_out_slots[0].data;
-    mul_add_tokensx64(blocks_11_b, blocks_11, blocks_11_down_d, p->blocks[11].scale, tokens);
-
-    /* forward hooks of blocks.11 */
-    struct modc_tensor blocks_11_out_slots[1] = {
-        {blocks_11_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_11_call, blocks_11_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks_11_d = blocks_11_out_slots[0].data;
-
-    /* forward hooks of blocks */
-    struct modc_tensor blocks_out_slots[1] = {
-        {blocks_11_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &blocks_call, blocks_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const blocks = blocks_out_slots[0].data;
-
-    /* forward pre-hooks of norm */
-    struct modc_tensor norm_in_slots[1] = {
-        {blocks, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call norm_call;
-    status = modc_call_begin(&net->base, &norm_call, BLOCKS_NORM, norm_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const norm = norm_in_slots[0].data;
-    layer_norm_tokensx64(norm_b, norm, p->norm.weight, p->norm.bias, tokens);
-
-    /* forward hooks of norm */
-    struct modc_tensor norm_out_slots[1] = {
-        {norm_b, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    status = modc_call_end(&net->base, &norm_call, norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const norm_d = norm_out_slots[0].data;
-
-    /* forward pre-hooks of head */
-    struct modc_tensor head_in_slots[1] = {
-        {norm_d, MODC_FLOAT32, 2, {tokens, 64}},
-    };
-    struct modc_call head_call;
-    status = modc_call_begin(&net->base, &head_call, BLOCKS_HEAD, head_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const head = head_in_slots[0].data;
-    linear_tokensx64_to_8(head_b, head, p->head.weight, p->head.bias, tokens);
-
-    /* forward hooks of head */
-    struct modc_tensor head_out_slots[1] = {
-        {head_b, MODC_FLOAT32, 2, {tokens, 8}},
-    };
-    status = modc_call_end(&net->base, &head_call, head_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const head_d = head_out_slots[0].data;
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[1] = {
-        {head_d, MODC_FLOAT32, 2, {tokens, 8}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out_slots[0].data;
-    copy_tokensx8(output, forward_hook, tokens);
+    MODC_ENTER(net, self_call, BLOCKS_ROOT, {x_b, MODC_FLOAT32, 2, {tokens, 64}});
+
+    /* blocks */
+    MODC_ENTER(net, blocks_call, BLOCKS_BLOCKS, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    {
+        float *const buffers[2] = {(float *)(void *)(ws + 57344), blocks_0}; /* by turns; the last is the result */
+        const float *in = blocks_call_in[0].data;
+
+        for (int i = 0; i < 12; i++) {
+            float *out = buffers[i % 2];
+
+            MODC_TRY(block_64_2_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i,
+                                            ws + 0, tokens, in, out));
+            in = out;
+        }
+    }
+    MODC_LEAVE(net, blocks_call, {blocks_0, MODC_FLOAT32, 2, {tokens, 64}});
+
+    /* norm: LayerNorm(dim) */
+    MODC_ENTER(net, norm_call, BLOCKS_NORM, {blocks_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    layer_norm_tokensx64(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
+
+    /* head: Linear(dim, 8) */
+    MODC_ENTER(net, head_call, BLOCKS_HEAD, {norm_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    linear_tokensx64_to_8(head, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
+    MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {tokens, 8}});
+    MODC_LEAVE(net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {tokens, 8}});
+    copy_tokensx8(output, self_call_out[0].data, tokens);
     return MODC_OK;
 }
 

@@ -28,8 +28,8 @@ extern "C" {
 #define BLOCKS_PACKED_BYTES 789504 /* what blocks_pack makes of them for the kernels */
 #define BLOCKS_WORKSPACE_BYTES 40960
 #define BLOCKS_TRAIN_WORKSPACE_BYTES 40960
-#define BLOCKS_FENCED_WORKSPACE_BYTES 49152
-#define BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES 49152
+#define BLOCKS_FENCED_WORKSPACE_BYTES 65536
+#define BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES 65536
 
 /* Modules, for hooks and tables. */
 enum {

@@ -629,9 +629,8 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
 static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct blocks_block_64_2_packed *k,
-                            struct blocks *net, char *ws, int tokens, const float *x, float *y)
+                            char *ws, int tokens, const float *x, float *y)
 {
-    (void)net;
     float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
 
@@ -661,7 +660,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
         for (int i = 0; i < 12; i++) {
             float *out = buffers[i % 2];
 
-            block_64_2_eval(&p->blocks[i], &k->blocks[i], net, ws + 0, tokens, in, out);
+            block_64_2_eval(&p->blocks[i], &k->blocks[i], ws + 0, tokens, in, out);
             in = out;
         }
     }

@@ -1851,260 +1851,78 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     float *const image_b = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
     float *const y_0 = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
     float *const y_0_b = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
-    float *const y_1_b = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
-    float *const y_2_b = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
-    float *const y_3_b = (float *)(void *)(ws + 16384); /* (batch, 16, 4, 4) */
-    float *const y_4_b = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
-    float *const y_4_c = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
-    float *const y_4_d = (float *)(void *)(ws + 278528); /* (batch, 32, 4, 4) */
-    float *const y_5_b = (float *)(void *)(ws + 16384); /* (batch, 32, 4, 4) */
-    float *const y_6_b = (float *)(void *)(ws + 147456); /* (batch, 32, 4, 4) */
-    float *const y_7_b = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
-    float *const y_10_b = (float *)(void *)(ws + 49152); /* (batch, 10) */
-    enum modc_status status;
+    float *const y_1 = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
+    float *const y_2 = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
+    float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 16, 4, 4) */
+    float *const y_4 = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
+    float *const y_4_b = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
+    float *const y_4_c = (float *)(void *)(ws + 278528); /* (batch, 32, 4, 4) */
+    float *const y_5 = (float *)(void *)(ws + 16384); /* (batch, 32, 4, 4) */
+    float *const y_6 = (float *)(void *)(ws + 147456); /* (batch, 32, 4, 4) */
+    float *const y_7 = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
+    float *const y_10 = (float *)(void *)(ws + 49152); /* (batch, 10) */
 
     copy_batchx1x8x8(image_b, image, batch);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[1] = {
-        {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, CNN_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const image_c = root_in_slots[0].data;
+    MODC_ENTER(net, self_call, CNN_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
-    /* forward pre-hooks of 0 */
-    struct modc_tensor m_0_in_slots[1] = {
-        {image_c, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
-    };
-    struct modc_call m_0_call;
-    status = modc_call_begin(&net->base, &m_0_call, CNN_0, m_0_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const image_d = m_0_in_slots[0].data;
-    conv2d_8x8x1_to_8x8x16_k3(y_0, image_d, k->_0_weight, p->_0.bias, batch);
+    /* 0: Conv2d(1, 16, 3, padding=1) */
+    MODC_ENTER(net, m_0_call, CNN_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    conv2d_8x8x1_to_8x8x16_k3(y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
     copy_batchx16x8x8(y_0_b, y_0, batch);
+    MODC_LEAVE(net, m_0_call, {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
-    /* forward hooks of 0 */
-    struct modc_tensor m_0_out_slots[1] = {
-        {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    status = modc_call_end(&net->base, &m_0_call, m_0_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_0_c = m_0_out_slots[0].data;
+    /* 1: BatchNorm2d(16) */
+    MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    mul_add_batchx16x8x8(y_1, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
+    MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
-    /* forward pre-hooks of 1 */
-    struct modc_tensor m_1_in_slots[1] = {
-        {y_0_c, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    struct modc_call m_1_call;
-    status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_1 = m_1_in_slots[0].data;
-    mul_add_batchx16x8x8(y_1_b, k->_1_bias_prepared, y_1, k->_1_weight_prepared, batch);
+    /* 2: ReLU() */
+    MODC_ENTER(net, m_2_call, CNN_2, {m_1_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    relu_batchx16x8x8(y_2, m_2_call_in[0].data, batch);
+    MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
-    /* forward hooks of 1 */
-    struct modc_tensor m_1_out_slots[1] = {
-        {y_1_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    status = modc_call_end(&net->base, &m_1_call, m_1_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_1_d = m_1_out_slots[0].data;
+    /* 3: MaxPool2d(2) */
+    MODC_ENTER(net, m_3_call, CNN_3, {m_2_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    max_pool2d_16x8x8_to_16x4x4_k2(y_3, m_3_call_in[0].data, (float *)(void *)(ws + 81920), batch);
+    MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
 
-    /* forward pre-hooks of 2 */
-    struct modc_tensor m_2_in_slots[1] = {
-        {y_1_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    struct modc_call m_2_call;
-    status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_2 = m_2_in_slots[0].data;
-    relu_batchx16x8x8(y_2_b, y_2, batch);
+    /* 4: Conv2d(16, 32, 3, padding=1) */
+    MODC_ENTER(net, m_4_call, CNN_4, {m_3_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
+    copy_batchx4x4x16(y_4, m_4_call_in[0].data, batch);
+    conv2d_4x4x16_to_4x4x32_k3(y_4_b, y_4, k->_4_weight, p->_4.bias, batch);
+    copy_batchx32x4x4(y_4_c, y_4_b, batch);
+    MODC_LEAVE(net, m_4_call, {y_4_c, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
-    /* forward hooks of 2 */
-    struct modc_tensor m_2_out_slots[1] = {
-        {y_2_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    status = modc_call_end(&net->base, &m_2_call, m_2_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_2_d = m_2_out_slots[0].data;
+    /* 5: BatchNorm2d(32) */
+    MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    mul_add_batchx32x4x4(y_5, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
+    MODC_LEAVE(net, m_5_call, {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
-    /* forward pre-hooks of 3 */
-    struct modc_tensor m_3_in_slots[1] = {
-        {y_2_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    struct modc_call m_3_call;
-    status = modc_call_begin(&net->base, &m_3_call, CNN_3, m_3_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_3 = m_3_in_slots[0].data;
-    max_pool2d_16x8x8_to_16x4x4_k2(y_3_b, y_3, (float *)(void *)(ws + 81920), batch);
+    /* 6: ReLU() */
+    MODC_ENTER(net, m_6_call, CNN_6, {m_5_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    relu_batchx32x4x4(y_6, m_6_call_in[0].data, batch);
+    MODC_LEAVE(net, m_6_call, {y_6, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
-    /* forward hooks of 3 */
-    struct modc_tensor m_3_out_slots[1] = {
-        {y_3_b, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_3_d = m_3_out_slots[0].data;
+    /* 7: MaxPool2d(2) */
+    MODC_ENTER(net, m_7_call, CNN_7, {m_6_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    max_pool2d_32x4x4_to_32x2x2_k2(y_7, m_7_call_in[0].data, (float *)(void *)(ws + 49152), batch);
+    MODC_LEAVE(net, m_7_call, {y_7, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
 
-    /* forward pre-hooks of 4 */
-    struct modc_tensor m_4_in_slots[1] = {
-        {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
-    };
-    struct modc_call m_4_call;
-    status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_4 = m_4_in_slots[0].data;
-    copy_batchx4x4x16(y_4_b, y_4, batch);
-    conv2d_4x4x16_to_4x4x32_k3(y_4_c, y_4_b, k->_4_weight, p->_4.bias, batch);
-    copy_batchx32x4x4(y_4_d, y_4_c, batch);
+    /* 8: Flatten() */
+    MODC_ENTER(net, m_8_call, CNN_8, {m_7_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
+    MODC_LEAVE(net, m_8_call, {m_8_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
 
-    /* forward hooks of 4 */
-    struct modc_tensor m_4_out_slots[1] = {
-        {y_4_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_4_call, m_4_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_4_f = m_4_out_slots[0].data;
+    /* 9: Dropout(0.25) */
+    MODC_ENTER(net, m_9_call, CNN_9, {m_8_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
+    MODC_LEAVE(net, m_9_call, {m_9_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
 
-    /* forward pre-hooks of 5 */
-    struct modc_tensor m_5_in_slots[1] = {
-        {y_4_f, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    struct modc_call m_5_call;
-    status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_5 = m_5_in_slots[0].data;
-    mul_add_batchx32x4x4(y_5_b, k->_5_bias_prepared, y_5, k->_5_weight_prepared, batch);
-
-    /* forward hooks of 5 */
-    struct modc_tensor m_5_out_slots[1] = {
-        {y_5_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_5_call, m_5_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_5_d = m_5_out_slots[0].data;
-
-    /* forward pre-hooks of 6 */
-    struct modc_tensor m_6_in_slots[1] = {
-        {y_5_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    struct modc_call m_6_call;
-    status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_6 = m_6_in_slots[0].data;
-    relu_batchx32x4x4(y_6_b, y_6, batch);
-
-    /* forward hooks of 6 */
-    struct modc_tensor m_6_out_slots[1] = {
-        {y_6_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_6_call, m_6_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_6_d = m_6_out_slots[0].data;
-
-    /* forward pre-hooks of 7 */
-    struct modc_tensor m_7_in_slots[1] = {
-        {y_6_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    struct modc_call m_7_call;
-    status = modc_call_begin(&net->base, &m_7_call, CNN_7, m_7_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_7 = m_7_in_slots[0].data;
-    max_pool2d_32x4x4_to_32x2x2_k2(y_7_b, y_7, (float *)(void *)(ws + 49152), batch);
-
-    /* forward hooks of 7 */
-    struct modc_tensor m_7_out_slots[1] = {
-        {y_7_b, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
-    };
-    status = modc_call_end(&net->base, &m_7_call, m_7_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_7_d = m_7_out_slots[0].data;
-
-    /* forward pre-hooks of 8 */
-    struct modc_tensor m_8_in_slots[1] = {
-        {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
-    };
-    struct modc_call m_8_call;
-    status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_8 = m_8_in_slots[0].data;
-
-    /* forward hooks of 8 */
-    struct modc_tensor m_8_out_slots[1] = {
-        {y_8, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    status = modc_call_end(&net->base, &m_8_call, m_8_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_8_c = m_8_out_slots[0].data;
-
-    /* forward pre-hooks of 9 */
-    struct modc_tensor m_9_in_slots[1] = {
-        {y_8_c, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    struct modc_call m_9_call;
-    status = modc_call_begin(&net->base, &m_9_call, CNN_9, m_9_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_9 = m_9_in_slots[0].data;
-
-    /* forward hooks of 9 */
-    struct modc_tensor m_9_out_slots[1] = {
-        {y_9, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    status = modc_call_end(&net->base, &m_9_call, m_9_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_9_c = m_9_out_slots[0].data;
-
-    /* forward pre-hooks of 10 */
-    struct modc_tensor m_10_in_slots[1] = {
-        {y_9_c, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    struct modc_call m_10_call;
-    status = modc_call_begin(&net->base, &m_10_call, CNN_10, m_10_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_10 = m_10_in_slots[0].data;
-    linear_batchx128_to_10(y_10_b, y_10, p->_10.weight, p->_10.bias, batch);
-
-    /* forward hooks of 10 */
-    struct modc_tensor m_10_out_slots[1] = {
-        {y_10_b, MODC_FLOAT32, 2, {batch, 10}},
-    };
-    status = modc_call_end(&net->base, &m_10_call, m_10_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_10_d = m_10_out_slots[0].data;
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[1] = {
-        {y_10_d, MODC_FLOAT32, 2, {batch, 10}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out_slots[0].data;
-    copy_batchx10(output, forward_hook, batch);
+    /* 10: Linear(128, 10) */
+    MODC_ENTER(net, m_10_call, CNN_10, {m_9_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
+    linear_batchx128_to_10(y_10, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
+    MODC_LEAVE(net, m_10_call, {y_10, MODC_FLOAT32, 2, {batch, 10}});
+    MODC_LEAVE(net, self_call, {m_10_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
+    copy_batchx10(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 
@@ -2196,21 +2014,20 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     float *const scale = (float *)(void *)(ws + 541184); /* (16) */
     float *const shift = (float *)(void *)(ws + 541248); /* (16) */
     float *const y_1 = (float *)(void *)(ws + 262144); /* (batch, 16, 8, 8) */
-    float *const y_2_b = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
-    float *const y_3_b = (float *)(void *)(ws + 262144); /* (batch, 16, 4, 4) */
-    float *const y_4_b = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
-    float *const y_4_c = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
-    float *const y_4_d = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
+    float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
+    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 16, 4, 4) */
+    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
+    float *const y_4_b = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
+    float *const y_4_c = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
     float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
     float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
     float *const scale_b = (float *)(void *)(ws + 262144); /* (32) */
     float *const shift_b = (float *)(void *)(ws + 262272); /* (32) */
     float *const y_5 = (float *)(void *)(ws + 131072); /* (batch, 32, 4, 4) */
-    float *const y_6_b = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
-    float *const y_7_b = (float *)(void *)(ws + 131072); /* (batch, 32, 2, 2) */
-    float *const y_9_b = (float *)(void *)(ws + 0); /* (batch, 128) */
-    float *const y_10_b = (float *)(void *)(ws + 32768); /* (batch, 10) */
-    enum modc_status status;
+    float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
+    float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 32, 2, 2) */
+    float *const y_9 = (float *)(void *)(ws + 0); /* (batch, 128) */
+    float *const y_10 = (float *)(void *)(ws + 32768); /* (batch, 10) */
 
     memcpy(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked, 8);
     memcpy(_1_running_mean_shadow, p->_1.running_mean, 64);
@@ -2220,261 +2037,80 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     memcpy(_5_running_var_shadow, p->_5.running_var, 128);
     copy_batchx1x8x8(image_b, image, batch);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[1] = {
-        {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, CNN_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const image_c = root_in_slots[0].data;
+    MODC_ENTER(net, self_call, CNN_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
-    /* forward pre-hooks of 0 */
-    struct modc_tensor m_0_in_slots[1] = {
-        {image_c, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
-    };
-    struct modc_call m_0_call;
-    status = modc_call_begin(&net->base, &m_0_call, CNN_0, m_0_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const image_d = m_0_in_slots[0].data;
-    conv2d_8x8x1_to_8x8x16_k3(y_0, image_d, k->_0_weight, p->_0.bias, batch);
+    /* 0: Conv2d(1, 16, 3, padding=1) */
+    MODC_ENTER(net, m_0_call, CNN_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    conv2d_8x8x1_to_8x8x16_k3(y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
     copy_batchx16x8x8(y_0_b, y_0, batch);
+    MODC_LEAVE(net, m_0_call, {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
-    /* forward hooks of 0 */
-    struct modc_tensor m_0_out_slots[1] = {
-        {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    status = modc_call_end(&net->base, &m_0_call, m_0_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_0_c = m_0_out_slots[0].data;
-
-    /* forward pre-hooks of 1 */
-    struct modc_tensor m_1_in_slots[1] = {
-        {y_0_c, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    struct modc_call m_1_call;
-    status = modc_call_begin(&net->base, &m_1_call, CNN_1, m_1_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x = m_1_in_slots[0].data;
+    /* 1: BatchNorm2d(16) */
+    MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
     write_scalar(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    sum_div_batchx16x8x8_over_0_2_3(mean, x, batch);
-    sum_div_batchx16x8x8_over_0_2_3_1(var, x, mean, batch);
+    sum_div_batchx16x8x8_over_0_2_3(mean, m_1_call_in[0].data, batch);
+    sum_div_batchx16x8x8_over_0_2_3_1(var, m_1_call_in[0].data, mean, batch);
     write_16(_1_running_mean_shadow, _1_running_mean_shadow, mean, batch);
     write_16_1(_1_running_var_shadow, _1_running_var_shadow, var, batch);
     add_rsqrt_mul_16(scale, p->_1.weight, var);
     mul_sub_16(shift, p->_1.bias, mean, scale);
-    mul_add_batchx16x8x8(y_1, shift, x, scale, batch);
+    mul_add_batchx16x8x8(y_1, shift, m_1_call_in[0].data, scale, batch);
+    MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
-    /* forward hooks of 1 */
-    struct modc_tensor m_1_out_slots[1] = {
-        {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    status = modc_call_end(&net->base, &m_1_call, m_1_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_1_b = m_1_out_slots[0].data;
+    /* 2: ReLU() */
+    MODC_ENTER(net, m_2_call, CNN_2, {m_1_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    relu_batchx16x8x8(y_2, m_2_call_in[0].data, batch);
+    MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
-    /* forward pre-hooks of 2 */
-    struct modc_tensor m_2_in_slots[1] = {
-        {y_1_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    struct modc_call m_2_call;
-    status = modc_call_begin(&net->base, &m_2_call, CNN_2, m_2_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_2 = m_2_in_slots[0].data;
-    relu_batchx16x8x8(y_2_b, y_2, batch);
+    /* 3: MaxPool2d(2) */
+    MODC_ENTER(net, m_3_call, CNN_3, {m_2_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    max_pool2d_16x8x8_to_16x4x4_k2(y_3, m_3_call_in[0].data, (float *)(void *)(ws + 327680), batch);
+    MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
 
-    /* forward hooks of 2 */
-    struct modc_tensor m_2_out_slots[1] = {
-        {y_2_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    status = modc_call_end(&net->base, &m_2_call, m_2_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_2_d = m_2_out_slots[0].data;
+    /* 4: Conv2d(16, 32, 3, padding=1) */
+    MODC_ENTER(net, m_4_call, CNN_4, {m_3_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
+    copy_batchx4x4x16(y_4, m_4_call_in[0].data, batch);
+    conv2d_4x4x16_to_4x4x32_k3(y_4_b, y_4, k->_4_weight, p->_4.bias, batch);
+    copy_batchx32x4x4(y_4_c, y_4_b, batch);
+    MODC_LEAVE(net, m_4_call, {y_4_c, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
-    /* forward pre-hooks of 3 */
-    struct modc_tensor m_3_in_slots[1] = {
-        {y_2_d, MODC_FLOAT32, 4, {batch, 16, 8, 8}},
-    };
-    struct modc_call m_3_call;
-    status = modc_call_begin(&net->base, &m_3_call, CNN_3, m_3_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_3 = m_3_in_slots[0].data;
-    max_pool2d_16x8x8_to_16x4x4_k2(y_3_b, y_3, (float *)(void *)(ws + 327680), batch);
-
-    /* forward hooks of 3 */
-    struct modc_tensor m_3_out_slots[1] = {
-        {y_3_b, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_3_d = m_3_out_slots[0].data;
-
-    /* forward pre-hooks of 4 */
-    struct modc_tensor m_4_in_slots[1] = {
-        {y_3_d, MODC_FLOAT32, 4, {batch, 16, 4, 4}},
-    };
-    struct modc_call m_4_call;
-    status = modc_call_begin(&net->base, &m_4_call, CNN_4, m_4_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_4 = m_4_in_slots[0].data;
-    copy_batchx4x4x16(y_4_b, y_4, batch);
-    conv2d_4x4x16_to_4x4x32_k3(y_4_c, y_4_b, k->_4_weight, p->_4.bias, batch);
-    copy_batchx32x4x4(y_4_d, y_4_c, batch);
-
-    /* forward hooks of 4 */
-    struct modc_tensor m_4_out_slots[1] = {
-        {y_4_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_4_call, m_4_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_4_f = m_4_out_slots[0].data;
-
-    /* forward pre-hooks of 5 */
-    struct modc_tensor m_5_in_slots[1] = {
-        {y_4_f, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    struct modc_call m_5_call;
-    status = modc_call_begin(&net->base, &m_5_call, CNN_5, m_5_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x_c = m_5_in_slots[0].data;
+    /* 5: BatchNorm2d(32) */
+    MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
     write_scalar(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    sum_div_batchx32x4x4_over_0_2_3(mean_b, x_c, batch);
-    sum_div_batchx32x4x4_over_0_2_3_5(var_b, x_c, mean_b, batch);
+    sum_div_batchx32x4x4_over_0_2_3(mean_b, m_5_call_in[0].data, batch);
+    sum_div_batchx32x4x4_over_0_2_3_5(var_b, m_5_call_in[0].data, mean_b, batch);
     write_32(_5_running_mean_shadow, _5_running_mean_shadow, mean_b, batch);
     write_32_5(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
     add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
     mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
-    mul_add_batchx32x4x4(y_5, shift_b, x_c, scale_b, batch);
+    mul_add_batchx32x4x4(y_5, shift_b, m_5_call_in[0].data, scale_b, batch);
+    MODC_LEAVE(net, m_5_call, {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
-    /* forward hooks of 5 */
-    struct modc_tensor m_5_out_slots[1] = {
-        {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_5_call, m_5_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_5_b = m_5_out_slots[0].data;
+    /* 6: ReLU() */
+    MODC_ENTER(net, m_6_call, CNN_6, {m_5_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    relu_batchx32x4x4(y_6, m_6_call_in[0].data, batch);
+    MODC_LEAVE(net, m_6_call, {y_6, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
-    /* forward pre-hooks of 6 */
-    struct modc_tensor m_6_in_slots[1] = {
-        {y_5_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    struct modc_call m_6_call;
-    status = modc_call_begin(&net->base, &m_6_call, CNN_6, m_6_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_6 = m_6_in_slots[0].data;
-    relu_batchx32x4x4(y_6_b, y_6, batch);
+    /* 7: MaxPool2d(2) */
+    MODC_ENTER(net, m_7_call, CNN_7, {m_6_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    max_pool2d_32x4x4_to_32x2x2_k2(y_7, m_7_call_in[0].data, (float *)(void *)(ws + 163840), batch);
+    MODC_LEAVE(net, m_7_call, {y_7, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
 
-    /* forward hooks of 6 */
-    struct modc_tensor m_6_out_slots[1] = {
-        {y_6_b, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    status = modc_call_end(&net->base, &m_6_call, m_6_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_6_d = m_6_out_slots[0].data;
+    /* 8: Flatten() */
+    MODC_ENTER(net, m_8_call, CNN_8, {m_7_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
+    MODC_LEAVE(net, m_8_call, {m_8_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
 
-    /* forward pre-hooks of 7 */
-    struct modc_tensor m_7_in_slots[1] = {
-        {y_6_d, MODC_FLOAT32, 4, {batch, 32, 4, 4}},
-    };
-    struct modc_call m_7_call;
-    status = modc_call_begin(&net->base, &m_7_call, CNN_7, m_7_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_7 = m_7_in_slots[0].data;
-    max_pool2d_32x4x4_to_32x2x2_k2(y_7_b, y_7, (float *)(void *)(ws + 163840), batch);
+    /* 9: Dropout(0.25) */
+    MODC_ENTER(net, m_9_call, CNN_9, {m_8_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
+    random_dropped_mul_batchx128(y_9, m_9_call_in[0].data, net->base.seed, net->base.counter, 10u, batch);
+    MODC_LEAVE(net, m_9_call, {y_9, MODC_FLOAT32, 2, {batch, 128}});
 
-    /* forward hooks of 7 */
-    struct modc_tensor m_7_out_slots[1] = {
-        {y_7_b, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
-    };
-    status = modc_call_end(&net->base, &m_7_call, m_7_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_7_d = m_7_out_slots[0].data;
-
-    /* forward pre-hooks of 8 */
-    struct modc_tensor m_8_in_slots[1] = {
-        {y_7_d, MODC_FLOAT32, 4, {batch, 32, 2, 2}},
-    };
-    struct modc_call m_8_call;
-    status = modc_call_begin(&net->base, &m_8_call, CNN_8, m_8_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_8 = m_8_in_slots[0].data;
-
-    /* forward hooks of 8 */
-    struct modc_tensor m_8_out_slots[1] = {
-        {y_8, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    status = modc_call_end(&net->base, &m_8_call, m_8_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_8_c = m_8_out_slots[0].data;
-
-    /* forward pre-hooks of 9 */
-    struct modc_tensor m_9_in_slots[1] = {
-        {y_8_c, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    struct modc_call m_9_call;
-    status = modc_call_begin(&net->base, &m_9_call, CNN_9, m_9_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_9 = m_9_in_slots[0].data;
-    random_dropped_mul_batchx128(y_9_b, y_9, net->base.seed, net->base.counter, 10u, batch);
-
-    /* forward hooks of 9 */
-    struct modc_tensor m_9_out_slots[1] = {
-        {y_9_b, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    status = modc_call_end(&net->base, &m_9_call, m_9_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_9_d = m_9_out_slots[0].data;
-
-    /* forward pre-hooks of 10 */
-    struct modc_tensor m_10_in_slots[1] = {
-        {y_9_d, MODC_FLOAT32, 2, {batch, 128}},
-    };
-    struct modc_call m_10_call;
-    status = modc_call_begin(&net->base, &m_10_call, CNN_10, m_10_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_10 = m_10_in_slots[0].data;
-    linear_batchx128_to_10(y_10_b, y_10, p->_10.weight, p->_10.bias, batch);
-
-    /* forward hooks of 10 */
-    struct modc_tensor m_10_out_slots[1] = {
-        {y_10_b, MODC_FLOAT32, 2, {batch, 10}},
-    };
-    status = modc_call_end(&net->base, &m_10_call, m_10_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_10_d = m_10_out_slots[0].data;
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[1] = {
-        {y_10_d, MODC_FLOAT32, 2, {batch, 10}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out_slots[0].data;
-    copy_batchx10(output, forward_hook, batch);
+    /* 10: Linear(128, 10) */
+    MODC_ENTER(net, m_10_call, CNN_10, {m_9_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
+    linear_batchx128_to_10(y_10, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
+    MODC_LEAVE(net, m_10_call, {y_10, MODC_FLOAT32, 2, {batch, 10}});
+    MODC_LEAVE(net, self_call, {m_10_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
+    copy_batchx10(output, self_call_out[0].data, batch);
 
     memcpy(p->_1.num_batches_tracked, _1_num_batches_tracked_shadow, 8);
     memcpy(p->_1.running_mean, _1_running_mean_shadow, 64);

@@ -900,10 +900,9 @@ static enum modc_status family_deep_pack_all(struct modc_params *params)
 
 /* Block(8, 2): (batch, 8) from (batch, 8) */
 static void block_8_2_eval(const struct family_deep_block_8_2 *p,
-                           const struct family_deep_block_8_2_packed *k, struct family_deep *net, char *ws,
-                           int batch, const float *x, float *y)
+                           const struct family_deep_block_8_2_packed *k, char *ws, int batch,
+                           const float *x, float *y)
 {
-    (void)net;
     float *const norm = (float *)(void *)(ws + 384); /* (batch, 8) */
     float *const up = (float *)(void *)(ws + 0); /* (batch, 16) */
 
@@ -930,7 +929,7 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
 
-    block_8_2_eval(&p->blocks._0, &k->blocks_0, net, ws + 0, batch, x, blocks_0);
+    block_8_2_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
@@ -940,7 +939,7 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     /* blocks.1.down: Linear(expand * dim, dim) */
     linear_batchx16_to_8_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias,
                              blocks_0, batch);
-    block_8_2_eval(&p->blocks._2, &k->blocks_2, net, ws + 0, batch, blocks_1_down, blocks_2);
+    block_8_2_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
@@ -967,7 +966,7 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
     float *const head_last = (float *)(void *)(ws + 0); /* (batch, 5) */
 
-    block_8_2_eval(&p->blocks._0, &k->blocks_0, net, ws + 0, batch, x, blocks_0);
+    block_8_2_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
@@ -977,7 +976,7 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     /* blocks.1.down: Linear(expand * dim, dim) */
     linear_batchx16_to_8_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias,
                              blocks_0, batch);
-    block_8_2_eval(&p->blocks._2, &k->blocks_2, net, ws + 0, batch, blocks_1_down, blocks_2);
+    block_8_2_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */

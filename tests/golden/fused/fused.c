@@ -847,15 +847,12 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
     float *const x_b = (float *)(void *)(ws + 0); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
-    float *const kept = (float *)(void *)(ws + 128); /* (batch, 1) */
+    float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
-    enum modc_status status;
 
     ne_batch(counts, target, batch);
     where_batch(at, counts, target, batch);
-    status = modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
@@ -865,9 +862,9 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
     log_softmax_batchx3(x_b, y_2, batch);
     gather_batchx1(gather, x_b, at, batch);
-    neg_where_batchx1(kept, counts, gather, batch);
+    neg_where_batchx1(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
-    sum_div_batch_over_0(loss, kept, sum, batch);
+    sum_div_batch_over_0(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
@@ -883,15 +880,12 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
     float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
-    float *const kept = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
-    enum modc_status status;
 
     ne_batch(counts, target, batch);
     where_batch(at, counts, target, batch);
-    status = modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
@@ -901,18 +895,18 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
     linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
     log_softmax_batchx3(x_b, y_2, batch);
     gather_batchx1(gather, x_b, at, batch);
-    neg_where_batchx1(kept, counts, gather, batch);
+    neg_where_batchx1(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
-    sum_div_batch_over_0(loss, kept, sum, batch);
+    sum_div_batch_over_0(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
 static void fused_loss_eval_backward(struct fused *net, int batch, const float *x)
 {
     const struct fused_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
     struct fused_training *training = (struct fused_training *)(void *)net->base.trainer;
     struct modc_optimizer *optimizer = &training->optimizer.base;
-    char *const ws = net->base.workspace;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */

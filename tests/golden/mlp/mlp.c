@@ -550,111 +550,34 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     const struct mlp_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const image_b = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
-    float *const y_1_b = (float *)(void *)(ws + 16384); /* (batch, 32) */
-    float *const y_2_b = (float *)(void *)(ws + 24576); /* (batch, 32) */
-    float *const y_3_b = (float *)(void *)(ws + 16384); /* (batch, 10) */
-    enum modc_status status;
+    float *const y_1 = (float *)(void *)(ws + 16384); /* (batch, 32) */
+    float *const y_2 = (float *)(void *)(ws + 24576); /* (batch, 32) */
+    float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 10) */
 
     copy_batchx1x8x8(image_b, image, batch);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[1] = {
-        {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, MLP_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const image_c = root_in_slots[0].data;
+    MODC_ENTER(net, self_call, MLP_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
-    /* forward pre-hooks of 0 */
-    struct modc_tensor m_0_in_slots[1] = {
-        {image_c, MODC_FLOAT32, 4, {batch, 1, 8, 8}},
-    };
-    struct modc_call m_0_call;
-    status = modc_call_begin(&net->base, &m_0_call, MLP_0, m_0_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const image_d = m_0_in_slots[0].data;
+    /* 0: Flatten() */
+    MODC_ENTER(net, m_0_call, MLP_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_LEAVE(net, m_0_call, {m_0_call_in[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward hooks of 0 */
-    struct modc_tensor m_0_out_slots[1] = {
-        {image_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &m_0_call, m_0_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_0 = m_0_out_slots[0].data;
+    /* 1: Linear(64, 32) */
+    MODC_ENTER(net, m_1_call, MLP_1, {m_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_32(y_1, m_1_call_in[0].data, k->_1_weight, p->_1.bias, batch);
+    MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 2, {batch, 32}});
 
-    /* forward pre-hooks of 1 */
-    struct modc_tensor m_1_in_slots[1] = {
-        {y_0, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call m_1_call;
-    status = modc_call_begin(&net->base, &m_1_call, MLP_1, m_1_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_1 = m_1_in_slots[0].data;
-    linear_batchx64_to_32(y_1_b, y_1, k->_1_weight, p->_1.bias, batch);
+    /* 2: ReLU() */
+    MODC_ENTER(net, m_2_call, MLP_2, {m_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 32}});
+    relu_batchx32(y_2, m_2_call_in[0].data, batch);
+    MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 2, {batch, 32}});
 
-    /* forward hooks of 1 */
-    struct modc_tensor m_1_out_slots[1] = {
-        {y_1_b, MODC_FLOAT32, 2, {batch, 32}},
-    };
-    status = modc_call_end(&net->base, &m_1_call, m_1_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_1_d = m_1_out_slots[0].data;
-
-    /* forward pre-hooks of 2 */
-    struct modc_tensor m_2_in_slots[1] = {
-        {y_1_d, MODC_FLOAT32, 2, {batch, 32}},
-    };
-    struct modc_call m_2_call;
-    status = modc_call_begin(&net->base, &m_2_call, MLP_2, m_2_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_2 = m_2_in_slots[0].data;
-    relu_batchx32(y_2_b, y_2, batch);
-
-    /* forward hooks of 2 */
-    struct modc_tensor m_2_out_slots[1] = {
-        {y_2_b, MODC_FLOAT32, 2, {batch, 32}},
-    };
-    status = modc_call_end(&net->base, &m_2_call, m_2_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_2_d = m_2_out_slots[0].data;
-
-    /* forward pre-hooks of 3 */
-    struct modc_tensor m_3_in_slots[1] = {
-        {y_2_d, MODC_FLOAT32, 2, {batch, 32}},
-    };
-    struct modc_call m_3_call;
-    status = modc_call_begin(&net->base, &m_3_call, MLP_3, m_3_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_3 = m_3_in_slots[0].data;
-    linear_batchx32_to_10(y_3_b, y_3, k->_3_weight, k->_3_bias, batch);
-
-    /* forward hooks of 3 */
-    struct modc_tensor m_3_out_slots[1] = {
-        {y_3_b, MODC_FLOAT32, 2, {batch, 10}},
-    };
-    status = modc_call_end(&net->base, &m_3_call, m_3_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const y_3_d = m_3_out_slots[0].data;
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[1] = {
-        {y_3_d, MODC_FLOAT32, 2, {batch, 10}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out_slots[0].data;
-    copy_batchx10(output, forward_hook, batch);
+    /* 3: Linear(32, 10) */
+    MODC_ENTER(net, m_3_call, MLP_3, {m_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 32}});
+    linear_batchx32_to_10(y_3, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
+    MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 2, {batch, 10}});
+    MODC_LEAVE(net, self_call, {m_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
+    copy_batchx10(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

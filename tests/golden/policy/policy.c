@@ -884,176 +884,53 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     char *const ws = net->base.workspace;
     float *const observation_b = (float *)(void *)(ws + 131072); /* (batch, 4) */
     float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_1_b = (float *)(void *)(ws + 65536); /* (batch, 64) */
-    float *const trunk_2_b = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_3_b = (float *)(void *)(ws + 65536); /* (batch, 64) */
+    float *const trunk_1 = (float *)(void *)(ws + 65536); /* (batch, 64) */
+    float *const trunk_2 = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_3 = (float *)(void *)(ws + 65536); /* (batch, 64) */
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
     float *const critic = (float *)(void *)(ws + 2048); /* (batch, 1) */
-    enum modc_status status;
 
     copy_batchx4(observation_b, observation, batch);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[1] = {
-        {observation_b, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, POLICY_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const observation_c = root_in_slots[0].data;
+    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_b, MODC_FLOAT32, 2, {batch, 4}});
 
-    /* forward pre-hooks of trunk */
-    struct modc_tensor trunk_in_slots[1] = {
-        {observation_c, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    struct modc_call trunk_call;
-    status = modc_call_begin(&net->base, &trunk_call, POLICY_TRUNK, trunk_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const observation_d = trunk_in_slots[0].data;
+    /* trunk */
+    MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
 
-    /* forward pre-hooks of trunk.0 */
-    struct modc_tensor trunk_0_in_slots[1] = {
-        {observation_d, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    struct modc_call trunk_0_call;
-    status = modc_call_begin(&net->base, &trunk_0_call, POLICY_TRUNK_0, trunk_0_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const observation_e = trunk_0_in_slots[0].data;
-    linear_batchx4_to_64(trunk_0, observation_e, k->trunk_0_weight, p->trunk._0.bias, batch);
+    /* trunk.0: Linear(4, hidden) */
+    MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
+    linear_batchx4_to_64(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
+    MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward hooks of trunk.0 */
-    struct modc_tensor trunk_0_out_slots[1] = {
-        {trunk_0, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_0_call, trunk_0_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_0_b = trunk_0_out_slots[0].data;
+    /* trunk.1: Tanh() */
+    MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    tanh_batchx64(trunk_1, trunk_1_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward pre-hooks of trunk.1 */
-    struct modc_tensor trunk_1_in_slots[1] = {
-        {trunk_0_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call trunk_1_call;
-    status = modc_call_begin(&net->base, &trunk_1_call, POLICY_TRUNK_1, trunk_1_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_1 = trunk_1_in_slots[0].data;
-    tanh_batchx64(trunk_1_b, trunk_1, batch);
+    /* trunk.2: Linear(hidden, hidden) */
+    MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_64(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
+    MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward hooks of trunk.1 */
-    struct modc_tensor trunk_1_out_slots[1] = {
-        {trunk_1_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_1_call, trunk_1_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_1_d = trunk_1_out_slots[0].data;
+    /* trunk.3: Tanh() */
+    MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    tanh_batchx64(trunk_3, trunk_3_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward pre-hooks of trunk.2 */
-    struct modc_tensor trunk_2_in_slots[1] = {
-        {trunk_1_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call trunk_2_call;
-    status = modc_call_begin(&net->base, &trunk_2_call, POLICY_TRUNK_2, trunk_2_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_2 = trunk_2_in_slots[0].data;
-    linear_batchx64_to_64(trunk_2_b, trunk_2, k->trunk_2_weight, p->trunk._2.bias, batch);
+    /* actor: Linear(hidden, 2) */
+    MODC_ENTER(net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_2(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
+    MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
 
-    /* forward hooks of trunk.2 */
-    struct modc_tensor trunk_2_out_slots[1] = {
-        {trunk_2_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_2_call, trunk_2_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_2_d = trunk_2_out_slots[0].data;
-
-    /* forward pre-hooks of trunk.3 */
-    struct modc_tensor trunk_3_in_slots[1] = {
-        {trunk_2_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call trunk_3_call;
-    status = modc_call_begin(&net->base, &trunk_3_call, POLICY_TRUNK_3, trunk_3_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_3 = trunk_3_in_slots[0].data;
-    tanh_batchx64(trunk_3_b, trunk_3, batch);
-
-    /* forward hooks of trunk.3 */
-    struct modc_tensor trunk_3_out_slots[1] = {
-        {trunk_3_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_3_call, trunk_3_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_3_d = trunk_3_out_slots[0].data;
-
-    /* forward hooks of trunk */
-    struct modc_tensor trunk_out_slots[1] = {
-        {trunk_3_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_call, trunk_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const features = trunk_out_slots[0].data;
-
-    /* forward pre-hooks of actor */
-    struct modc_tensor actor_in_slots[1] = {
-        {features, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call actor_call;
-    status = modc_call_begin(&net->base, &actor_call, POLICY_ACTOR, actor_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const features_b = actor_in_slots[0].data;
-    linear_batchx64_to_2(actor, features_b, p->actor.weight, p->actor.bias, batch);
-
-    /* forward hooks of actor */
-    struct modc_tensor actor_out_slots[1] = {
-        {actor, MODC_FLOAT32, 2, {batch, 2}},
-    };
-    status = modc_call_end(&net->base, &actor_call, actor_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const logits_b = actor_out_slots[0].data;
-
-    /* forward pre-hooks of critic */
-    struct modc_tensor critic_in_slots[1] = {
-        {features, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call critic_call;
-    status = modc_call_begin(&net->base, &critic_call, POLICY_CRITIC, critic_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const features_d = critic_in_slots[0].data;
-    linear_batchx64_to_1(critic, features_d, p->critic.weight, p->critic.bias, batch);
-
-    /* forward hooks of critic */
-    struct modc_tensor critic_out_slots[1] = {
-        {critic, MODC_FLOAT32, 2, {batch, 1}},
-    };
-    status = modc_call_end(&net->base, &critic_call, critic_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const value_b = critic_out_slots[0].data;
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[2] = {
-        {logits_b, MODC_FLOAT32, 2, {batch, 2}},
-        {value_b, MODC_FLOAT32, 2, {batch, 1}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 2);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const logits_c = root_out_slots[0].data;
-    float *const value_c = root_out_slots[1].data;
-    copy_batchx2(logits, logits_c, batch);
-    copy_batchx1(value, value_c, batch);
+    /* critic: Linear(hidden, 1) */
+    MODC_ENTER(net, critic_call, POLICY_CRITIC, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_1(critic, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
+    MODC_LEAVE(net, critic_call, {critic, MODC_FLOAT32, 2, {batch, 1}});
+    MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}},
+               {critic_call_out[0].data, MODC_FLOAT32, 2, {batch, 1}});
+    copy_batchx2(logits, self_call_out[0].data, batch);
+    copy_batchx1(value, self_call_out[1].data, batch);
     return MODC_OK;
 }
 
@@ -1085,152 +962,45 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     char *const ws = net->base.workspace;
     float *const observation_b = (float *)(void *)(ws + 512); /* (batch, 4) */
     float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_1_b = (float *)(void *)(ws + 256); /* (batch, 64) */
-    float *const trunk_2_b = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_3_b = (float *)(void *)(ws + 256); /* (batch, 64) */
-    float *const actor_b = (float *)(void *)(ws + 0); /* (batch, 2) */
-    enum modc_status status;
+    float *const trunk_1 = (float *)(void *)(ws + 256); /* (batch, 64) */
+    float *const trunk_2 = (float *)(void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_3 = (float *)(void *)(ws + 256); /* (batch, 64) */
+    float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
 
     copy_batchx4(observation_b, observation, batch);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[1] = {
-        {observation_b, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, POLICY_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const observation_c = root_in_slots[0].data;
+    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_b, MODC_FLOAT32, 2, {batch, 4}});
 
-    /* forward pre-hooks of trunk */
-    struct modc_tensor trunk_in_slots[1] = {
-        {observation_c, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    struct modc_call trunk_call;
-    status = modc_call_begin(&net->base, &trunk_call, POLICY_TRUNK, trunk_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const observation_d = trunk_in_slots[0].data;
+    /* trunk */
+    MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
 
-    /* forward pre-hooks of trunk.0 */
-    struct modc_tensor trunk_0_in_slots[1] = {
-        {observation_d, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    struct modc_call trunk_0_call;
-    status = modc_call_begin(&net->base, &trunk_0_call, POLICY_TRUNK_0, trunk_0_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const observation_e = trunk_0_in_slots[0].data;
-    linear_batchx4_to_64(trunk_0, observation_e, k->trunk_0_weight, p->trunk._0.bias, batch);
+    /* trunk.0: Linear(4, hidden) */
+    MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
+    linear_batchx4_to_64(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
+    MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward hooks of trunk.0 */
-    struct modc_tensor trunk_0_out_slots[1] = {
-        {trunk_0, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_0_call, trunk_0_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_0_b = trunk_0_out_slots[0].data;
+    /* trunk.1: Tanh() */
+    MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    tanh_batchx64(trunk_1, trunk_1_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward pre-hooks of trunk.1 */
-    struct modc_tensor trunk_1_in_slots[1] = {
-        {trunk_0_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call trunk_1_call;
-    status = modc_call_begin(&net->base, &trunk_1_call, POLICY_TRUNK_1, trunk_1_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_1 = trunk_1_in_slots[0].data;
-    tanh_batchx64(trunk_1_b, trunk_1, batch);
+    /* trunk.2: Linear(hidden, hidden) */
+    MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_64(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
+    MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward hooks of trunk.1 */
-    struct modc_tensor trunk_1_out_slots[1] = {
-        {trunk_1_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_1_call, trunk_1_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_1_d = trunk_1_out_slots[0].data;
+    /* trunk.3: Tanh() */
+    MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    tanh_batchx64(trunk_3, trunk_3_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* forward pre-hooks of trunk.2 */
-    struct modc_tensor trunk_2_in_slots[1] = {
-        {trunk_1_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call trunk_2_call;
-    status = modc_call_begin(&net->base, &trunk_2_call, POLICY_TRUNK_2, trunk_2_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_2 = trunk_2_in_slots[0].data;
-    linear_batchx64_to_64(trunk_2_b, trunk_2, k->trunk_2_weight, p->trunk._2.bias, batch);
-
-    /* forward hooks of trunk.2 */
-    struct modc_tensor trunk_2_out_slots[1] = {
-        {trunk_2_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_2_call, trunk_2_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_2_d = trunk_2_out_slots[0].data;
-
-    /* forward pre-hooks of trunk.3 */
-    struct modc_tensor trunk_3_in_slots[1] = {
-        {trunk_2_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call trunk_3_call;
-    status = modc_call_begin(&net->base, &trunk_3_call, POLICY_TRUNK_3, trunk_3_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_3 = trunk_3_in_slots[0].data;
-    tanh_batchx64(trunk_3_b, trunk_3, batch);
-
-    /* forward hooks of trunk.3 */
-    struct modc_tensor trunk_3_out_slots[1] = {
-        {trunk_3_b, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_3_call, trunk_3_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk_3_d = trunk_3_out_slots[0].data;
-
-    /* forward hooks of trunk */
-    struct modc_tensor trunk_out_slots[1] = {
-        {trunk_3_d, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &trunk_call, trunk_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const trunk = trunk_out_slots[0].data;
-
-    /* forward pre-hooks of actor */
-    struct modc_tensor actor_in_slots[1] = {
-        {trunk, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call actor_call;
-    status = modc_call_begin(&net->base, &actor_call, POLICY_ACTOR, actor_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const actor = actor_in_slots[0].data;
-    linear_batchx64_to_2(actor_b, actor, p->actor.weight, p->actor.bias, batch);
-
-    /* forward hooks of actor */
-    struct modc_tensor actor_out_slots[1] = {
-        {actor_b, MODC_FLOAT32, 2, {batch, 2}},
-    };
-    status = modc_call_end(&net->base, &actor_call, actor_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const actor_d = actor_out_slots[0].data;
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[1] = {
-        {actor_d, MODC_FLOAT32, 2, {batch, 2}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out_slots[0].data;
-    copy_batchx2(output, forward_hook, batch);
+    /* actor: Linear(hidden, 2) */
+    MODC_ENTER(net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_2(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
+    MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
+    MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}});
+    copy_batchx2(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

@@ -373,104 +373,40 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     float *const sample_b = (float *)(void *)(ws + 384); /* (8) */
     float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
     float *const copy_b = (float *)(void *)(ws + 0); /* (40) */
-    float *const mix_b = (float *)(void *)(ws + 448); /* (1, 16) */
-    float *const act_b = (float *)(void *)(ws + 0); /* (16) */
+    float *const mix = (float *)(void *)(ws + 448); /* (1, 16) */
+    float *const act = (float *)(void *)(ws + 0); /* (16) */
     float *const out_b = (float *)(void *)(ws + 64); /* (1, 2) */
     int64_t *const steps_b = (int64_t *)(void *)(ws + 0); /* () */
-    enum modc_status status;
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
     copy_8(sample_b, sample);
 
-    /* forward pre-hooks of the model   stream.yaml:3 */
-    struct modc_tensor root_in_slots[1] = {
-        {sample_b, MODC_FLOAT32, 1, {8}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, STREAM_ROOT, root_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const sample_c = root_in_slots[0].data;
+    MODC_ENTER(net, self_call, STREAM_ROOT, {sample_b, MODC_FLOAT32, 1, {8}});
     copy_4x8(copy, history_shadow + 8);
     write_4x8(history_shadow, copy);
-    write_8(history_shadow + 32, sample_c);
+    write_8(history_shadow + 32, self_call_in[0].data);
     write_scalar(steps_shadow, steps_shadow);
     copy_40(copy_b, history_shadow);
 
-    /* forward pre-hooks of mix   stream.yaml:10 */
-    struct modc_tensor mix_in_slots[1] = {
-        {copy_b, MODC_FLOAT32, 1, {40}},
-    };
-    struct modc_call mix_call;
-    status = modc_call_begin(&net->base, &mix_call, STREAM_MIX, mix_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const mix = mix_in_slots[0].data;
-    linear_1x40_to_16(mix_b, mix, k->mix_weight, p->mix.bias);
+    /* mix: Linear(window * width, 16)   stream.yaml:10 */
+    MODC_ENTER(net, mix_call, STREAM_MIX, {copy_b, MODC_FLOAT32, 1, {40}});
+    linear_1x40_to_16(mix, mix_call_in[0].data, k->mix_weight, p->mix.bias);
+    MODC_LEAVE(net, mix_call, {mix, MODC_FLOAT32, 1, {16}});
 
-    /* forward hooks of mix   stream.yaml:10 */
-    struct modc_tensor mix_out_slots[1] = {
-        {mix_b, MODC_FLOAT32, 1, {16}},
-    };
-    status = modc_call_end(&net->base, &mix_call, mix_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const mix_d = mix_out_slots[0].data;
+    /* act: Tanh()   stream.yaml:11 */
+    MODC_ENTER(net, act_call, STREAM_ACT, {mix_call_out[0].data, MODC_FLOAT32, 1, {16}});
+    tanh_16(act, act_call_in[0].data);
+    MODC_LEAVE(net, act_call, {act, MODC_FLOAT32, 1, {16}});
 
-    /* forward pre-hooks of act   stream.yaml:11 */
-    struct modc_tensor act_in_slots[1] = {
-        {mix_d, MODC_FLOAT32, 1, {16}},
-    };
-    struct modc_call act_call;
-    status = modc_call_begin(&net->base, &act_call, STREAM_ACT, act_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const act = act_in_slots[0].data;
-    tanh_16(act_b, act);
-
-    /* forward hooks of act   stream.yaml:11 */
-    struct modc_tensor act_out_slots[1] = {
-        {act_b, MODC_FLOAT32, 1, {16}},
-    };
-    status = modc_call_end(&net->base, &act_call, act_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h = act_out_slots[0].data;
-
-    /* forward pre-hooks of out   stream.yaml:12 */
-    struct modc_tensor out_in_slots[1] = {
-        {h, MODC_FLOAT32, 1, {16}},
-    };
-    struct modc_call out_call;
-    status = modc_call_begin(&net->base, &out_call, STREAM_OUT, out_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h_b = out_in_slots[0].data;
-    linear_1x16_to_2(out_b, h_b, p->out.weight, p->out.bias);
-
-    /* forward hooks of out   stream.yaml:12 */
-    struct modc_tensor out_out_slots[1] = {
-        {out_b, MODC_FLOAT32, 1, {2}},
-    };
-    status = modc_call_end(&net->base, &out_call, out_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const out_c = out_out_slots[0].data;
+    /* out: Linear(16, 2)   stream.yaml:12 */
+    MODC_ENTER(net, out_call, STREAM_OUT, {act_call_out[0].data, MODC_FLOAT32, 1, {16}});
+    linear_1x16_to_2(out_b, out_call_in[0].data, p->out.weight, p->out.bias);
+    MODC_LEAVE(net, out_call, {out_b, MODC_FLOAT32, 1, {2}});
     copy_scalar(steps_b, steps_shadow);
-
-    /* forward hooks of the model   stream.yaml:3 */
-    struct modc_tensor root_out_slots[2] = {
-        {out_c, MODC_FLOAT32, 1, {2}},
-        {steps_b, MODC_INT64, 0, {0}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 2);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const forward_hook = root_out_slots[0].data;
-    int64_t *const steps_c = root_out_slots[1].data;
-    copy_2(output_0, forward_hook);
-    copy_scalar(steps, steps_c);
+    MODC_LEAVE(net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}}, {steps_b, MODC_INT64, 0, {0}});
+    copy_2(output_0, self_call_out[0].data);
+    copy_scalar(steps, self_call_out[1].data);
 
     memcpy(s->history, history_shadow, 160);
     memcpy(s->steps, steps_shadow, 8);

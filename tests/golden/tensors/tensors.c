@@ -652,73 +652,44 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     float *const spread_b = (float *)(void *)(ws + 2816); /* (batch, tokens, 1) */
     int64_t *const parity_b = (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
     float *const even_b = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
-    enum modc_status status;
 
     copy_batchxtokensx8(x_b, x, batch, tokens);
     copy_batchx1x8(y_b, y, batch);
     copy_batchxtokens(count_b, count, batch, tokens);
     copy_batchxtokens_(mask_b, mask, batch, tokens);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[4] = {
-        {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {y_b, MODC_FLOAT32, 3, {batch, 1, 8}},
-        {count_b, MODC_INT64, 2, {batch, tokens}},
-        {mask_b, MODC_BOOL, 2, {batch, tokens}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, TENSORS_ROOT, root_in_slots, 4);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const x_c = root_in_slots[0].data;
-    float *const y_c = root_in_slots[1].data;
-    int64_t *const count_c = root_in_slots[2].data;
-    bool *const mask_c = root_in_slots[3].data;
-    copy_batchxtokensx4(cat, x_c + 4, batch, tokens);
-    copy_batchxtokensx4(cat + 4, x_c, batch, tokens);
-    mul_add_where_batchxtokensx8(mixed, mask_c, cat, x_c, y_c, batch, tokens);
+    MODC_ENTER(net, self_call, TENSORS_ROOT, {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
+               {y_b, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_b, MODC_INT64, 2, {batch, tokens}},
+               {mask_b, MODC_BOOL, 2, {batch, tokens}});
+    copy_batchxtokensx4(cat, (float *)self_call_in[0].data + 4, batch, tokens);
+    copy_batchxtokensx4(cat + 4, self_call_in[0].data, batch, tokens);
+    mul_add_where_batchxtokensx8(mixed, self_call_in[3].data, cat, self_call_in[0].data,
+                                 self_call_in[1].data, batch, tokens);
     matmul_8xbatch_tokens_to_8(gram_b, mixed, mixed, NULL, batch, tokens);
     matmul_batchx2xtokensx4_to_tokens_mul(scores, mixed, mixed, NULL, batch, tokens);
     matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
     copy_batchxtokensx2x4(copy, matmul, batch, tokens);
-    sum_batchxtokens_over_1(total_b, mask_c, count_c, batch, tokens);
-    not_gt_and_batchxtokens(many_b, count_c, mask_c, batch, tokens);
+    sum_batchxtokens_over_1(total_b, self_call_in[3].data, self_call_in[2].data, batch, tokens);
+    not_gt_and_batchxtokens(many_b, self_call_in[2].data, self_call_in[3].data, batch, tokens);
     max_batchxtokensx8_over_0_1(peak_b, copy, batch, tokens);
     sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
     min_div_sub_batchxtokensx8_over_2(spread_b, copy, sum, batch, tokens);
-    floor_divide_remainder_sub_batchxtokens(parity_b, count_c, batch, tokens);
-    copy_batchx_tokens_1_2x3(even_b, x_c + 1, batch, tokens);
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[8] = {
-        {gram_b, MODC_FLOAT32, 2, {8, 8}},
-        {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}},
-        {total_b, MODC_INT64, 1, {batch}},
-        {many_b, MODC_BOOL, 2, {batch, tokens}},
-        {peak_b, MODC_FLOAT32, 1, {8}},
-        {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}},
-        {parity_b, MODC_INT64, 2, {batch, tokens}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 8);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const gram_c = root_out_slots[0].data;
-    float *const merged_b = root_out_slots[1].data;
-    float *const even_c = root_out_slots[2].data;
-    int64_t *const total_c = root_out_slots[3].data;
-    bool *const many_c = root_out_slots[4].data;
-    float *const peak_c = root_out_slots[5].data;
-    float *const spread_c = root_out_slots[6].data;
-    int64_t *const parity_c = root_out_slots[7].data;
-    copy_8x8(gram, gram_c);
-    copy_batchxtokensx8(merged, merged_b, batch, tokens);
-    copy_batchx_tokens_1_2x3_(even, even_c, batch, tokens);
-    copy_batch(total, total_c, batch);
-    copy_batchxtokens_(many, many_c, batch, tokens);
-    copy_8(peak, peak_c);
-    copy_batchxtokensx1(spread, spread_c, batch, tokens);
-    copy_batchxtokens(parity, parity_c, batch, tokens);
+    floor_divide_remainder_sub_batchxtokens(parity_b, self_call_in[2].data, batch, tokens);
+    copy_batchx_tokens_1_2x3(even_b, (float *)self_call_in[0].data + 1, batch, tokens);
+    MODC_LEAVE(net, self_call, {gram_b, MODC_FLOAT32, 2, {8, 8}},
+               {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
+               {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_b, MODC_INT64, 1, {batch}},
+               {many_b, MODC_BOOL, 2, {batch, tokens}}, {peak_b, MODC_FLOAT32, 1, {8}},
+               {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}},
+               {parity_b, MODC_INT64, 2, {batch, tokens}});
+    copy_8x8(gram, self_call_out[0].data);
+    copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
+    copy_batchx_tokens_1_2x3_(even, self_call_out[2].data, batch, tokens);
+    copy_batch(total, self_call_out[3].data, batch);
+    copy_batchxtokens_(many, self_call_out[4].data, batch, tokens);
+    copy_8(peak, self_call_out[5].data);
+    copy_batchxtokensx1(spread, self_call_out[6].data, batch, tokens);
+    copy_batchxtokens(parity, self_call_out[7].data, batch, tokens);
     return MODC_OK;
 }
 

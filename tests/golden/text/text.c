@@ -666,12 +666,9 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
     float *const pooled = (float *)(void *)(ws + 2048); /* (batch, 32) */
     float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
     int64_t *const argmax = (int64_t *)(void *)(ws + 0); /* (batch) */
-    enum modc_status status;
 
     /* embed: Embedding(100, 32, padding_idx=0) */
-    status = modc_check_index(&net->base, TEXT_EMBED, tokens, MODC_INT64, batch * length, 0, 100);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check_index(&net->base, TEXT_EMBED, tokens, MODC_INT64, batch * length, 0, 100));
 
     /* position: Embedding(16, 32) */
     embedding_batchxlengthx32(embed, p->embed.weight, tokens, batch, length);
@@ -703,158 +700,63 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     bool *const mask_b = (bool *)(void *)(ws + 35840); /* (batch, length) */
     float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
     int64_t *const copy = (int64_t *)(void *)(ws + 16384); /* (length) */
-    float *const position_b = (float *)(void *)(ws + 32768); /* (length, 32) */
+    float *const position = (float *)(void *)(ws + 32768); /* (length, 32) */
     float *const add = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
-    float *const norm_b = (float *)(void *)(ws + 0); /* (batch, length, 32) */
+    float *const norm = (float *)(void *)(ws + 0); /* (batch, length, 32) */
     int64_t *const sum_maximum = (int64_t *)(void *)(ws + 17408); /* (batch, 1) */
     float *const pooled = (float *)(void *)(ws + 16384); /* (batch, 32) */
     float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
     float *const relu = (float *)(void *)(ws + 2048); /* (batch, 64) */
-    float *const head_b = (float *)(void *)(ws + 0); /* (batch, 4) */
+    float *const head = (float *)(void *)(ws + 0); /* (batch, 4) */
     int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
     float *const best_b = (float *)(void *)(ws + 192); /* (batch, 1) */
-    enum modc_status status;
 
     copy_batchxlength(tokens_b, tokens, batch, length);
     copy_batchxlength_(mask_b, mask, batch, length);
 
-    /* forward pre-hooks of the model */
-    struct modc_tensor root_in_slots[2] = {
-        {tokens_b, MODC_INT64, 2, {batch, length}},
-        {mask_b, MODC_BOOL, 2, {batch, length}},
-    };
-    struct modc_call root_call;
-    status = modc_call_begin(&net->base, &root_call, TEXT_ROOT, root_in_slots, 2);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    int64_t *const tokens_c = root_in_slots[0].data;
-    bool *const mask_c = root_in_slots[1].data;
+    MODC_ENTER(net, self_call, TEXT_ROOT, {tokens_b, MODC_INT64, 2, {batch, length}},
+               {mask_b, MODC_BOOL, 2, {batch, length}});
 
-    /* forward pre-hooks of embed */
-    struct modc_tensor embed_in_slots[1] = {
-        {tokens_c, MODC_INT64, 2, {batch, length}},
-    };
-    struct modc_call embed_call;
-    status = modc_call_begin(&net->base, &embed_call, TEXT_EMBED, embed_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    int64_t *const tokens_d = embed_in_slots[0].data;
-    status = modc_check_index(&net->base, TEXT_EMBED, tokens_d, MODC_INT64, batch * length, 0, 100);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    embedding_batchxlengthx32(embed, p->embed.weight, tokens_d, batch, length);
-
-    /* forward hooks of embed */
-    struct modc_tensor embed_out_slots[1] = {
-        {embed, MODC_FLOAT32, 3, {batch, length, 32}},
-    };
-    status = modc_call_end(&net->base, &embed_call, embed_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const embed_b = embed_out_slots[0].data;
+    /* embed: Embedding(100, 32, padding_idx=0) */
+    MODC_ENTER(net, embed_call, TEXT_EMBED, {self_call_in[0].data, MODC_INT64, 2, {batch, length}});
+    MODC_TRY_HOOKED(modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64,
+                                     batch * length, 0, 100));
+    embedding_batchxlengthx32(embed, p->embed.weight, embed_call_in[0].data, batch, length);
+    MODC_LEAVE(net, embed_call, {embed, MODC_FLOAT32, 3, {batch, length, 32}});
     copy_length(copy, constant_ff25, length);
 
-    /* forward pre-hooks of position */
-    struct modc_tensor position_in_slots[1] = {
-        {copy, MODC_INT64, 1, {length}},
-    };
-    struct modc_call position_call;
-    status = modc_call_begin(&net->base, &position_call, TEXT_POSITION, position_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    int64_t *const position = position_in_slots[0].data;
-    status = modc_check_index(&net->base, TEXT_POSITION, position, MODC_INT64, length, 0, 16);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    embedding_lengthx32(position_b, p->position.weight, position, length);
+    /* position: Embedding(16, 32) */
+    MODC_ENTER(net, position_call, TEXT_POSITION, {copy, MODC_INT64, 1, {length}});
+    MODC_TRY_HOOKED(modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64,
+                                     length, 0, 16));
+    embedding_lengthx32(position, p->position.weight, position_call_in[0].data, length);
+    MODC_LEAVE(net, position_call, {position, MODC_FLOAT32, 2, {length, 32}});
+    add_batchxlengthx32(add, embed_call_out[0].data, position_call_out[0].data, batch, length);
 
-    /* forward hooks of position */
-    struct modc_tensor position_out_slots[1] = {
-        {position_b, MODC_FLOAT32, 2, {length, 32}},
-    };
-    status = modc_call_end(&net->base, &position_call, position_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const position_d = position_out_slots[0].data;
-    add_batchxlengthx32(add, embed_b, position_d, batch, length);
+    /* norm: LayerNorm(32) */
+    MODC_ENTER(net, norm_call, TEXT_NORM, {add, MODC_FLOAT32, 3, {batch, length, 32}});
+    layer_norm_batchxlengthx32(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
+    MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 3, {batch, length, 32}});
+    sum_maximum_batchxlength_over_1(sum_maximum, self_call_in[1].data, batch, length);
+    sum_div_batchxlengthx32_over_1(pooled, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch,
+                                   length);
 
-    /* forward pre-hooks of norm */
-    struct modc_tensor norm_in_slots[1] = {
-        {add, MODC_FLOAT32, 3, {batch, length, 32}},
-    };
-    struct modc_call norm_call;
-    status = modc_call_begin(&net->base, &norm_call, TEXT_NORM, norm_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const norm = norm_in_slots[0].data;
-    layer_norm_batchxlengthx32(norm_b, norm, p->norm.weight, p->norm.bias, batch, length);
+    /* hidden: Linear(32, 64) */
+    MODC_ENTER(net, hidden_call, TEXT_HIDDEN, {pooled, MODC_FLOAT32, 2, {batch, 32}});
+    linear_batchx32_to_64(hidden, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
+    MODC_LEAVE(net, hidden_call, {hidden, MODC_FLOAT32, 2, {batch, 64}});
+    relu_batchx64(relu, hidden_call_out[0].data, batch);
 
-    /* forward hooks of norm */
-    struct modc_tensor norm_out_slots[1] = {
-        {norm_b, MODC_FLOAT32, 3, {batch, length, 32}},
-    };
-    status = modc_call_end(&net->base, &norm_call, norm_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const h = norm_out_slots[0].data;
-    sum_maximum_batchxlength_over_1(sum_maximum, mask_c, batch, length);
-    sum_div_batchxlengthx32_over_1(pooled, h, mask_c, sum_maximum, batch, length);
-
-    /* forward pre-hooks of hidden */
-    struct modc_tensor hidden_in_slots[1] = {
-        {pooled, MODC_FLOAT32, 2, {batch, 32}},
-    };
-    struct modc_call hidden_call;
-    status = modc_call_begin(&net->base, &hidden_call, TEXT_HIDDEN, hidden_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const pooled_b = hidden_in_slots[0].data;
-    linear_batchx32_to_64(hidden, pooled_b, k->hidden_weight, p->hidden.bias, batch);
-
-    /* forward hooks of hidden */
-    struct modc_tensor hidden_out_slots[1] = {
-        {hidden, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    status = modc_call_end(&net->base, &hidden_call, hidden_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const hidden_b = hidden_out_slots[0].data;
-    relu_batchx64(relu, hidden_b, batch);
-
-    /* forward pre-hooks of head */
-    struct modc_tensor head_in_slots[1] = {
-        {relu, MODC_FLOAT32, 2, {batch, 64}},
-    };
-    struct modc_call head_call;
-    status = modc_call_begin(&net->base, &head_call, TEXT_HEAD, head_in_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const head = head_in_slots[0].data;
-    linear_batchx64_to_4(head_b, head, p->head.weight, p->head.bias, batch);
-
-    /* forward hooks of head */
-    struct modc_tensor head_out_slots[1] = {
-        {head_b, MODC_FLOAT32, 2, {batch, 4}},
-    };
-    status = modc_call_end(&net->base, &head_call, head_out_slots, 1);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const logits_b = head_out_slots[0].data;
-    argmax_batchx4_over_1(argmax, logits_b, batch);
-    gather_batchx1(best_b, logits_b, argmax, batch);
-
-    /* forward hooks of the model */
-    struct modc_tensor root_out_slots[2] = {
-        {logits_b, MODC_FLOAT32, 2, {batch, 4}},
-        {best_b, MODC_FLOAT32, 2, {batch, 1}},
-    };
-    status = modc_call_end(&net->base, &root_call, root_out_slots, 2);
-    if (status != MODC_OK)
-        return modc_call_failed(&net->base, status);
-    float *const logits_c = root_out_slots[0].data;
-    float *const best_c = root_out_slots[1].data;
-    copy_batchx4(logits, logits_c, batch);
-    copy_batchx1(best, best_c, batch);
+    /* head: Linear(64, 4) */
+    MODC_ENTER(net, head_call, TEXT_HEAD, {relu, MODC_FLOAT32, 2, {batch, 64}});
+    linear_batchx64_to_4(head, head_call_in[0].data, p->head.weight, p->head.bias, batch);
+    MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {batch, 4}});
+    argmax_batchx4_over_1(argmax, head_call_out[0].data, batch);
+    gather_batchx1(best_b, head_call_out[0].data, argmax, batch);
+    MODC_LEAVE(net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {batch, 4}},
+               {best_b, MODC_FLOAT32, 2, {batch, 1}});
+    copy_batchx4(logits, self_call_out[0].data, batch);
+    copy_batchx1(best, self_call_out[1].data, batch);
     return MODC_OK;
 }
 

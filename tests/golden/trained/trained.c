@@ -941,13 +941,11 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
 {
     const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
     const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
-    char *const ws = net->base.workspace;
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
-    static const int given[] = {TRAINED_GRADIENT_0_WEIGHT, TRAINED_GRADIENT_2_WEIGHT,
-                                TRAINED_GRADIENT_2_BIAS};
 
     /* 2: Linear(16, 3), backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
@@ -965,7 +963,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
     if (dx)
         matmul_batchx16_to_4(dx, dy_0, p->_0.weight, NULL, batch);
 
-    modc_backward_end(&net->base, given, 3);
+    modc_backward_end(&net->base, NULL, 3);
 }
 
 static enum modc_status trained_loss_eval(struct trained *net, int batch, const float *x,
@@ -980,15 +978,12 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
     float *const x_b = (float *)(void *)(ws + 0); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
-    float *const kept = (float *)(void *)(ws + 128); /* (batch, 1) */
+    float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
-    enum modc_status status;
 
     ne_batch(counts, target, batch);
     where_batch(at, counts, target, batch);
-    status = modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
@@ -998,9 +993,9 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
     linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
     log_softmax_batchx3(x_b, y_2, batch);
     gather_batchx1(gather, x_b, at, batch);
-    neg_where_batchx1(kept, counts, gather, batch);
+    neg_where_batchx1(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
-    sum_div_batch_over_0(loss, kept, sum, batch);
+    sum_div_batch_over_0(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
@@ -1016,15 +1011,12 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
     float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
-    float *const kept = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
-    enum modc_status status;
 
     ne_batch(counts, target, batch);
     where_batch(at, counts, target, batch);
-    status = modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
@@ -1034,18 +1026,18 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
     linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
     log_softmax_batchx3(x_b, y_2, batch);
     gather_batchx1(gather, x_b, at, batch);
-    neg_where_batchx1(kept, counts, gather, batch);
+    neg_where_batchx1(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
-    sum_div_batch_over_0(loss, kept, sum, batch);
+    sum_div_batch_over_0(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
 static void trained_loss_eval_backward(struct trained *net, int batch, const float *x)
 {
     const struct trained_packed *k = net->base.params->packed;
+    char *const ws = net->base.workspace;
     const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
-    char *const ws = net->base.workspace;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
@@ -1057,8 +1049,6 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
     float *const sum_b = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
-    static const int given[] = {TRAINED_GRADIENT_0_WEIGHT, TRAINED_GRADIENT_2_WEIGHT,
-                                TRAINED_GRADIENT_2_BIAS};
 
     ddiv_scalar(ddiv, sum);
     dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
@@ -1082,7 +1072,7 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
         matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
                              modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
 
-    modc_backward_end(&net->base, given, 3);
+    modc_backward_end(&net->base, NULL, 3);
 }
 
 MODC_KERNELS_BEGIN

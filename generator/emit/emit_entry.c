@@ -1,0 +1,475 @@
+/* emit_entry.c - what users call: entries, backward, a step of training; and the choice of an instruction set. */
+#include "emit/emit_room.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/bundle.h"
+#include "commands/options.h"
+#include "commands/weights.h"
+#include "emit/dispatch.h"
+#include "emit/emit_names.h"
+#include "emit/emit_rollout.h"
+#include "emit/emit_training.h"
+#include "emit/template.h"
+#include "module/training.h"
+#include "passes/pass.h"
+
+/* The variants of entries, each once: what generate --dispatch compiles for several instruction sets. */
+void print_code(struct emit *e, struct text *out)
+{
+    struct text members = text_new(&e->cx->arena), values = text_new(&e->cx->arena);
+
+    for (int i = 0; i < e->plan->variant_count; i++) {
+        const struct variant *variant = e->plan->variants[i];
+
+        if (variant->graph->region || variant->same)
+            continue;
+        text_printf(&members, "    %s (*%s)(struct %s *net",
+                    variant->fails[PART_FORWARD] ? "enum modc_status" : "void", variant->function, e->m);
+        print_arguments(e, &members, variant->graph);
+        text_add(&members, ");\n");
+        text_printf(&values, "    .%s = %s_%s,\n", variant->function, e->m, variant->function);
+        if (variant->yield < 0)
+            continue;
+        text_printf(&members, "    %s (*%s)(struct %s *net",
+                    variant->fails[PART_BACKWARD] ? "enum modc_status" : "void",
+                    part_function(e, variant, PART_BACKWARD), e->m);
+        print_second_arguments(e, &members, variant);
+        text_add(&members, ");\n");
+        text_printf(&values, "    .%s = %s_%s,\n", part_function(e, variant, PART_BACKWARD), e->m,
+                    part_function(e, variant, PART_BACKWARD));
+    }
+    text_printf(
+        out,
+        "/* What contexts call that run on the instruction set that this was compiled for. */\nstruct %s_code {\n%s};\n\n"
+        "MODC_HIDDEN const struct %s_code MODC_CODE = {\n%s};\n\n",
+        e->m, members.data, e->m, values.data);
+}
+
+/* What there is once, in front of all else: the choice of each context. */
+void print_choice(struct emit *e, struct text *out)
+{
+    text_add(out, "#ifdef MODC_X86_64\n");
+    for (int i = 0; i < ISA_ROWS; i++)
+        text_printf(out, "MODC_HIDDEN extern const struct %s_code %s_code_%s;\n", e->m, e->m,
+                    isa_rows[i].suffix);
+    text_add(
+        out,
+        "#endif\n\nstatic const struct modc_isa isas_table[] = { /* the best one first */\n#ifdef MODC_X86_64\n");
+    for (int i = ISA_ROWS - 1; i >= 0; i--)
+        text_printf(out, "    {\"%s\", modc_has_%s, &%s_code_%s},\n", isa_rows[i].name, isa_rows[i].suffix,
+                    e->m, isa_rows[i].suffix);
+    text_printf(
+        out,
+        "#endif\n    {MODC_ISA, NULL, &%s_code},\n};\n\n"
+        "static const struct modc_dispatch dispatch_table = {sizeof isas_table / sizeof *isas_table, isas_table,\n"
+        "                                                    offsetof(struct %s, isa)};\n\n"
+        "static const struct %s_code *%s_code_of(const struct %s *net)\n{\n    return net->isa->code;\n}\n\n",
+        e->m, e->m, e->m, e->m, e->m);
+}
+
+static void print_call_of(struct emit *e, struct text *out, const struct variant *variant, bool backward,
+                          const char *indent)
+{
+    const struct variant *shown = variant->same ? variant->same : variant;
+    struct text call = text_new(&e->cx->arena);
+
+    if (backward)
+        pass_second_arguments(e, &call, shown);
+    else
+        pass_arguments(e, &call, variant->graph);
+    if (e->tree->spec->flushes)
+        text_printf(out, "%sfloat_mode = modc_flush_denormals();\n", indent);
+    text_printf(out, "%s%s", indent,
+                variant->fails[backward ? PART_BACKWARD : PART_FORWARD] ? "status = " : "");
+    text_printf(out, e->cx->options->dispatch ? "%s_code_of(net)->" : "%s_", e->m);
+    text_printf(out, "%s(net%s);\n", backward ? part_function(e, shown, PART_BACKWARD) : shown->function,
+                call.data);
+    if (e->tree->spec->flushes)
+        text_printf(out, "%smodc_set_float_mode(float_mode);\n", indent);
+}
+
+/* Tests the workspace and calls the variant. */
+static void print_choice_of(struct emit *e, struct text *out, const struct entry *entry, int training,
+                            enum emitted_variant kind, const char *indent)
+{
+    const struct variant *variant = entry_variant(e, entry, training, kind);
+
+    text_printf(out, "%sstatus = modc_check(&net->base, %s, %s, %s);\n", indent,
+                workspace_constant(e, entry, training, kind), variant->uses_packed ? "true" : "false",
+                variant->uses_buffers ? "true" : "false");
+    text_printf(out, "%sif (status != MODC_OK)\n%s    return status;\n", indent, indent);
+    print_call_of(e, out, variant, false, indent);
+    if (!saves(kind))
+        return;
+    for (int i = 0; i < variant->graph->input_count; i++)
+        text_printf(out, "%snet->saved_inputs[%d] = %s;\n", indent, i,
+                    c_argument(e->cx, variant->graph->inputs[i]->name));
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, "%snet->saved_sizes[%d] = %s;\n", indent, i, e->tree->sizes[i].c_name);
+    text_printf(out, "%snet->base.saved_version = net->base.params->version;\n", indent);
+    text_printf(out, "%snet->base.saved = %s%d;\n", indent,
+                variant->fails[PART_FORWARD] ? "status != MODC_OK ? 0 : " : "",
+                1 + 2 * (int)(entry - e->plan->program->entries) + training);
+    if (entry_variant(e, entry, training, EMITTED_SAVING_FENCED))
+        text_printf(out, "%snet->base.saved_hooked = %s;\n", indent,
+                    kind == EMITTED_SAVING_FENCED ? "true" : "false");
+}
+
+/* The checks and the call of one mode. */
+static void print_mode(struct emit *e, struct text *out, const struct entry *entry, int training,
+                       const char *indent)
+{
+    const struct variant *fused = entry_variant(e, entry, training, EMITTED_FUSED),
+                         *fenced = entry_variant(e, entry, training, EMITTED_FENCED);
+    const struct variant *saving = entry_variant(e, entry, training, EMITTED_SAVING);
+    const char *deeper = fenced || saving ? arena_format(&e->cx->arena, "%s    ", indent) : indent;
+    const char *deepest = arena_format(&e->cx->arena, "%s    ", deeper);
+    struct text done = text_new(&e->cx->arena);
+
+    if (fused->writes_buffers)
+        text_printf(out,
+                    "%sif (net->base.params && net->base.params->read_only)\n%s    return MODC_READ_ONLY;\n",
+                    indent, indent);
+    if (fenced)
+        text_printf(out, "%sif (modc_hooked(&net->base)) {\n", indent);
+    if (fenced && saving) {
+        text_printf(out, "%sif (modc_saves(&net->base)) {\n", deeper);
+        print_choice_of(e, out, entry, training, EMITTED_SAVING_FENCED, deepest);
+        text_printf(out, "%s} else {\n", deeper);
+        print_choice_of(e, out, entry, training, EMITTED_FENCED, deepest);
+        text_printf(out, "%s}\n", deeper);
+    } else if (fenced) {
+        print_choice_of(e, out, entry, training, EMITTED_FENCED, deeper);
+    }
+    if (saving) {
+        text_printf(out, "%s%sif (modc_saves(&net->base)) {\n", indent, fenced ? "} else " : "");
+        print_choice_of(e, out, entry, training, EMITTED_SAVING, deeper);
+    }
+    if (fenced || saving)
+        text_printf(out, "%s} else {\n", indent);
+    print_choice_of(e, out, entry, training, EMITTED_FUSED, deeper);
+    if (fenced || saving)
+        text_printf(out, "%s}\n", indent);
+    if (fused->outdates_packed)
+        text_printf(&done, "%snet->base.params->buffer_version++;\n", indent);
+    if (fused->draws)
+        text_printf(&done, "%snet->base.counter++;\n", indent);
+    if (done.length > 0 && (fenced || fused->fails[PART_FORWARD]))
+        print_guarded(out, indent, "status == MODC_OK", done.data);
+    else
+        text_add(out, done.data);
+}
+
+/* What calls need, and in which modes. */
+struct needs {
+    struct moded_need {
+        struct need need;
+        bool in[2]; /* evaluation, training */
+    } * items;
+    int count;
+};
+
+/* Adds what a graph and the regions that it calls need. */
+static void gather_needs(struct emit *e, const struct graph *graph, struct needs *needs)
+{
+    for (int i = 0; i < graph->need_count; i++) {
+        const struct need *need = &graph->needs[i];
+        int at = 0;
+
+        while (at < needs->count && (needs->items[at].need.not_one != need->not_one ||
+                                     !dim_equal(needs->items[at].need.dim, need->dim)))
+            at++;
+        if (at == needs->count)
+            ARENA_PUSH(&e->cx->arena, needs->items, needs->count, ((struct moded_need){.need = *need}));
+        needs->items[at].in[graph->training] = true;
+    }
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CALL)
+            gather_needs(e, graph->ops[i]->invoke.region->graph, needs);
+}
+
+static void print_needs(struct emit *e, struct text *out, const struct entry *entry)
+{
+    struct needs needs = {0};
+
+    for (int training = 0; training < 2; training++)
+        for (int fenced = 0; fenced < 2; fenced++)
+            if (entry->graphs[training][fenced])
+                gather_needs(e, entry->graphs[training][fenced], &needs);
+    for (int i = 0; i < needs.count; i++) {
+        const bool *in = needs.items[i].in;
+        const struct need *need = &needs.items[i].need;
+
+        const char *mode = in[0] && in[1] ? "" : in[1] ? "net->base.training" : "!net->base.training";
+
+        if (*mode && dim_is_const(need->dim, NULL)) /* never in this mode */
+            text_printf(out, "    if (%s)\n        return MODC_SIZE;\n", mode);
+        else
+            text_printf(out, "    if (%s%s%s %s)\n        return MODC_SIZE;\n", mode, *mode ? " && " : "",
+                        dim_c_text(e->cx, need->dim, false), need->not_one ? "== 1" : "< 0");
+    }
+}
+
+/* Of elements of one byte there is nothing to check. */
+static void print_alignment(struct emit *e, struct text *out, const struct graph *graph, bool backward)
+{
+    for (int bytes = 2; bytes <= 8; bytes *= 2) {
+        struct text tensors = text_new(&e->cx->arena);
+        int count = 0;
+
+        for (int i = 0; i < graph->input_count + graph->result_count; i++) {
+            const int o = i - graph->input_count;
+            const struct value *value = o < 0 ? graph->inputs[i] : graph->outputs[o];
+            const char *name = o < 0 ? value->name : graph->output_names[o];
+
+            if (dtype_rows[value->dtype].bytes != bytes || (backward && !has_gradient(graph, value)))
+                continue;
+            name = backward ? c_gradient(e->cx, graph, name, o >= 0)
+                   : o < 0  ? c_argument(e->cx, name)
+                            : c_output(e->cx, graph, o);
+            text_printf(&tensors, "%s(uintptr_t)%s", count++ > 0 ? " | " : "", name);
+        }
+        if (count > 0)
+            text_printf(out,
+                        bytes == 8 ? "    if (%s%s%s %% MODC_ALIGN_WIDE != 0)\n"
+                                   : "    if (%s%s%s %% %d != 0)\n",
+                        count > 1 ? "(" : "", tensors.data, count > 1 ? ")" : "", bytes);
+        if (count > 0)
+            text_add(out, "        return MODC_ALIGNMENT;\n");
+    }
+}
+
+void print_entry(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    struct text head = text_new(&e->cx->arena);
+    bool one = true;
+
+    for (int kind = 0; kind < EMITTED_VARIANTS; kind++) {
+        const struct variant *train = entry_variant(e, entry, 1, (enum emitted_variant)kind);
+
+        one = one && (!train || train->same == entry_variant(e, entry, 0, (enum emitted_variant)kind));
+    }
+
+    text_printf(&head, "enum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
+    print_arguments(e, &head, graph);
+    text_add(&head, ")");
+    text_printf(out, "%s\n", head.data);
+    text_printf(out, "{\n    enum modc_status status;\n%s\n    if (!net",
+                e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, " || !%s", c_argument(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, " || !%s", c_output(e->cx, graph, i));
+    text_add(out, ")\n        return MODC_POINTER;\n");
+    print_alignment(e, out, graph, false);
+    for (int i = 0; i < e->tree->size_count; i++) {
+        const char *size = e->tree->sizes[i].c_name;
+
+        text_printf(out, "    if (%s < 0 || %s > %lld)\n        return MODC_SIZE;\n", size, size,
+                    (long long)entry->sizes[i].max);
+    }
+    print_needs(e, out, entry);
+    if (one) {
+        print_mode(e, out, entry, 0, "    ");
+    } else {
+        text_add(out, "    if (net->base.training) {\n");
+        print_mode(e, out, entry, 1, "        ");
+        text_add(out, "    } else {\n");
+        print_mode(e, out, entry, 0, "        ");
+        text_add(out, "    }\n");
+    }
+    text_add(out, "    return status;\n}\n\n");
+}
+
+/* The second call of one kind, in the mode that the first was in. */
+static void print_second_call(struct emit *e, struct text *out, const struct entry *entry,
+                              enum emitted_variant kind, const char *indent)
+{
+    const struct variant *eval = entry_variant(e, entry, 0, kind), *train = entry_variant(e, entry, 1, kind);
+    const char *deeper = arena_format(&e->cx->arena, "%s    ", indent);
+
+    if (train->same == eval) {
+        print_call_of(e, out, eval, true, indent);
+        return;
+    }
+    text_printf(out, "%sif (net->base.saved %% 2 == 0) {\n", indent);
+    print_call_of(e, out, train, true, deeper);
+    text_printf(out, "%s} else {\n", indent);
+    print_call_of(e, out, eval, true, deeper);
+    text_printf(out, "%s}\n", indent);
+}
+
+void print_backward(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    struct text none = text_new(&e->cx->arena);
+
+    if (!has_gradients(e))
+        text_printf(out,
+                    "/* Behind %s_loss, with its sizes: updates the parameters that are wanted. */\nstatic ",
+                    e->m);
+    text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
+    print_backward_arguments(e, out, graph);
+    text_printf(out, ")\n{\n    enum modc_status status;\n%s\n",
+                e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph, graph->outputs[i]))
+            text_printf(&none, "%s!%s", none.length ? " && " : "",
+                        c_gradient(e->cx, graph, graph->output_names[i], true));
+    if (none.length > 0)
+        text_printf(out, strstr(none.data, "&&") ? "    if (!net || (%s))\n" : "    if (!net || %s)\n",
+                    none.data);
+    else
+        text_add(out, "    if (!net)\n");
+    text_add(out, "        return MODC_POINTER;\n");
+    print_alignment(e, out, graph, true);
+    text_printf(
+        out,
+        "    status = modc_backward_begin(&net->base, %d);\n    if (status != MODC_OK)\n        return status;\n",
+        (int)(entry - e->plan->program->entries));
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, "    if (%s != net->saved_sizes[%d])\n        return MODC_SIZE;\n",
+                    e->tree->sizes[i].c_name, i);
+    if (entry_variant(e, entry, 0, EMITTED_SAVING_FENCED)) {
+        text_add(out, "    if (net->base.saved_hooked) {\n");
+        print_second_call(e, out, entry, EMITTED_SAVING_FENCED, "        ");
+        text_add(out, "    } else {\n");
+        print_second_call(e, out, entry, EMITTED_SAVING, "        ");
+        text_add(out, "    }\n");
+    } else {
+        print_second_call(e, out, entry, EMITTED_SAVING, "    ");
+    }
+    text_add(out, "    return status;\n}\n\n");
+}
+
+/* Through arrays, for struct modc_entry. */
+void print_backward_call(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    struct text outputs = text_new(&e->cx->arena), inputs = text_new(&e->cx->arena);
+
+    text_printf(out,
+                "static enum modc_status %s_backward_call(struct modc_context *net, const int *sizes, "
+                "const void *const *output_gradients, void *const *input_gradients)\n{\n",
+                entry->name);
+    if (e->tree->size_count == 0)
+        text_add(out, "    (void)sizes;\n");
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph, graph->outputs[i]))
+            text_printf(&outputs, ", output_gradients[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph, graph->inputs[i]))
+            text_printf(&inputs, ", input_gradients[%d]", i);
+    text_add(out, outputs.length > 0 ? "" : "    (void)output_gradients;\n");
+    text_add(out, inputs.length > 0 ? "" : "    (void)input_gradients;\n");
+    text_printf(out, "    return %s_%s((struct %s *)(void *)net", e->m, backward_name(e, entry), e->m);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", sizes[%d]", i);
+    text_printf(out, "%s%s);\n}\n\n", outputs.data, inputs.data);
+}
+
+/* Conditions under which an input has no elements. */
+static const char *empty_inputs(struct emit *e, const struct graph *graph)
+{
+    struct text out = text_new(&e->cx->arena);
+
+    for (int i = 0; i < graph->input_count; i++) {
+        for (int d = 0; d < graph->inputs[i]->ndim; d++) {
+            const struct dim *dim = graph->inputs[i]->dims[d];
+            const char *text = arena_format(&e->cx->arena, "%s == 0", dim_c_text(e->cx, dim, false));
+
+            if (dim_lower(dim) <= 0 && !strstr(out.data, text))
+                text_printf(&out, "%s%s", out.length ? " || " : "", text);
+        }
+    }
+    return out.data;
+}
+
+/* The parts in turn, on gradients that start anew. */
+static void print_parts(struct emit *e, struct text *out, const char *arguments, const char *sizes)
+{
+    const char *m = e->m;
+
+    text_printf(out,
+                "    status = %s_loss(net%s);\n    if (status != MODC_OK)\n        return status;\n"
+                "    modc_zero_grad(&training->base, true);\n    status = %s_loss_backward(net%s);\n"
+                "    return status == MODC_OK ? %s_step(training) : status;\n",
+                m, arguments, m, sizes, m);
+}
+
+/* The same where backward updates. */
+static void print_fused_parts(struct emit *e, struct text *out, const char *arguments, const char *sizes)
+{
+    const char *m = e->m;
+
+    text_printf(
+        out,
+        "    status = modc_optimizer_begin(&training->optimizer.base);\n"
+        "    if (status == MODC_OK)\n        status = %s_loss(net%s);\n"
+        "    if (status == MODC_OK)\n        status = %s_loss_backward(net%s);\n"
+        "    if (status == MODC_OK)\n        status = modc_optimizer_end(&training->optimizer.base);\n",
+        m, arguments, m, sizes);
+    if (e->tree->training->averages)
+        text_add(
+            out,
+            "    if (status == MODC_OK)\n        status = modc_average_update(&training->optimizer.base);\n");
+    text_add(out, "    return status;\n");
+}
+
+void print_train_step(struct emit *e, struct text *out)
+{
+    const struct entry *entry = loss_entry(e);
+    const struct graph *graph = entry_graph(entry);
+    struct text call = text_new(&e->cx->arena), sizes = text_new(&e->cx->arena);
+    const char *m = e->m, *empty = empty_inputs(e, graph);
+
+    text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", m, m);
+    print_arguments(e, out, graph);
+    text_printf(
+        out,
+        ")\n{\n    struct %s *net;\n    enum modc_status status;\n\n    if (!training || !training->base.net)\n"
+        "        return MODC_POINTER;\n%s%s%s    net = (struct %s *)(void *)training->base.net;\n",
+        m, *empty ? "    if (" : "", empty, *empty ? ")\n        return MODC_SIZE;\n" : "", m);
+    pass_arguments(e, &call, graph);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(&sizes, ", %s", e->tree->sizes[i].c_name);
+    (has_gradients(e) ? print_parts : print_fused_parts)(e, out, call.data, sizes.data);
+    text_add(out, "}\n\n");
+
+    text_printf(
+        out,
+        "static enum modc_status %s_start(struct modc_training *training, struct modc_context *net, void *block, "
+        "size_t bytes)\n"
+        "{\n    return %s_training_init((struct %s_training *)(void *)training, (struct %s *)(void *)net, block, bytes);\n}\n\n",
+        m, m, m, m);
+    text_printf(
+        out,
+        "static enum modc_status %s_train_step_call(struct modc_training *training, const int *sizes, "
+        "const void *const *inputs, void *loss)\n{\n",
+        m);
+    if (e->tree->size_count == 0)
+        text_add(out, "    (void)sizes;\n");
+    if (graph->input_count == 0)
+        text_add(out, "    (void)inputs;\n");
+    text_printf(out, "    return %s_train_step((struct %s_training *)(void *)training", m, m);
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", sizes[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", inputs[%d]", i);
+    text_add(out, ", loss);\n}\n\n");
+}
+
+void print_gradient_table(struct emit *e, struct text *out)
+{
+    text_add(out, "static const struct modc_gradient gradients_table[] = {\n");
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        text_printf(out, "    {%d, %lld}, /* %s */\n", e->plan->gradients[i]->key,
+                    (long long)e->plan->gradient_offsets[i], e->plan->gradients[i]->path);
+    text_add(out, "};\n\n");
+}

@@ -1,0 +1,596 @@
+/* emit_function.c - the functions of variants: one for each part, with its steps in running order. */
+#include "emit/emit_room.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/bundle.h"
+#include "commands/options.h"
+#include "commands/weights.h"
+#include "emit/dispatch.h"
+#include "emit/emit_names.h"
+#include "emit/emit_rollout.h"
+#include "emit/emit_training.h"
+#include "emit/template.h"
+#include "module/training.h"
+#include "passes/pass.h"
+
+/* A line of the spec computes something: a layer, whatever `add` put below it, but no container. */
+static bool is_line(const struct module *module)
+{
+    for (int i = 0; i < module->child_count; i++)
+        if (!module->children[i]->changed)
+            return false;
+    if (module->child_count > 0)
+        return module->elementwise || (module->layer && module->layer->container == LAYER_PLAIN);
+    return !module->spec_class || module->text[0];
+}
+
+/* The spec's words of the leaf modules whose calls have numbers from *next to before `until`. */
+static void print_calls(struct emit *e, struct text *out, const struct graph *graph, int *next, int until)
+{
+    struct text lines = text_new(&e->cx->arena);
+    int count = 0;
+
+    for (; *next < until; (*next)++) {
+        const struct module *module = graph->calls[*next]->module;
+        const char *path = relative_path(graph->root, module->path);
+
+        if (!is_line(module))
+            continue;
+        text_printf(&lines, "%s%s: %s%s", count ? "\n     * " : "", path, module->text, spec_line(e, module));
+        count++;
+    }
+    if (count > 0)
+        text_printf(out, "\n    /* %s */\n", lines.data);
+    else if (out->length > 2 && out->data[out->length - 2] == ';')
+        return;
+}
+
+/* The boundary of forward whose values a boundary has slots for. */
+static const struct op *slots_of(const struct op *fence)
+{
+    return fence->fence.forward ? fence->fence.forward : fence;
+}
+
+static int slot_count(const struct op *fence)
+{
+    return slots_of(fence)->input_count - slots_of(fence)->fence.seen;
+}
+
+/* Which of the boundary's values stands in a slot; -1: a gradient that there is not. */
+static int value_in_slot(const struct op *fence, int slot)
+{
+    if (!fence->fence.forward)
+        return fence->fence.seen + slot;
+    for (int i = fence->fence.seen; i < fence->input_count; i++)
+        if (fence->fence.slots[i - fence->fence.seen] == slot)
+            return i;
+    return -1;
+}
+
+/* What hooks see: {x, MODC_FLOAT32, 2, {batch, 64}}, ... */
+static const char *slot_texts(struct emit *e, const struct variant *variant, const struct op *op)
+{
+    struct text out = text_new(&e->cx->arena);
+
+    for (int i = 0; i < slot_count(op); i++) {
+        const struct value *like = slots_of(op)->inputs[slots_of(op)->fence.seen + i];
+        const int at = value_in_slot(op, i);
+
+        text_printf(&out, ", {%s, %s, %d, {", at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
+                    dtype_rows[like->dtype].modc, like->ndim);
+        for (int d = 0; d < like->ndim; d++)
+            text_printf(&out, "%s%s", d ? ", " : "", dim_c_text(e->cx, like->dims[d], false));
+        text_printf(&out, "%s}}", like->ndim == 0 ? "0" : "");
+    }
+    return out.data;
+}
+
+/* The module's line of the spec, where its call begins. */
+static void print_module(struct emit *e, struct text *out, const struct variant *variant,
+                         const struct module *module)
+{
+    const char *path = relative_path(variant->graph->root, module->path);
+
+    if (module == variant->graph->root)
+        text_add(out, "\n");
+    else
+        text_printf(out, "\n    /* %s%s%s%s */\n", path, module->text[0] ? ": " : "", module->text,
+                    spec_line(e, module));
+}
+
+/* Hooks run here; see MODC_ENTER and its like in modc.h. */
+static void print_fence(struct emit *e, struct text *out, const struct variant *variant,
+                        const struct step *step)
+{
+    static const struct {
+        const char *hooks, *none;
+        bool begins, backward;
+    } kinds[] = {
+        [FENCE_FORWARD_PRE] = {"MODC_ENTER", "MODC_ENTER_NONE", true, false},
+        [FENCE_FORWARD] = {"MODC_LEAVE", "MODC_LEAVE_NONE", false, false},
+        [FENCE_BACKWARD_PRE] = {"MODC_BACKWARD_ENTER", "MODC_BACKWARD_ENTER_NONE", true, true},
+        [FENCE_BACKWARD] = {"MODC_BACKWARD_LEAVE", "MODC_BACKWARD_LEAVE_NONE", false, true},
+    };
+    const struct op *op = step->op;
+    const enum fence_kind kind = op->fence.kind;
+
+    if (kind == FENCE_FORWARD_PRE)
+        print_module(e, out, variant, op->fence.module);
+    text_printf(out, "    %s(net, %s", slot_count(op) > 0 ? kinds[kind].hooks : kinds[kind].none,
+                step->boundary);
+    if (kinds[kind].begins)
+        text_printf(out, ", %s", module_number(e, variant, op->fence.module));
+    text_printf(out, "%s);\n", slot_texts(e, variant, op));
+    for (int i = 0; i < slot_count(op); i++) {
+        const int at = value_in_slot(op, i);
+        const struct place *place = at < 0 ? NULL : &variant->places[op->outputs[at]->id];
+
+        if (place && place->index >= 0)
+            text_printf(out, "    kept_slots[%d] = %s;\n", place->index, place->name);
+    }
+}
+
+/* Of the elements of an input, by modc_check_index and its like. */
+static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op,
+                        enum part part)
+{
+    static const char *const names[] = {
+        [CHECK_INDEX] = "index", [CHECK_DIVISOR] = "divisor", [CHECK_TRUE] = "true"};
+    const struct value *value = op->inputs[0];
+    const char *extent = dim_c_text(e->cx, op->check.extent, true);
+
+    text_printf(out, "    %s(modc_check_%s(&net->base, %s, %s, %s, %s",
+                !variant->graph->fenced ? "MODC_TRY"
+                : part == PART_FORWARD  ? "MODC_TRY_HOOKED"
+                                        : "MODC_TRY_BACKWARD",
+                names[op->check.kind],
+                module_number(e, variant, op->call ? op->call->module : variant->graph->root),
+                value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc,
+                dim_c_text(e->cx, dims_count(&e->cx->arena, value), false));
+    if (op->check.kind == CHECK_INDEX)
+        text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0",
+                    extent);
+    text_add(out, "));\n");
+}
+
+/* Where a region's parts keep what they share, or where it works. */
+static const char *block_name(const struct variant *variant, bool kept)
+{
+    return variant->graph->region && kept ? "kept" : "ws";
+}
+
+static bool is_kept_slots(const struct interval *interval)
+{
+    return strcmp(interval->what, "kept") == 0;
+}
+
+static void print_kept_slots(struct text *out, const struct variant *variant)
+{
+    bool kept = false;
+
+    for (int i = 0; i < variant->interval_count; i++)
+        kept |= is_kept_slots(&variant->intervals[i]) && variant->intervals[i].kept;
+    text_printf(
+        out,
+        "    void **const kept_slots = (void **)(void *)(%s + %lld); /* what hooks gave, for backward */\n",
+        block_name(variant, kept), (long long)variant->kept_offset);
+}
+
+/* The slots of an earlier part that one reads values in: `x_call_in[] = {[0] = {.data = kept_slots[3]}}`. */
+static void print_slots_again(struct emit *e, struct text *out, const struct variant *variant, int s,
+                              const char *body)
+{
+    static const char *const ends[] = {[FENCE_FORWARD_PRE] = "in",
+                                       [FENCE_FORWARD] = "out",
+                                       [FENCE_BACKWARD_PRE] = "dout",
+                                       [FENCE_BACKWARD] = "din"};
+    const struct step *step = &variant->steps[s];
+    const struct op *op = step->op;
+    const char *name = arena_format(&e->cx->arena, "%s_%s", step->boundary, ends[op->fence.kind]);
+    struct text items = text_new(&e->cx->arena);
+
+    for (int i = 0; i < slot_count(op); i++) {
+        const int at = value_in_slot(op, i);
+        const int kept = at < 0 ? -1 : variant->places[op->outputs[at]->id].index;
+
+        if (kept >= 0)
+            text_printf(&items, "%s[%d] = {.data = kept_slots[%d]}", items.length ? ", " : "", i, kept);
+    }
+    if (items.length > 0 && uses_word(body, name))
+        text_printf(out, "    const struct modc_tensor %s[] = {%s};\n", name, items.data);
+}
+
+/* What a part uses of the workspace; body: its statements. */
+static void print_locals(struct emit *e, struct text *out, const struct variant *variant, const char *body,
+                         enum part part)
+{
+    const bool all = variant_parts(variant) == 1;
+    struct text again = text_new(&e->cx->arena);
+
+    if (!all && uses_word(body, "zeros"))
+        text_printf(out, "    char *const zeros = ws + %lld;\n", (long long)variant->zeros_offset);
+    for (int s = 0; s < variant_first(variant, part); s++)
+        if (variant->steps[s].op->code == GRAPH_OP_FENCE)
+            print_slots_again(e, &again, variant, s, body);
+    if (!all && (again.length > 0 || uses_word(body, "kept_slots")))
+        print_kept_slots(out, variant);
+    text_add(out, again.data);
+    for (int i = 0; i < variant->shadow_count; i++) {
+        const struct module_tensor *tensor = variant->shadows[i];
+        const char *name = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
+
+        if (all || uses_word(body, name))
+            text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
+                        dtype_rows[tensor->dtype].c, name, dtype_rows[tensor->dtype].c,
+                        (long long)variant->shadow_offsets[i]);
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            const struct value *value = op->outputs[j]->base;
+            const struct place *place = &variant->places[value->id];
+            bool first = place->kind == PLACE_WORKSPACE && place->first == s;
+
+            for (int i = 0; i < j; i++)
+                first &= op->outputs[i]->base != value;
+            if (!first || (place->bytes == 0 && !place->same) || (!all && !uses_word(body, place->name)))
+                continue;
+            text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
+                        dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,
+                        block_name(variant, place->kept), (long long)place->offset, shape_of(e->cx, value));
+        }
+    }
+}
+
+static const char *shadow_source(struct emit *e, const struct module_tensor *tensor)
+{
+    if (tensor->kind == MODULE_STATE)
+        return arena_format(&e->cx->arena, "s->%s", emitted_flat(e->cx, tensor->path));
+    return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, e->tree->root, tensor));
+}
+
+static void print_shadows(struct emit *e, struct text *out, const struct variant *variant, bool commit)
+{
+    for (int i = 0; i < variant->shadow_count; i++) {
+        const struct module_tensor *tensor = variant->shadows[i];
+        const char *shadow = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
+        const char *source = shadow_source(e, tensor);
+
+        text_printf(out, "    memcpy(%s, %s, %lld);\n", commit ? source : shadow, commit ? shadow : source,
+                    (long long)(module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes));
+    }
+}
+
+/* What stands before the spec's line in comments of the second call. */
+static void print_backward_comment(struct emit *e, struct text *out, const struct variant *variant,
+                                   const struct module_call *call)
+{
+    const struct module *module = call->module;
+
+    while (call->outer && !is_line(module)) {
+        call = call->outer;
+        module = call->module;
+    }
+    if (is_line(module) && module->path[0])
+        text_printf(out, "\n    /* %s: %s, backward%s */\n",
+                    relative_path(variant->graph->root, module->path), module->text, spec_line(e, module));
+}
+
+/* The lines four columns further right. */
+static void print_indented(struct text *out, const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+
+        if (length > 0)
+            text_printf(out, "    %.*s", (int)length, lines);
+        text_add(out, "\n");
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+/* Under which condition the gradient, output `index` of the graph, is computed. */
+static const char *guard_text(struct emit *e, const struct variant *variant, int index)
+{
+    const struct place *place = &variant->places[variant->graph->outputs[index]->base->id];
+
+    if (place->kind == PLACE_GRADIENT || place->kind == PLACE_TENSOR)
+        return arena_format(&e->cx->arena, "training->base.wants[%s]", place->name);
+    return place->name;
+}
+
+/* Gradients of results that the caller leaves out are zero. */
+static void print_zeros(struct emit *e, struct text *out, const struct variant *variant)
+{
+    const struct op *op = variant->steps[variant->yield].op;
+    struct text any = text_new(&e->cx->arena), each = text_new(&e->cx->arena);
+
+    for (int j = 0; j < op->output_count; j++) {
+        const struct place *place = &variant->places[op->outputs[j]->id];
+        const char *type = dtype_rows[op->outputs[j]->dtype].c;
+
+        text_printf(&any, "%s!%s", j ? " || " : "", place->name);
+        text_printf(&each, "    if (!%s)\n        %s = (const %s *)(const void *)zeros;\n", place->name,
+                    place->name, type);
+    }
+    text_printf(out, "    if (%s)\n        memset(zeros, 0, %lld);\n%s", any.data,
+                (long long)variant->zeros_bytes, each.data);
+}
+
+/* Marks the gradients that a variant adds to: those of its graph from `first` on, and of the regions that it calls. */
+static void mark_given(struct emit *e, const struct variant *variant, int first, bool *given)
+{
+    const struct graph *graph = variant->graph;
+    const int own = graph->region ? plan_first_gradient(e->plan, graph->root) : 0;
+
+    for (int i = graph->result_count; i < graph->output_count; i++) {
+        const struct place *place = &variant->places[graph->outputs[i]->base->id];
+
+        if (place->kind == PLACE_GRADIENT)
+            given[first + place->index] = true;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int i = 0; op->code == GRAPH_OP_CALL && op->invoke.part == CALL_BACKWARD && i < op->invoke.count;
+             i++) {
+            const struct module *instance =
+                i ? op->invoke.instance->parent->children[atoi(op->invoke.instance->name) + i]
+                  : op->invoke.instance;
+
+            mark_given(e, plan_variant(e->plan, op->invoke.region->graph),
+                       first + plan_first_gradient(e->plan, instance) - own, given);
+        }
+    }
+}
+
+/* Which gradients of parameters there are now: `list` and what ends the call. */
+static void print_given(struct emit *e, struct text *list, struct text *end, const struct variant *variant)
+{
+    const int all = e->plan->gradient_count;
+    bool *given = ARENA_ARRAY(&e->cx->arena, all + 1, bool);
+    int count = 0;
+
+    mark_given(e, variant, 0, given);
+    for (int g = 0; g < all; g++)
+        count += given[g];
+    for (int g = 0, n = 0; count < all && g < all; g++)
+        if (given[g])
+            text_printf(list, "%s%s", n++ ? ", " : "    static const int given[] = {",
+                        e->plan->gradient_names[g]);
+    if (list->length > 0)
+        text_add(list, "};\n");
+    text_printf(end, "\n    modc_backward_end(&net->base, %s, %d);\n", list->length > 0 ? "given" : "NULL",
+                count);
+}
+
+/* What one condition is for. A statement alone needs no braces. */
+void print_guarded(struct text *out, const char *indent, const char *condition, const char *statements)
+{
+    bool single = strchr(statements, '\n') == statements + strlen(statements) - 1;
+
+    text_printf(out, "%sif (%s)%s\n", indent, condition, single ? "" : " {");
+    print_indented(out, statements);
+    if (!single)
+        text_printf(out, "%s}\n", indent);
+}
+
+static void print_update(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
+{
+    text_printf(out, "    modc_optimizer_apply(optimizer, %s, %s);\n",
+                variant->places[op->outputs[0]->id].name, value_pointer(e->cx, variant, op->inputs[0]));
+}
+
+/* The steps of a part behind the first. */
+static void print_later_steps(struct emit *e, struct text *body, const struct variant *variant,
+                              enum part part)
+{
+    const struct module_call *last = NULL;
+    const int end = variant_end(variant, part);
+
+    if (part == PART_BACKWARD && variant->zeros_bytes > 0)
+        print_zeros(e, body, variant);
+    for (int s = variant_first(variant, part), next; s < end; s = next) {
+        int guard = variant->guards[s];
+        struct text steps = text_new(&e->cx->arena);
+
+        for (next = s; next < end && variant->guards[next] == guard; next++) {
+            const struct step *step = &variant->steps[next];
+            const struct op *op = step->op;
+            bool fence = op->code == GRAPH_OP_FENCE;
+
+            if (op->call && op->call != last && next > s && !fence)
+                break;
+            if (op->call && op->call != last && !fence)
+                print_backward_comment(e, body, variant, op->call);
+            last = op->call && !fence ? op->call : last;
+            if (op->code == GRAPH_OP_CHECK)
+                print_check(e, &steps, variant, op, part);
+            else if (fence)
+                print_fence(e, &steps, variant, step);
+            else if (op->code == GRAPH_OP_UPDATE)
+                print_update(e, &steps, variant, op);
+            else if (op->code == GRAPH_OP_CALL)
+                print_region_call(e, &steps, variant, step);
+            else
+                text_add(&steps, kernel_step(e->cx, variant, step));
+        }
+        if (guard >= 0)
+            print_guarded(body, "    ", guard_text(e, variant, guard), steps.data);
+        else
+            text_add(body, steps.data);
+    }
+}
+
+/* The steps of a call, or of the first of two. */
+static void print_steps(struct emit *e, struct text *body, const struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+    int next = 0, end = variant_end(variant, PART_FORWARD);
+
+    print_shadows(e, body, variant, false);
+    for (int s = 0; s < end; s++) {
+        const struct step *step = &variant->steps[s];
+        int until = graph->call_count;
+
+        for (int t = s + 1; t < end && !graph->fenced; t++) {
+            if (variant->steps[t].op->call) {
+                until = variant->steps[t].op->call->index;
+                break;
+            }
+        }
+        if (step->op->call && until <= step->op->call->index)
+            until = step->op->call->index + 1;
+        if (step->op->code == GRAPH_OP_CALL &&
+            until < graph->call_count) /* what follows an instance is not its own */
+            until = step->op->call->index + 1;
+        if (step->op->code == GRAPH_OP_FENCE) {
+            print_fence(e, body, variant, step);
+            continue;
+        }
+        if (!graph->fenced)
+            print_calls(e, body, graph, &next, until);
+        if (step->op->code == GRAPH_OP_CALL)
+            print_region_call(e, body, variant, step);
+        else if (step->op->code == GRAPH_OP_CHECK)
+            print_check(e, body, variant, step->op, PART_FORWARD);
+        else
+            text_add(body, kernel_step(e->cx, variant, step));
+    }
+    if (variant->shadow_count > 0) {
+        text_add(body, "\n");
+        print_shadows(e, body, variant, true);
+    }
+}
+
+/* The parameters and the like that a body reads through names of their own. */
+static void print_bases(struct emit *e, struct text *out, const struct variant *variant, const char *body,
+                        bool work)
+{
+    const char *m = e->m;
+
+    if (uses_word(body, "p"))
+        text_printf(
+            out,
+            "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", m,
+            m);
+    if (uses_word(body, "k"))
+        text_printf(out, "    const struct %s *k = net->base.params->packed;\n",
+                    packed_struct(e, variant->group));
+    if (uses_word(body, "s"))
+        text_printf(out, "    struct %s_state *s = (struct %s_state *)(void *)net->base.workspace;\n", m, m);
+    if (!work && !uses_word(body, "ws"))
+        return;
+    if (e->plan->state_bytes > 0)
+        text_printf(out, "    char *const ws = net->base.workspace + %s_STATE_BYTES;\n", e->M);
+    else
+        text_add(out, "    char *const ws = net->base.workspace;\n");
+}
+
+static void print_trainer(struct emit *e, struct text *out, const struct variant *variant, const char *body)
+{
+    const char *m = e->m;
+
+    if (uses_word(body, "optimizer"))
+        text_printf(out,
+                    "    struct %s_training *training = (struct %s_training *)(void *)net->base.trainer;\n"
+                    "    struct modc_optimizer *optimizer = &training->optimizer.base;\n",
+                    m, m);
+    else if (uses_word(body, "training") || (!variant->graph->region && uses_word(body, "gradients")))
+        text_printf(
+            out,
+            "    const struct %s_training *training = (const struct %s_training *)(const void *)net->base.trainer;\n",
+            m, m);
+    if (!variant->graph->region && uses_word(body, "gradients"))
+        text_printf(out, "    const struct %s_params *gradients = &training->gradients;\n", m);
+}
+
+/* The body of a part; what it declares depends on what it uses. */
+const char *function_body(struct emit *e, const struct variant *variant, enum part part)
+{
+    struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena),
+                locals = text_new(&e->cx->arena);
+    struct text given = text_new(&e->cx->arena);
+    const bool region = variant->graph->region != NULL;
+
+    if (part == PART_FORWARD)
+        print_steps(e, &body, variant);
+    else
+        print_later_steps(e, &body, variant, part);
+    if (part != PART_FORWARD && !region)
+        print_given(e, &given, &body, variant);
+    print_locals(e, &locals, variant, body.data ? body.data : "", part);
+    if (!region)
+        print_bases(e, &out, variant, body.data, locals.length > 0);
+    print_trainer(e, &out, variant, body.data);
+    text_add(&out, locals.data);
+    text_add(&out, given.data);
+    if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
+        text_add(&out, "\n");
+    text_add(&out, body.data);
+    return out.data;
+}
+
+/* One function of an entry's variant. */
+static void print_function(struct emit *e, struct text *out, const struct variant *variant, enum part part)
+{
+    const struct graph *graph = variant->graph;
+    const char *body = variant->bodies[part];
+
+    text_printf(out, "static %s %s_%s(struct %s *net", variant->fails[part] ? "enum modc_status" : "void",
+                e->m, part_function(e, variant, part), e->m);
+    if (part == PART_BACKWARD)
+        print_second_arguments(e, out, variant);
+    else
+        print_arguments(e, out, graph);
+    text_add(out, ")\n{\n");
+    if (!uses_word(body, "net"))
+        text_add(out, "    (void)net;\n");
+    for (int i = 0; i < e->tree->size_count; i++)
+        if (!uses_word(body, e->tree->sizes[i].c_name))
+            text_printf(out, "    (void)%s;\n", e->tree->sizes[i].c_name);
+    for (int i = 0; i < graph->input_count && part == PART_FORWARD; i++)
+        if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
+            text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
+    text_printf(out, "%s%s}\n\n", body, variant->fails[part] ? "    return MODC_OK;\n" : "");
+}
+
+/* forward_eval_saving -> forward_eval_backward, forward_eval_saving_fenced -> forward_eval_backward_fenced */
+const char *part_function(struct emit *e, const struct variant *variant, enum part part)
+{
+    static const char *const parts[] = {[PART_BACKWARD] = "backward", [PART_COMMIT] = "commit"};
+    const char *fenced = variant->graph->fenced ? "_fenced" : "";
+    size_t length = strlen(variant->function) - strlen("saving") - strlen(fenced);
+
+    if (part == PART_FORWARD)
+        return variant->function;
+    return arena_format(&e->cx->arena, "%.*s%s%s", (int)length, variant->function, parts[part], fenced);
+}
+
+void print_variant(struct emit *e, struct text *out, struct variant *variant)
+{
+    const int parts = variant_parts(variant);
+    bool same;
+
+    for (int part = 0; part < parts; part++)
+        variant->bodies[part] = function_body(e, variant, (enum part)part);
+    for (int i = 0; e->plan->variants[i] != variant; i++) {
+        struct variant *other = e->plan->variants[i];
+
+        same = other->entry == variant->entry && !other->same && variant_parts(other) == parts;
+        for (int part = 0; same && part < parts; part++)
+            same = strcmp(other->bodies[part], variant->bodies[part]) == 0;
+        if (same) {
+            variant->same = other;
+            return;
+        }
+    }
+    for (int part = 0; part < parts; part++)
+        print_function(e, out, variant, (enum part)part);
+}

@@ -1,0 +1,275 @@
+/* emit_pack.c - arrays of constants, the packed structs and what fills them, weights that are embedded. */
+#include "emit/emit_room.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/bundle.h"
+#include "commands/options.h"
+#include "commands/weights.h"
+#include "emit/dispatch.h"
+#include "emit/emit_names.h"
+#include "emit/emit_rollout.h"
+#include "emit/emit_training.h"
+#include "emit/template.h"
+#include "module/training.h"
+#include "passes/pass.h"
+
+/* An initializer: what is not finite by the names of math.h, which are constants. */
+static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
+{
+    extern const char *expr_number(struct cx *, enum dtype, double, int64_t);
+
+    if (dtype_is_float(dtype) && !isfinite(value.f)) {
+        text_add(out, isnan(value.f) ? "NAN" : value.f > 0 ? "INFINITY" : "-INFINITY");
+        return;
+    }
+    text_add(out, expr_number(e->cx, dtype, dtype_is_float(dtype) ? value.f : 0,
+                              dtype_is_float(dtype) ? 0 : value.i));
+}
+
+void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor)
+{
+    int64_t count = tensor_count(tensor);
+    size_t start;
+
+    text_printf(out, "static const %s %s[%lld] MODC_ALIGNED = {\n   %s", dtype_rows[tensor->dtype].c, name,
+                (long long)(count > 0 ? count : 1), count > 0 ? "" : " 0");
+    start = out->length - 3;
+    for (int64_t i = 0; i < count; i++) {
+        if (out->length - start > 96) {
+            text_add(out, "\n   ");
+            start = out->length - 3;
+        }
+        text_add(out, " ");
+        print_number(e, out, tensor->dtype, tensor->data[i]);
+        text_add(out, i + 1 < count ? "," : "");
+    }
+    text_add(out, "\n};\n\n");
+}
+
+/* A number of a table, as the spec has it. */
+void print_double(struct emit *e, struct text *out, double number)
+{
+    if (isfinite(number))
+        text_double(out, number);
+    else
+        print_number(e, out, DTYPE_FLOAT64, (union scalar){.f = number});
+}
+
+/* Elements of an array that fills whole lines of plan->align bytes, so that a struct has one layout whatever MODC_ALIGN
+ * is, up to that. */
+static int64_t whole_lines(const struct emit *e, int64_t count, enum dtype dtype)
+{
+    int bytes = dtype_rows[dtype].bytes;
+
+    return plan_aligned(e->plan, (count > 0 ? count : 1) * bytes) / bytes;
+}
+
+const char *packed_struct(struct emit *e, const struct pack_group *group)
+{
+    return arena_format(&e->cx->arena, "%s_%s%spacked", e->m, group->name, group->name[0] ? "_" : "");
+}
+
+void print_packed_structs(struct emit *e, struct text *out)
+{
+    for (int g = 1; g <= e->plan->group_count; g++) {
+        const struct pack_group *group = e->plan->groups[g % e->plan->group_count]; /* the model's last */
+
+        if (group->bytes == 0)
+            continue;
+        text_printf(out, "/* %s */\nstruct %s {\n",
+                    group->name[0] ? group->root->signature : "What the kernels read",
+                    packed_struct(e, group));
+        for (int i = 0; i < group->entry_count; i++) {
+            const struct packed *entry = group->entries[i];
+
+            text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[entry->dtype].c,
+                        entry->name, (long long)whole_lines(e, entry->count, entry->dtype), entry->comment);
+        }
+        for (int i = 0; i < group->child_count; i++) {
+            const struct pack_child *child = &group->children[i];
+
+            if (child->group->bytes == 0)
+                continue;
+            text_printf(out, "    struct %s %s", packed_struct(e, child->group), child->member);
+            if (child->count > 0)
+                text_printf(out, "[%d]", child->count);
+            text_add(out, ";\n");
+        }
+        text_add(out, "};\n\n");
+    }
+    if (e->plan->groups[0]->bytes > 0)
+        text_printf(out, "typedef char %s_packed_fits[sizeof(struct %s) <= %s_PACKED_BYTES ? 1 : -1];\n\n",
+                    e->m, packed_struct(e, e->plan->groups[0]), e->M);
+    if (e->tree->state_count > 0) {
+        text_printf(out, "struct %s_state {\n", e->m);
+        for (int i = 0; i < e->tree->state_count; i++) {
+            const struct module_tensor *tensor = e->tree->states[i];
+
+            text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[tensor->dtype].c,
+                        emitted_flat(e->cx, tensor->path),
+                        (long long)whole_lines(e, module_tensor_count(tensor), tensor->dtype),
+                        tensor_shape_text(e->cx, tensor));
+        }
+        text_add(out, "};\n\n");
+    }
+}
+
+const char *group_params(struct emit *e, const struct pack_group *group)
+{
+    return group->name[0] ? arena_format(&e->cx->arena, "%s_%s", e->m, group->name)
+                          : arena_format(&e->cx->arena, "%s_params", e->m);
+}
+
+const char *module_path_c(struct emit *e, const struct module *root, const struct module *module)
+{
+    struct module_tensor probe = {.owner = (struct module *)module, .name = "x"};
+    char *text = arena_string(&e->cx->arena, tensor_member(e->cx, root, &probe));
+
+    text[strlen(text) - 2] = 0; /* without ".x" */
+    return text;
+}
+
+void print_pack_functions(struct emit *e, struct text *out)
+{
+    for (int g = 1; g <= e->plan->group_count; g++) {
+        const struct pack_group *group = e->plan->groups[g % e->plan->group_count];
+
+        struct text body = text_new(&e->cx->arena);
+
+        if (group->bytes == 0)
+            continue;
+        for (int i = 0; i < group->entry_count; i++)
+            text_add(&body, kernel_pack(e->cx, group->entries[i]));
+        for (int i = 0; i < group->child_count; i++) {
+            const struct pack_child *child = &group->children[i];
+
+            if (child->group->bytes == 0)
+                continue;
+            if (child->count > 0) {
+                const char *list = module_path_c(e, group->root, child->first->parent);
+
+                text_printf(&body,
+                            "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]);\n",
+                            child->count, child->group->name, list, child->member);
+            } else {
+                text_printf(&body, "    pack_%s(&p->%s, &k->%s);\n", child->group->name,
+                            module_path_c(e, group->root, child->first), child->member);
+            }
+        }
+        if (group->name[0]) {
+            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k)\n{\n", group->name,
+                        group_params(e, group), packed_struct(e, group));
+            if (!strstr(body.data, "p->"))
+                text_add(out, "    (void)p; /* all of it is made of constants */\n");
+        } else {
+            text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
+            if (strstr(body.data, "p->"))
+                text_printf(
+                    out, "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n",
+                    e->m, e->m);
+            text_printf(out, "    struct %s *k = params->packed;\n\n", packed_struct(e, group));
+        }
+        text_add(out, body.data);
+        text_add(out, group->name[0] ? "}\n\n" : "    return MODC_OK;\n}\n\n");
+    }
+}
+
+/* Where the packed struct holds an entry of this tensor: "" or "blocks[3]." */
+static const char *entry_inside(struct emit *e, const struct pack_group *group, const struct packed *entry,
+                                const struct module_tensor *tensor)
+{
+    for (int i = 0; i < group->entry_count; i++)
+        if (group->entries[i] == entry)
+            return "";
+    for (int i = 0; i < group->child_count; i++) {
+        const struct pack_child *child = &group->children[i];
+
+        for (const struct module *module = tensor->owner; module; module = module->parent)
+            if (child->count > 0 ? module->parent == child->first->parent : module == child->first)
+                return arena_format(&e->cx->arena, child->count > 0 ? "%s[%s].%s" : "%s.%.0s%s",
+                                    child->member, module->name,
+                                    entry_inside(e, child->group, entry, tensor));
+    }
+    return "";
+}
+
+/* Tensors that lie only packed, back in PyTorch's layout. False: there are none, or nobody asks for them. */
+bool print_unpack(struct emit *e, struct text *out)
+{
+    struct text cases = text_new(&e->cx->arena);
+
+    if (e->tree->spec->state_dict == SPEC_OFF)
+        return false;
+    for (int i = 0; e->weights && i < e->tree->key_count; i++) {
+        const struct module_tensor *tensor = e->tree->keys[i];
+        const struct packed *entry = e->weights->packed[i];
+
+        if (e->weights->raw[i] >= 0 || tensor->first != tensor)
+            continue;
+        for (int tied = i; tied < e->tree->key_count; tied++)
+            if (e->tree->keys[tied]->first == tensor)
+                text_printf(&cases, "    case %d: /* %s */\n", tied, e->tree->keys[tied]->path);
+        text_printf(&cases, "%s        return MODC_OK;\n",
+                    kernel_unpack(e->cx, e->plan, entry, entry_inside(e, e->plan->groups[0], entry, tensor)));
+    }
+    if (cases.length > 0)
+        text_printf(
+            out,
+            "static enum modc_status %s_unpack(const struct modc_params *params, int index, void *out)\n{\n"
+            "    const struct %s *k = params->packed;\n\n    switch (index) {\n%s    default:\n"
+            "        return MODC_NAME;\n    }\n}\n\n",
+            e->m, packed_struct(e, e->plan->groups[0]), cases.data);
+    return cases.length > 0;
+}
+
+void print_embedded(struct emit *e, struct text *out)
+{
+    const struct embedded_weights *weights = e->weights;
+
+    if (!weights)
+        return;
+    text_printf(out,
+                "/* %s_weights.bin: the packed block, then tensors that it cannot give back. */\n"
+                "extern const char %s_weights[];\n\n",
+                e->m, e->m);
+    text_printf(out,
+                "static enum modc_status %s_bind_all(struct modc_params *base)\n{\n"
+                "    struct %s_params *p = (struct %s_params *)(void *)base;\n\n",
+                e->m, e->m, e->m);
+    text_printf(
+        out,
+        "    memset(p, 0, sizeof *p);\n    base->model = &%s_model;\n    base->version = 1;\n    base->packed_version = 1;\n"
+        "    base->read_only = true;\n    base->packed = (void *)(uintptr_t)%s_weights;\n",
+        e->m, e->m);
+    for (int i = 0; i < e->tree->key_count; i++) {
+        const struct module_tensor *tensor = e->tree->keys[i];
+
+        if (weights->raw[i] >= 0)
+            text_printf(out, "    p->%s = (%s%s *)(uintptr_t)(%s_weights + %lld);\n",
+                        tensor_member(e->cx, e->tree->root, tensor), tensor->written ? "" : "const ",
+                        dtype_rows[tensor->dtype].c, e->m, (long long)weights->raw[i]);
+    }
+    text_printf(out,
+                "    return MODC_OK;\n}\n\nenum modc_status %s_bind_embedded(struct %s_params *params)\n{\n"
+                "    return %s_bind_all(&params->base);\n}\n\n",
+                e->m, e->m, e->m);
+}
+
+/* No build tool sees what .incbin reads: the hash is there so that this file changes when the weights do. */
+const char *weights_assembly(struct emit *e)
+{
+    return arena_format(
+        &e->cx->arena,
+        "/* %s_weights.S - written by modc; found through -I. The weights have the hash %016llx. */\n"
+        "#if defined __APPLE__\n#define SYMBOL _%s_weights\n    .section __TEXT,__const\n"
+        "#else\n#define SYMBOL %s_weights\n    .section .rodata\n#endif\n"
+        "    .global SYMBOL\n    .balign %d\nSYMBOL:\n    .incbin \"%s_weights.bin\"\n"
+        "#if defined __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
+        e->m, (unsigned long long)text_hash_large(e->weights->bytes, e->weights->length), e->m, e->m,
+        e->plan->align, e->m);
+}

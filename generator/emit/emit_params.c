@@ -1,0 +1,184 @@
+/* emit_params.c - struct MODEL_params, nested as the module tree; and what the printers of a model share. */
+#include "emit/emit_room.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/bundle.h"
+#include "commands/options.h"
+#include "commands/weights.h"
+#include "emit/dispatch.h"
+#include "emit/emit_names.h"
+#include "emit/emit_rollout.h"
+#include "emit/emit_training.h"
+#include "emit/template.h"
+#include "module/training.h"
+#include "passes/pass.h"
+
+const char *upper_case(struct cx *cx, const char *text)
+{
+    char *out = arena_string(&cx->arena, text);
+
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
+}
+
+/* A spec's file without its folder: the same bytes wherever it lies. */
+static const char *file_name(const struct source *source)
+{
+    const char *slash = strrchr(source->name, '/');
+
+    return slash ? slash + 1 : strcmp(source->name, "-") == 0 ? "a spec" : source->name;
+}
+
+const char *spec_name(const struct emit *e)
+{
+    return file_name(e->tree->spec->source);
+}
+
+/* With --line-numbers: where the module, or what a row of the layer table made it for, stands in a spec. Else "". */
+const char *spec_line(const struct emit *e, const struct module *module)
+{
+    while (module->loc.source && module->loc.source->name[0] == '<' && module->parent)
+        module = module->parent;
+    if (!e->cx->options->line_numbers || !module->loc.source)
+        return "";
+    return arena_format(&e->cx->arena, "   %s:%d", file_name(module->loc.source), module->loc.line);
+}
+
+const char *shape_of(struct cx *cx, const struct value *value)
+{
+    return shape_text(&cx->arena, value->ndim, value->dims);
+}
+
+const char *tensor_shape_text(struct cx *cx, const struct module_tensor *tensor)
+{
+    return shape_text(&cx->arena, tensor->ndim, tensor->shape);
+}
+
+/* POLICY_TRUNK_0; the root is POLICY_ROOT. */
+const char *module_constant(struct emit *e, const struct module *module)
+{
+    return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_module(e->cx, module->path));
+}
+
+/* Whether it stands in emitted code, comments left out: those have the names of modules. */
+bool uses_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = text; *at; at++) {
+        if (at[0] == '/' && at[1] == '*')
+            at = strstr(at, "*/") + 1;
+        if (at[0] != word[0] || strncmp(at, word, length) != 0)
+            continue;
+
+        bool before = at > text &&
+                      (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');
+        bool after = isalnum((unsigned char)at[length]) || at[length] == '_';
+
+        if (!before && !after)
+            return true;
+    }
+    return false;
+}
+
+bool has_tensors(const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (module->tensors[i]->key >= 0 && module->tensors[i]->kind != MODULE_STATE)
+            return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (has_tensors(module->children[i]))
+            return true;
+    return false;
+}
+
+/* Classes that a region is made of have named structs, so that functions can take them. */
+static const char *struct_name(struct emit *e, const struct module *module)
+{
+    for (int i = 1; module->signature && module->parent && i < e->plan->group_count; i++)
+        if (strcmp(e->plan->groups[i]->root->signature, module->signature) == 0)
+            return arena_format(&e->cx->arena, "%s_%s", e->m, e->plan->groups[i]->name);
+    return NULL;
+}
+
+/* One of an array, or a part of one: the struct's text stands for all of them. */
+static bool is_element(const struct module *module)
+{
+    while (module && !module->array)
+        module = module->parent;
+    return module;
+}
+
+/* Whether backward makes gradients of it and others write it, so that struct MODEL_params is the type of gradients too. */
+static bool is_trained(const struct emit *e, const struct module_tensor *tensor)
+{
+    return e->tree->spec->backward && tensor->kind == MODULE_PARAMETER;
+}
+
+static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)
+{
+    for (int i = 0; i < module->tensor_count; i++) {
+        const struct module_tensor *tensor = module->tensors[i];
+
+        if (tensor->key < 0 || tensor->kind == MODULE_STATE)
+            continue;
+        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "",
+                    tensor->written || is_trained(e, tensor) ? "" : "const ", dtype_rows[tensor->dtype].c,
+                    spec_c_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
+                    tensor->written_in_eval ? "; written by forward"
+                    : tensor->written       ? "; written by forward in training mode"
+                                            : "");
+        if (tensor->first != tensor && !is_element(module))
+            text_printf(out, "; always %s", tensor->first->path);
+        text_add(out, " */\n");
+    }
+    for (int i = 0; i < module->child_count; i++) {
+        const struct module *child = module->children[i];
+        bool array = module_is_array(child), elements = module_is_array(module);
+        const char *named;
+
+        if (!has_tensors(child) || (elements && i > 0))
+            continue;
+        if (elements) { /* printed as the element type of the array by the parent */
+            print_members(e, out, child, indent);
+            return;
+        }
+        named = array ? struct_name(e, child->children[0]) : struct_name(e, child);
+        if (named) {
+            text_printf(out, "%*sstruct %s %s", indent, "", named, c_path(e->cx, child->name));
+        } else {
+            text_printf(out, "%*sstruct {\n", indent, "");
+            print_members(e, out, child, indent + 4);
+            text_printf(out, "%*s} %s", indent, "", c_path(e->cx, child->name));
+        }
+        if (array)
+            text_printf(out, "[%d]", child->child_count);
+        text_add(out, ";\n");
+    }
+}
+
+void print_params(struct emit *e, struct text *out)
+{
+    for (int i = 1; i < e->plan->group_count; i++) {
+        const struct pack_group *group = e->plan->groups[i];
+
+        if (!has_tensors(group->root))
+            continue;
+        text_printf(out, "/* %s */\nstruct %s_%s {\n", group->root->signature, e->m, group->name);
+        print_members(e, out, group->root, 4);
+        text_add(out, "};\n\n");
+    }
+    text_printf(
+        out,
+        "/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */\nstruct %s_params {\n"
+        "    struct modc_params base;\n",
+        e->m);
+    print_members(e, out, e->tree->root, 4);
+    text_add(out, "};\n\n");
+}

@@ -1,0 +1,377 @@
+/* emit_region.c - the functions of regions, one for each part, and their calls. Apart from emit_function.c, because what
+ * differs between the instances of a class is an argument here; see note [regions] in graph.h. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit/emit_names.h"
+#include "emit/emit_room.h"
+#include "spec/emitted.h"
+
+const char *module_number(struct emit *e, const struct variant *variant, const struct module *module)
+{
+    const int behind = module->index - variant->graph->root->index;
+
+    if (!variant->graph->region)
+        return module_constant(e, module);
+    return behind > 0 ? arena_format(&e->cx->arena, "module + %d", behind) : "module";
+}
+
+const char *slot_pointer(struct emit *e, const struct variant *variant, const struct module_tensor *tensor)
+{
+    const char *flat = emitted_flat(e->cx, tensor->path);
+
+    if (region_has_slot(variant->graph->region, tensor))
+        return region_slot(e->cx, variant->graph, tensor);
+    for (int i = 0; i < variant->shadow_count; i++)
+        if (variant->shadows[i] == tensor)
+            return arena_format(&e->cx->arena, "%s_shadow", flat);
+    if (tensor->kind == MODULE_STATE)
+        return arena_format(&e->cx->arena, "s->%s", flat);
+    return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, variant->graph->root, tensor));
+}
+
+/* The number of a module's first gradient. */
+static const char *first_gradient(struct emit *e, const struct variant *variant, const struct module *module)
+{
+    const int first = plan_first_gradient(e->plan, module);
+    int behind;
+
+    if (!variant->graph->region)
+        return e->plan->gradient_count > 0 ? e->plan->gradient_names[first] : "0";
+    behind = first - plan_first_gradient(e->plan, variant->graph->root);
+    return behind > 0 ? arena_format(&e->cx->arena, "gradient + %d", behind) : "gradient";
+}
+
+/* ---- what a part of a region takes, and what a call gives for it ---- */
+
+/* A parameter of the callee and, of a call, the argument for it. */
+struct pair {
+    const char *type, *name, *argument;
+};
+
+struct pairs {
+    struct emit *e;
+    struct pair *list;
+    int count;
+};
+
+static void add(struct pairs *pairs, const char *type, const char *name, const char *argument)
+{
+    ARENA_PUSH(&pairs->e->cx->arena, pairs->list, pairs->count, ((struct pair){type, name, argument}));
+}
+
+static const char *pointer_to(struct emit *e, const struct value *value, bool written)
+{
+    return arena_format(&e->cx->arena, "%s%s *", written ? "" : "const ", dtype_rows[value->dtype].c);
+}
+
+/* One call of a region: the instance, by the C text of its index in a loop over several. */
+struct region_call {
+    const struct variant *caller;
+    const struct step *step;
+    const struct op *op;
+    const char *index;          /* "i", or of the only one: NULL */
+    const char *input, *output; /* of a loop: what stands for the value that goes from one to the next */
+};
+
+/* "blocks[3]" of a path; in a loop "blocks[i]". */
+static const char *instance_path(struct emit *e, const struct region_call *call, const char *single,
+                                 const char *list)
+{
+    const char *name = call->op->invoke.instance->name;
+
+    if (!call->index)
+        return single;
+    return strcmp(name, "0") == 0 ? arena_format(&e->cx->arena, "%s[%s]", list, call->index)
+                                  : arena_format(&e->cx->arena, "%s[%s + %s]", list, name, call->index);
+}
+
+static const char *params_of(struct emit *e, const struct region_call *call)
+{
+    const struct module *root = call->caller->graph->root, *instance = call->op->invoke.instance;
+
+    return instance_path(e, call, module_path_c(e, root, instance),
+                         call->index ? module_path_c(e, root, instance->parent) : NULL);
+}
+
+static const char *packed_of(struct emit *e, const struct region_call *call, const struct variant *region)
+{
+    const struct module *instance = call->op->invoke.instance;
+    const struct pack_group *group = call->caller->group;
+
+    for (int i = 0; i < group->child_count; i++) {
+        const struct pack_child *child = &group->children[i];
+
+        if (child->group == region->group &&
+            (instance->array ? child->first->parent == instance->parent : child->first == instance))
+            return instance_path(e, call,
+                                 instance->array
+                                     ? arena_format(&e->cx->arena, "%s[%s]", child->member, instance->name)
+                                     : child->member,
+                                 child->member);
+    }
+    assert(!"the caller's packed struct has its instances");
+    return "";
+}
+
+/* Times how often the loop has come by. */
+static const char *stepped(struct emit *e, const struct region_call *call, const char *first, int each)
+{
+    if (!call->index || each == 0)
+        return first;
+    return each == 1 ? arena_format(&e->cx->arena, "%s + %s", first, call->index)
+                     : arena_format(&e->cx->arena, "%s + %d * %s", first, each, call->index);
+}
+
+static int gradients_of(struct emit *e, const struct module *module)
+{
+    int count = 0;
+
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        count += e->plan->gradients[i]->owner->index >= module->index &&
+                 e->plan->gradients[i]->owner->index <= module->index + module->subtree;
+    return count;
+}
+
+/* Which call of the entry the step of a caller is part of: random numbers are those of the first. */
+static const char *counter_of(const struct region_call *call)
+{
+    const struct variant *caller = call->caller;
+
+    if (caller->graph->region)
+        return "counter";
+    return variant_part(caller, (int)(call->step - caller->steps)) == PART_FORWARD ? "net->base.counter"
+                                                                                   : "net->base.counter - 1";
+}
+
+/* What is the instance's; call: NULL for the parameters alone. */
+static void add_instance(struct pairs *pairs, const struct variant *region, const struct region_call *call)
+{
+    struct emit *e = pairs->e;
+    struct arena *arena = &e->cx->arena;
+    const struct module *instance = call ? call->op->invoke.instance : NULL;
+
+    if (has_tensors(region->group->root))
+        add(pairs, arena_format(arena, "const struct %s *", group_params(e, region->group)), "p",
+            call ? arena_format(arena, "&p->%s", params_of(e, call)) : NULL);
+    if (region->group->bytes > 0)
+        add(pairs, arena_format(arena, "const struct %s *", packed_struct(e, region->group)), "k",
+            call ? arena_format(arena, "&k->%s", packed_of(e, call, region)) : NULL);
+    add(pairs, arena_format(arena, "struct %s *", e->m), "net", "net");
+    add(pairs, "int", "module",
+        call ? stepped(e, call, module_number(e, call->caller, instance), instance->subtree + 1) : NULL);
+    add(pairs, "uint64_t", "counter", call ? counter_of(call) : NULL);
+    add(pairs, arena_format(arena, "const struct %s *", group_params(e, region->group)), "gradients",
+        call && has_tensors(region->group->root) ? arena_format(arena, "&gradients->%s", params_of(e, call))
+                                                 : NULL);
+    add(pairs, "int", "gradient",
+        call ? stepped(e, call, first_gradient(e, call->caller, instance), gradients_of(e, instance)) : NULL);
+}
+
+static const struct value *block_of(const struct op *op)
+{
+    return op->invoke.part == CALL_FORWARD ? op->outputs[op->output_count - 1]
+           : op->invoke.part == CALL_WHOLE ? NULL
+                                           : op->inputs[0];
+}
+
+static void add_memory(struct pairs *pairs, const struct variant *region, const struct region_call *call)
+{
+    struct emit *e = pairs->e;
+    const struct value *block = call ? block_of(call->op) : NULL;
+
+    add(pairs, "uint8_t *", "kept", block ? value_pointer(e->cx, call->caller, block) : NULL);
+    add(pairs, "char *", "ws",
+        call ? arena_format(&e->cx->arena, "ws + %lld", (long long)call->step->region_offset) : NULL);
+    for (int i = 0; i < e->tree->size_count; i++)
+        add(pairs, "int", e->tree->sizes[i].c_name, e->tree->sizes[i].c_name);
+    for (int i = 0; i < region->graph->region->slot_count; i++) {
+        const struct module_tensor *slot = region->graph->region->slots[i];
+
+        add(pairs, arena_format(&e->cx->arena, "%s *", dtype_rows[slot->dtype].c),
+            region_slot(e->cx, region->graph, slot),
+            call ? slot_pointer(e, call->caller, region_tensor(call->op, slot)) : NULL);
+    }
+}
+
+static const char *place_name(const struct variant *variant, const struct value *value)
+{
+    return variant->places[value->base->id].name;
+}
+
+/* The values of a part, in the order of the CALL's inputs, then of its outputs. */
+static void add_values(struct pairs *pairs, const struct variant *region, enum part part,
+                       const struct region_call *call)
+{
+    struct emit *e = pairs->e;
+    const struct graph *graph = region->graph;
+    const struct op *op = call ? call->op : NULL,
+                    *yield = region->yield >= 0 ? region->steps[region->yield].op : NULL;
+    int input = part == PART_FORWARD ? 0 : 1, output = 0; /* of the CALL: behind the block */
+
+#define INPUT(there) (op && (there) ? value_pointer(e->cx, call->caller, op->inputs[input++]) : NULL)
+#define OUTPUT() (op ? value_pointer(e->cx, call->caller, op->outputs[output++]) : NULL)
+    for (int i = 0; part == PART_BACKWARD && i < yield->output_count; i++)
+        add(pairs, pointer_to(e, yield->outputs[i], false), place_name(region, yield->outputs[i]),
+            INPUT(true));
+    for (int i = 0; part != PART_COMMIT && i < graph->input_count; i++) {
+        const char *argument = INPUT(part == PART_FORWARD || op->invoke.reads[i]);
+
+        add(pairs, pointer_to(e, graph->inputs[i], false), place_name(region, graph->inputs[i]),
+            i == 0 && call && call->input ? call->input : argument);
+    }
+    for (int i = 0; part == PART_BACKWARD && i < graph->result_count; i++)
+        add(pairs, pointer_to(e, graph->outputs[i], false), place_name(region, graph->outputs[i]),
+            INPUT(op->invoke.reads[graph->input_count + i]));
+    for (int i = 0; part == PART_FORWARD && i < graph->result_count; i++) {
+        const char *argument = OUTPUT();
+
+        add(pairs, pointer_to(e, graph->outputs[i], true), place_name(region, graph->outputs[i]),
+            call && call->output ? call->output : argument);
+    }
+    for (int i = graph->result_count; part == PART_BACKWARD && i < graph->output_count; i++)
+        if (!graph->gradient_of[i - graph->result_count])
+            add(pairs, pointer_to(e, graph->outputs[i], true), place_name(region, graph->outputs[i]),
+                OUTPUT());
+#undef INPUT
+#undef OUTPUT
+}
+
+static struct pairs pairs_of(struct emit *e, const struct variant *region, enum part part,
+                             const struct region_call *call)
+{
+    struct pairs pairs = {.e = e};
+
+    add_instance(&pairs, region, call);
+    add_memory(&pairs, region, call);
+    add_values(&pairs, region, part, call);
+    return pairs;
+}
+
+/* ---- functions ---- */
+
+static bool same_region(const struct variant *a, const struct variant *b)
+{
+    if (!a->graph->region || a->same || a->group != b->group || a->peak != b->peak ||
+        a->kept_bytes != b->kept_bytes || variant_parts(a) != variant_parts(b))
+        return false;
+    for (int part = 0; part < variant_parts(b); part++)
+        if (strcmp(a->bodies[part], b->bodies[part]) != 0)
+            return false;
+    return true;
+}
+
+static void print_part(struct emit *e, struct text *out, const struct variant *variant, enum part part,
+                       struct region_text *text)
+{
+    const char *body = variant->bodies[part];
+    struct pairs pairs = pairs_of(e, variant, part, NULL);
+    int printed = 0;
+
+    text->parameters[part] = ARENA_ARRAY(&e->cx->arena, pairs.count + 1, struct region_parameter);
+    text->counts[part] = pairs.count;
+    text_printf(out, "static %s %s(", variant->fails[part] ? "enum modc_status" : "void",
+                part_function(e, variant, part));
+    for (int i = 0; i < pairs.count; i++) {
+        const struct pair *pair = &pairs.list[i];
+        const bool used = uses_word(body, pair->name) ||
+                          (strcmp(pair->name, "net") == 0 && uses_word(body, "training"));
+        const char *gap = pair->type[strlen(pair->type) - 1] == '*' ? "" : " ";
+
+        text->parameters[part][i] = (struct region_parameter){pair->type, pair->name, used};
+        if (used)
+            text_printf(out, "%s%s%s%s", printed++ ? ", " : "", pair->type, gap, pair->name);
+    }
+    text_printf(out, "%s)\n{\n%s%s}\n\n", printed ? "" : "void", body,
+                variant->fails[part] ? "    return MODC_OK;\n" : "");
+}
+
+void print_region(struct emit *e, struct text *out, struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+    struct region_text text = {.variant = variant};
+
+    for (int part = 0; part < variant_parts(variant); part++)
+        variant->bodies[part] = function_body(e, variant, (enum part)part);
+    for (int i = 0; e->plan->variants[i] != variant && !variant->same;
+         i++) /* equal functions are printed once */
+        if (same_region(e->plan->variants[i], variant))
+            variant->same = e->plan->variants[i];
+    if (variant->same)
+        return;
+    text_printf(out, "/* %s: %s from %s%s */\n", graph->root->signature,
+                graph->result_count > 0 ? shape_of(e->cx, graph->outputs[0]) : "nothing",
+                graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing",
+                spec_line(e, graph->root));
+    for (int part = 0; part < variant_parts(variant); part++)
+        print_part(e, out, variant, (enum part)part, &text);
+    ARENA_PUSH(&e->cx->arena, e->regions, e->region_count, text);
+}
+
+/* ---- calls ---- */
+
+static const struct region_text *text_of(const struct emit *e, const struct variant *variant)
+{
+    for (int i = 0; i < e->region_count; i++)
+        if (e->regions[i].variant == variant)
+            return &e->regions[i];
+    assert(!"a region is printed before what calls it");
+    return NULL;
+}
+
+/* The call, without indentation and semicolon. */
+static const char *call_text(struct emit *e, const struct variant *region, const struct region_call *call)
+{
+    const struct variant *shown = region->same ? region->same : region;
+    const enum part part = call_part_of(call->op);
+    const struct region_text *text = text_of(e, shown);
+    const struct pairs pairs = pairs_of(e, region, part, call);
+    struct text out = text_new(&e->cx->arena);
+    int printed = 0;
+
+    assert(pairs.count == text->counts[part]);
+    text_printf(&out, "%s%s(", region->fails[part] ? "MODC_TRY(" : "", part_function(e, shown, part));
+    for (int i = 0; i < pairs.count; i++)
+        if (text->parameters[part][i].used)
+            text_printf(&out, "%s%s", printed++ ? ", " : "", pairs.list[i].argument);
+    text_printf(&out, ")%s", region->fails[part] ? ")" : "");
+    return out.data;
+}
+
+/* A loop over the array: two buffers by turns, the last of which is the result. */
+static void print_loop(struct emit *e, struct text *out, const struct variant *region,
+                       const struct region_call *whole)
+{
+    const struct op *op = whole->op;
+    const char *type = dtype_rows[op->outputs[0]->dtype].c,
+               *y = value_pointer(e->cx, whole->caller, op->outputs[0]);
+    const int count = op->invoke.count;
+    struct region_call call = *whole;
+
+    call.index = "i";
+    call.input = "in";
+    call.output = "out";
+    text_printf(
+        out,
+        "    {\n        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n"
+        "        const %s *in = %s;\n\n",
+        type, type, (long long)whole->step->scratch_offset, y, type,
+        value_pointer(e->cx, whole->caller, op->inputs[0]));
+    text_printf(out, "        for (int i = 0; i < %d; i++) {\n            %s *out = buffers[%si %% 2];\n\n",
+                count, type, count % 2 ? "1 - " : "");
+    text_printf(out, "            %s;\n            in = out;\n        }\n    }\n",
+                call_text(e, region, &call));
+}
+
+void print_region_call(struct emit *e, struct text *out, const struct variant *variant,
+                       const struct step *step)
+{
+    const struct variant *region = plan_variant(e->plan, step->op->invoke.region->graph);
+    const struct region_call call = {.caller = variant, .step = step, .op = step->op};
+
+    if (step->op->invoke.count > 1)
+        print_loop(e, out, region, &call);
+    else
+        text_printf(out, "    %s;\n", call_text(e, region, &call));
+}

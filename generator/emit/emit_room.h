@@ -1,0 +1,123 @@
+/* emit_room.h - what the files of the last room share while one model is printed. Private to them. */
+#ifndef MODC_EMIT_ROOM_H
+#define MODC_EMIT_ROOM_H
+
+#include "emit/kernel.h"
+#include "plan/target.h"
+
+/* A parameter of a region's function: what each part takes is a list of them, of which its body uses some. */
+struct region_parameter {
+    const char *type, *name; /* "const float *", "x" */
+    bool used;
+};
+
+/* The functions of a region, by part; which are printed before what calls them. */
+struct region_text {
+    const struct variant *variant;
+    struct region_parameter *parameters[PARTS];
+    int counts[PARTS];
+};
+
+struct emit {
+    struct cx *cx;
+    const struct plan *plan;
+    const struct module_tree *tree;
+    const struct target *target;
+    const char *m, *M; /* the model's name, and in capitals */
+    const struct embedded_weights *weights;
+    bool unpacks; /* some tensors lie only packed */
+    struct region_text *regions;
+    int region_count;
+};
+
+/* ---- emit_params.c ---- */
+
+const char *upper_case(struct cx *cx, const char *text);
+const char *spec_name(
+    const struct emit *e); /* the spec's file without its folder: the same bytes wherever it lies */
+const char *spec_line(const struct emit *e, const struct module *module); /* with --line-numbers; else "" */
+const char *shape_of(struct cx *cx, const struct value *value);
+const char *tensor_shape_text(struct cx *cx, const struct module_tensor *tensor);
+const char *module_constant(struct emit *e,
+                            const struct module *module); /* POLICY_TRUNK_0; the root is POLICY_ROOT */
+bool uses_word(const char *text, const char *word);       /* in code, not in comments */
+bool has_tensors(const struct module *module);
+void print_params(struct emit *e, struct text *out);
+
+/* ---- emit_signature.c ---- */
+
+const struct graph *entry_graph(const struct entry *entry);
+void print_sizes(struct emit *e,
+                 struct text *out); /* sizes that entries take: all of the model's, in order */
+void print_arguments(struct emit *e, struct text *out, const struct graph *graph);
+void pass_arguments(struct emit *e, struct text *out, const struct graph *graph);
+bool is_constant_input(const struct value *value);
+bool has_gradient(const struct graph *graph, const struct value *value);
+void pass_second_arguments(struct emit *e, struct text *out, const struct variant *variant);
+void print_second_arguments(struct emit *e, struct text *out, const struct variant *variant);
+void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph);
+bool saves(enum emitted_variant kind);
+const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training,
+                                    enum emitted_variant kind);
+const char *workspace_constant(struct emit *e, const struct entry *entry, int training,
+                               enum emitted_variant kind);
+int64_t at_least_one(const struct emit *e, int64_t bytes);
+int64_t variant_bytes(const struct emit *e, const struct variant *variant);
+bool has_backward(const struct emit *e);
+bool has_gradients(const struct emit *e); /* they are kept: `update: fused` has a step as a whole */
+bool has_optimizer(const struct emit *e);
+const struct entry *loss_entry(const struct emit *e);
+
+/* ---- emit_header.c ---- */
+
+void print_header(struct emit *e, struct text *out);
+const char *backward_name(struct emit *e,
+                          const struct entry *entry); /* backward of forward, act_backward of act */
+
+/* ---- emit_pack.c ---- */
+
+void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor);
+void print_double(struct emit *e, struct text *out, double number);
+const char *packed_struct(struct emit *e, const struct pack_group *group);
+const char *group_params(struct emit *e, const struct pack_group *group);
+const char *module_path_c(struct emit *e, const struct module *root, const struct module *module);
+void print_packed_structs(struct emit *e, struct text *out);
+void print_pack_functions(struct emit *e, struct text *out);
+bool print_unpack(struct emit *e, struct text *out); /* false: nobody needs it */
+void print_embedded(struct emit *e, struct text *out);
+const char *weights_assembly(struct emit *e);
+
+/* ---- emit_function.c ---- */
+
+void print_variant(struct emit *e, struct text *out, struct variant *variant);
+const char *function_body(struct emit *e, const struct variant *variant, enum part part);
+const char *part_function(struct emit *e, const struct variant *variant, enum part part);
+void print_guarded(struct text *out, const char *indent, const char *condition, const char *statements);
+
+/* ---- emit_region.c ---- */
+
+void print_region(struct emit *e, struct text *out, struct variant *variant);
+void print_region_call(struct emit *e, struct text *out, const struct variant *variant,
+                       const struct step *step);
+
+/* What is emitted for a module's number: a constant, or in a region behind that of its own module. */
+const char *module_number(struct emit *e, const struct variant *variant, const struct module *module);
+
+/* Where a slot lies for a variant: with the parameters, in the state, in a shadow, or where its caller says. */
+const char *slot_pointer(struct emit *e, const struct variant *variant, const struct module_tensor *tensor);
+
+/* ---- emit_entry.c ---- */
+
+void print_code(struct emit *e, struct text *out);
+void print_choice(struct emit *e, struct text *out);
+void print_entry(struct emit *e, struct text *out, const struct entry *entry);
+void print_backward(struct emit *e, struct text *out, const struct entry *entry);
+void print_backward_call(struct emit *e, struct text *out, const struct entry *entry);
+void print_train_step(struct emit *e, struct text *out);
+void print_gradient_table(struct emit *e, struct text *out);
+
+/* ---- emit_tables.c ---- */
+
+void print_tables(struct emit *e, struct text *out);
+
+#endif

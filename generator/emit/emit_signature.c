@@ -1,0 +1,164 @@
+/* emit_signature.c - arguments of entries, and which variants and constants belong to them. */
+#include "emit/emit_room.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/bundle.h"
+#include "commands/options.h"
+#include "commands/weights.h"
+#include "emit/dispatch.h"
+#include "emit/emit_names.h"
+#include "emit/emit_rollout.h"
+#include "emit/emit_training.h"
+#include "emit/template.h"
+#include "module/training.h"
+#include "passes/pass.h"
+
+const struct graph *entry_graph(const struct entry *entry)
+{
+    return entry->graphs[0][0];
+}
+
+/* Sizes that the entry takes: all of the model's, in order. */
+void print_sizes(struct emit *e, struct text *out)
+{
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", int %s", e->tree->sizes[i].c_name);
+}
+
+void print_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    print_sizes(e, out);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c,
+                    c_argument(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->result_count; i++)
+        text_printf(out, ", %s *%s", dtype_rows[graph->outputs[i]->dtype].c, c_output(e->cx, graph, i));
+}
+
+void pass_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", %s", e->tree->sizes[i].c_name);
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, ", %s", c_argument(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->result_count; i++)
+        text_printf(out, ", %s", c_output(e->cx, graph, i));
+}
+
+bool is_constant_input(const struct value *value)
+{
+    return value->op->code == GRAPH_OP_INPUT && value->op->input.constant;
+}
+
+/* Results whose gradients backward takes, and inputs whose gradients it gives. */
+bool has_gradient(const struct graph *graph, const struct value *value)
+{
+    return dtype_is_float(value->dtype) && !graph->loss && !is_constant_input(value);
+}
+
+/* Gradients that backward takes and gives; with `typed` as parameters, else as what is passed. body: only those that it
+ * uses; NULL: all. */
+static void add_gradients(struct emit *e, struct text *out, const struct graph *graph, bool typed,
+                          const char *body)
+{
+    for (int i = 0; i < graph->result_count + graph->input_count; i++) {
+        bool result = i < graph->result_count;
+        const struct value *value = result ? graph->outputs[i] : graph->inputs[i - graph->result_count];
+        const char *name = c_gradient(e->cx, graph, result ? graph->output_names[i] : value->name, result);
+
+        if (!has_gradient(graph, value) || (body && !uses_word(body, name)))
+            continue;
+        text_add(out, ", ");
+        if (typed)
+            text_printf(out, "%s%s *", result ? "const " : "", dtype_rows[value->dtype].c);
+        text_add(out, name);
+    }
+}
+
+/* The function behind backward takes the inputs that forward noted too, and of all only what it uses. */
+void pass_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+
+    for (int i = 0; i < e->tree->size_count; i++)
+        text_printf(out, ", %s", e->tree->sizes[i].c_name);
+    for (int i = 0; i < graph->input_count; i++)
+        if (uses_word(variant->bodies[PART_BACKWARD], c_argument(e->cx, graph->inputs[i]->name)))
+            text_printf(out, ", net->saved_inputs[%d]", i);
+    add_gradients(e, out, graph, false, variant->bodies[PART_BACKWARD]);
+}
+
+void print_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
+{
+    const struct graph *graph = variant->graph;
+
+    print_sizes(e, out);
+    for (int i = 0; i < graph->input_count; i++)
+        if (uses_word(variant->bodies[PART_BACKWARD], c_argument(e->cx, graph->inputs[i]->name)))
+            text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c,
+                        c_argument(e->cx, graph->inputs[i]->name));
+    add_gradients(e, out, graph, true, variant->bodies[PART_BACKWARD]);
+}
+
+void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph)
+{
+    print_sizes(e, out);
+    add_gradients(e, out, graph, true, NULL);
+}
+
+bool saves(enum emitted_variant kind)
+{
+    return kind == EMITTED_SAVING || kind == EMITTED_SAVING_FENCED;
+}
+
+const struct variant *entry_variant(const struct emit *e, const struct entry *entry, int training,
+                                    enum emitted_variant kind)
+{
+    const struct graph *graph = (saves(kind) ? entry->saving : entry->graphs)[training][kind & 1];
+
+    return graph ? plan_variant(e->plan, graph) : NULL;
+}
+
+/* POLICY_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES */
+const char *workspace_constant(struct emit *e, const struct entry *entry, int training,
+                               enum emitted_variant kind)
+{
+    return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_workspace(e->cx, entry->name, training, kind));
+}
+
+int64_t at_least_one(const struct emit *e, int64_t bytes)
+{
+    return bytes > 0 ? bytes : e->plan->align;
+}
+
+int64_t variant_bytes(const struct emit *e, const struct variant *variant)
+{
+    return at_least_one(e, e->plan->state_bytes + variant->peak);
+}
+
+bool has_backward(const struct emit *e)
+{
+    return e->tree->spec->backward;
+}
+
+/* Whether gradients are kept, by functions that are called alone: `update: fused` has a step as a whole. */
+bool has_gradients(const struct emit *e)
+{
+    return has_backward(e) && !e->tree->spec->fused;
+}
+
+/* Whether it has all of `training:`. */
+bool has_optimizer(const struct emit *e)
+{
+    return e->tree->training != NULL;
+}
+
+const struct entry *loss_entry(const struct emit *e)
+{
+    return &e->plan->program->entries[e->plan->program->entry_count - 1];
+}

@@ -1,0 +1,226 @@
+/* plan_choose.c - how each step is computed: its algorithm, what of its operands is packed, into how many slices it is split. */
+#include <string.h>
+
+#include "commands/options.h"
+#include "passes/pass.h"
+#include "plan/algorithm.h"
+#include "plan/cost.h"
+#include "plan/planner.h"
+
+const char *plan_forced(const struct cx *cx, enum op_code code)
+{
+    const struct options *options = cx->options;
+    size_t length = strlen(op_rows[code]->name);
+
+    for (int i = 0; options && i < options->plan_count; i++)
+        if (strncmp(options->plans[i], op_rows[code]->name, length) == 0 && options->plans[i][length] == '=')
+            return options->plans[i] + length + 1;
+    return NULL;
+}
+
+const struct packed *step_packed(const struct step *step, int input)
+{
+    return step->packed ? step->packed[input].entry : NULL;
+}
+
+/* Of the weight's outputs, each padded apart. */
+static int weight_groups(const struct op *op)
+{
+    return op->code == GRAPH_OP_CONV        ? op->window.groups
+           : op->code == GRAPH_OP_RECURRENT ? recurrent_gates(op->recurrent.kind)
+                                            : 1;
+}
+
+static struct packing weight_packing(const struct planner *planner, const struct op *op,
+                                     const struct algorithm *row)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    return (struct packing){.format = row->weight,
+                            .dtype = op_is_narrow(graph, op) ? graph->program->tree->storage
+                                                             : op->inputs[1]->dtype,
+                            .n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0,
+                            .groups = row->weight == PACKED_PANELS ? weight_groups(op) : 1,
+                            .woven = row->weight == PACKED_PANELS && op->code == GRAPH_OP_RECURRENT};
+}
+
+/* The weight is wanted by rows, as the parameter has them. */
+static bool reads_parameter(const struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    const struct value *weight = op->inputs[1];
+
+    return row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
+           dim_equals(weight->strides[0], 1) && !op_is_narrow(planner->variant->graph, op);
+}
+
+/* Whether another op needs the op's weight packed as this algorithm wants it. */
+static bool is_packed_already(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    struct home home = planner_find_home(planner, op->inputs[1]);
+
+    return pack_find(planner->cx, home.group, home.root, weight_packing(planner, op, row), op->inputs[1]);
+}
+
+/* A fenced variant runs only while hooks do; gradients of inputs are for callers of backward, not for a step of training. */
+static bool is_seldom_run(const struct planner *planner, const struct op *op)
+{
+    const struct graph *graph = planner->variant->graph;
+    int index = 0;
+
+    return graph->fenced ||
+           (planner->plan->program->tree->training &&
+            planner_is_output(graph, op->outputs[0]->base, &index) && index >= graph->result_count);
+}
+
+/* What is seldom run adds no packed weights of its own where it can read the parameter: every step would pack them. */
+static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    struct value *weight = op->code == GRAPH_OP_CONTRACT ? op->inputs[1] : NULL;
+
+    if (!weight || row->weight == PACKED_NONE || !is_seldom_run(planner, op))
+        return false;
+    if (reads_parameter(planner, op, row))
+        return false;
+    return !is_packed_already(planner, op, row);
+}
+
+/* Weights of 16 or 36 planes are made for the fused forward in eval mode alone; what else has the same weights uses them. */
+static bool is_worth_packing(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    return winograd_side(row->weight) == 0 || (!graph->fenced && !graph->training) ||
+           is_packed_already(planner, op, row);
+}
+
+const struct algorithm *planner_choose(struct planner *planner, const struct op *op)
+{
+    const char *wish = plan_forced(planner->cx, op->code);
+    const struct algorithm *best = NULL;
+    bool best_adds = false;
+
+    for (int i = 0; i < algorithm_count; i++) {
+        const struct algorithm *row = &algorithms[i];
+        bool adds;
+
+        if (row->op != op->code || !row->fits(planner->variant->graph, op))
+            continue;
+        if (wish && strcmp(row->name, wish) == 0)
+            return row;
+        if (!is_worth_packing(planner, op, row))
+            continue;
+        adds = adds_packed(planner, op, row);
+        if (!best || (best_adds && !adds) || (adds == best_adds && row->cost(op) < best->cost(op))) {
+            best = row;
+            best_adds = adds;
+        }
+    }
+    return best;
+}
+
+/* How the step is dealt out. A loop nest has tiles of some cache lines. */
+struct split planner_split_step(struct planner *planner, const struct step *step)
+{
+    const struct op *op = step->op;
+    const struct value *y = op->code == GRAPH_OP_WRITE ? op->inputs[1]
+                            : op->output_count > 0     ? op->outputs[0]
+                                                       : NULL;
+    int64_t tiles[SPLIT_AXES] = {0};
+    int always = planner->cx->options ? planner->cx->options->split : 0;
+    int threads = always > 0 ? always : planner->plan->program->tree->spec->threads;
+    struct split split = {.slices = 1};
+
+    if (threads < 2)
+        return split;
+    if (step->algorithm && step->algorithm->tiles)
+        step->algorithm->tiles(op, tiles);
+    else if (step->algorithm)
+        return split;
+    else if (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_REDUCE)
+        tiles[SPLIT_ROWS] = planner_value_bytes(y) / 256 + (always > 0 && y->ndim > 0);
+    split = cost_split(op, step->algorithm, tiles, threads, always > 0);
+    if (split.slices > 1)
+        planner->plan->threads = threads;
+    return split;
+}
+
+/* Whether it takes one of the rows of algorithms.c to compute the op, of which some row fits whatever is built. */
+bool planner_needs_algorithm(enum op_code code)
+{
+    bool needs = false;
+
+    for (int i = 0; i < algorithm_count; i++)
+        needs |= algorithms[i].op == code;
+    return needs;
+}
+
+static bool depends_on_buffers(const struct packed *entry)
+{
+    for (int i = 0; i < entry->operand_count; i++) {
+        const struct op *op = entry->operands[i]->base->op;
+
+        if (op->code == GRAPH_OP_TENSOR && op->tensor.tensor->kind == MODULE_BUFFER)
+            return true;
+        if (entry->operand_entries[i] && depends_on_buffers(entry->operand_entries[i]))
+            return true;
+    }
+    return false;
+}
+
+struct packed_at planner_need_packed(struct planner *planner, struct packing packing, struct value *value)
+{
+    struct home home = planner_find_home(planner, value);
+    const struct packed *entry = pack_entry(planner->cx, home.group, home.root, packing, value);
+
+    planner->variant->uses_packed = true;
+    planner->variant->uses_buffers |= depends_on_buffers(entry);
+    return (struct packed_at){entry, home.inside};
+}
+
+static void pack_input(struct planner *planner, struct step *step, int input, struct packing packing)
+{
+    step->packed[input] = planner_need_packed(planner, packing, step->op->inputs[input]);
+}
+
+static bool in_place_dense(const struct value *value)
+{
+    return value->base->op->code == GRAPH_OP_TENSOR && value->ndim == 1 &&
+           (dim_equals(value->strides[0], 1) || dim_equals(value->dims[0], 1));
+}
+
+/* Of so many groups, each padded apart. -1: there is none. What a call brings is read where it lies. */
+static void pack_bias(struct planner *planner, struct step *step, int input, int groups)
+{
+    struct value *bias = input >= 0 ? step->op->inputs[input] : NULL;
+    int64_t n = 0, panel;
+
+    if (!bias || !value_is_static(planner->variant->graph, bias))
+        return;
+    panel = 64 / dtype_rows[bias->dtype].bytes;
+    dim_is_const(bias->dims[0], &n);
+    if (!in_place_dense(bias) || (step->algorithm->bias == PACKED_VECTOR && n / groups % panel != 0))
+        pack_input(planner, step, input, (struct packing){PACKED_VECTOR, bias->dtype, 0, groups});
+}
+
+/* Weights and biases in the formats that the algorithm wants. */
+void planner_pack_weights(struct planner *planner, struct step *step)
+{
+    const struct op *op = step->op;
+    const struct algorithm *algorithm = step->algorithm;
+    struct packing packing;
+    int added;
+
+    if (!algorithm || algorithm->weight == PACKED_NONE)
+        return;
+    step->packed = ARENA_ARRAY(&planner->cx->arena, op->input_count, struct packed_at);
+    packing = weight_packing(planner, op, algorithm);
+    if (!reads_parameter(planner, op, algorithm))
+        pack_input(planner, step, 1, packing);
+    pack_bias(planner, step, op_bias_at(op), packing.groups);
+    added = op->code == GRAPH_OP_RECURRENT ? recurrent_at(op, RECURRENT_INPUT_WEIGHT) : -1;
+    if (added < 0)
+        return;
+    pack_input(planner, step, added,
+               (struct packing){PACKED_PANELS, op->inputs[added]->dtype, .n_axis = 1, .groups = 1});
+    pack_bias(planner, step, recurrent_at(op, RECURRENT_INPUT_BIAS), 1);
+}

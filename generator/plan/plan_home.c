@@ -1,0 +1,128 @@
+/* plan_home.c - the packed structs: that of the model, one for each class of regions, and which of them a packed value is in. */
+#include <string.h>
+
+#include "plan/planner.h"
+#include "spec/emitted.h"
+
+static bool all_below(const struct value *value, const struct module *module)
+{
+    const struct op *op = value->base->op;
+    size_t length = strlen(module->path);
+    bool below = true;
+
+    if (op->code == GRAPH_OP_TENSOR)
+        return strncmp(op->tensor.tensor->path, module->path, length) == 0 &&
+               op->tensor.tensor->path[length] == '.';
+    for (int i = 0; i < op->input_count; i++)
+        below &= all_below(op->inputs[i], module);
+    return below;
+}
+
+static const struct value *any_tensor(const struct value *value)
+{
+    const struct op *op = value->base->op;
+
+    if (op->code == GRAPH_OP_TENSOR)
+        return value->base;
+    for (int i = 0; i < op->input_count; i++) {
+        const struct value *found = any_tensor(op->inputs[i]);
+
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* Whether `module` of an instance is what `first` is of the group's representative. */
+static bool same_place(const struct home *home, const struct module *first, const struct module *module)
+{
+    return strcmp(relative_path(home->group->root, first->path), relative_path(home->root, module->path)) ==
+           0;
+}
+
+/* From a home to the instance of a class inside it that has the value; false: there is none. */
+static bool enter_home(struct planner *planner, struct home *home, const struct value *value)
+{
+    const struct value *tensor = any_tensor(value);
+
+    for (const struct module *module = tensor ? tensor->op->tensor.tensor->owner : NULL;
+         module && module != home->root; module = module->parent) {
+        for (int i = 0; module->signature && i < home->group->child_count; i++) {
+            const struct pack_child *child = &home->group->children[i];
+            bool array = child->count > 0;
+
+            if (strcmp(child->group->root->signature, module->signature) != 0 || !all_below(value, module) ||
+                !(array ? same_place(home, child->first->parent, module->parent)
+                        : same_place(home, child->first, module)))
+                continue;
+            home->inside = array ? arena_format(&planner->cx->arena, "%s%s[%s].", home->inside, child->member,
+                                                module->name)
+                                 : arena_format(&planner->cx->arena, "%s%s.", home->inside, child->member);
+            home->group = child->group;
+            home->root = module;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct home planner_find_home(struct planner *planner, const struct value *value)
+{
+    struct home home = {planner->variant->group, planner->variant->graph->root, ""};
+
+    while (enter_home(planner, &home, value))
+        ;
+    return home;
+}
+
+struct pack_group *planner_find_group(const struct plan *plan, const struct module *root)
+{
+    for (int i = 1; i < plan->group_count; i++)
+        if (strcmp(plan->groups[i]->root->signature, root->signature) == 0)
+            return plan->groups[i];
+    return NULL;
+}
+
+/* The instances of a region inside the packed struct of what calls it. */
+void planner_add_child_group(struct planner *planner, const struct op *op, struct pack_group *group)
+{
+    struct pack_group *own = planner->variant->group;
+    const struct module *instance = op->invoke.instance, *first = instance;
+    const char *member;
+    int count = 0;
+
+    if (instance->array) {
+        const struct module *list = instance->parent;
+
+        member = emitted_flat(planner->cx, relative_path(own->root, list->path));
+        first = list->children[0];
+        count = list->child_count;
+    } else {
+        member = emitted_flat(planner->cx, relative_path(own->root, instance->path));
+    }
+    for (int i = 0; i < own->child_count; i++)
+        if (strcmp(own->children[i].member, member) == 0)
+            return;
+    ARENA_PUSH(&planner->cx->arena, own->children, own->child_count,
+               ((struct pack_child){member, group, first, count, 0}));
+}
+
+void planner_lay_out_group(const struct plan *plan, struct pack_group *group)
+{
+    if (group->bytes > 0)
+        return;
+    for (int i = 0; i < group->entry_count; i++) {
+        group->entries[i]->offset = group->bytes;
+        group->bytes += plan_aligned(plan, group->entries[i]->count > 0
+                                               ? group->entries[i]->count *
+                                                     dtype_rows[group->entries[i]->dtype].bytes
+                                               : 1);
+    }
+    for (int i = 0; i < group->child_count; i++) {
+        struct pack_child *child = &group->children[i];
+
+        planner_lay_out_group(plan, child->group);
+        child->offset = group->bytes;
+        group->bytes += child->group->bytes * (child->count > 0 ? child->count : 1);
+    }
+}

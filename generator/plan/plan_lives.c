@@ -1,0 +1,197 @@
+/* plan_lives.c - from which step to which each value of the workspace lives, and what is live at most. */
+#include <string.h>
+
+#include "plan/algorithm.h"
+#include "plan/planner.h"
+
+/* The base value whose memory `value` shares: through boundaries and maps that work in place. */
+const struct value *planner_memory_of(const struct variant *variant, const struct value *value)
+{
+    const struct value *base = value->base;
+
+    while (variant->places[base->id].same)
+        base = variant->places[base->id].same;
+    return base;
+}
+
+static void set_last(struct variant *variant, const struct value *value, int step)
+{
+    struct place *place = &variant->places[planner_memory_of(variant, value)->id];
+
+    if (step > place->last)
+        place->last = step;
+}
+
+/* A map may write over an operand that dies there and has its very dims. */
+static void reuse_operand(struct planner *planner, struct op *op, int step)
+{
+    struct variant *variant = planner->variant;
+    struct value *out = op->outputs[0];
+    struct place *place = &variant->places[out->id];
+
+    if (op->code != GRAPH_OP_MAP || variant->graph->fenced || place->kind != PLACE_WORKSPACE)
+        return;
+    for (int i = 0; i < op->input_count; i++) {
+        struct value *input = op->inputs[i];
+        const struct value *memory = planner_memory_of(variant, input);
+        bool alone = true;
+
+        if (input->base != input || variant->places[memory->id].kind != PLACE_WORKSPACE ||
+            planner->last_use[memory->id] != step || input->dtype != out->dtype || !dims_equal(input, out))
+            continue;
+        for (int j = 0; j < op->input_count; j++)
+            alone &= j == i || planner_memory_of(variant, op->inputs[j]) != memory;
+        if (alone) {
+            place->same = memory;
+            return;
+        }
+    }
+}
+
+/* What a step works in beside its values: the second buffer of a loop over regions, or what its algorithm asks for. */
+int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step)
+{
+    if (step->op->code == GRAPH_OP_CALL)
+        return step->op->invoke.count > 1 ? plan_aligned(plan, planner_value_bytes(step->op->outputs[0])) : 0;
+    return step->algorithm && step->algorithm->scratch
+               ? plan_aligned(plan, step->algorithm->scratch(step->op) * step->split.slices)
+               : 0;
+}
+
+/* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */
+struct place *planner_own_place(const struct variant *variant, int s, int output)
+{
+    const struct op *op = variant->steps[s].op;
+    struct place *place = &variant->places[op->outputs[output]->base->id];
+
+    for (int j = 0; j < output; j++)
+        if (op->outputs[j]->base == op->outputs[output]->base)
+            return NULL;
+    return place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0 && place->first == s ? place
+                                                                                                   : NULL;
+}
+
+/* Which maps work in place, and when everything in the workspace is live. */
+void planner_find_lives(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+    int *last_use = planner->last_use;
+
+    for (int i = 0; i < graph->value_count; i++) {
+        struct place *place = &variant->places[i];
+
+        last_use[i] = 0;
+        if (place->kind == PLACE_WORKSPACE || place->kind == PLACE_NONE)
+            place->same = NULL;
+        place->first = place->last = -1;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->output_count; j++) {
+            struct place *place = &variant->places[op->outputs[j]->base->id];
+
+            if (place->first < 0)
+                place->first = s;
+        }
+        for (int j = 0; j < op->input_count; j++) /* through aliases */
+            last_use[planner_memory_of(variant, op->inputs[j])->id] = s;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+        const struct value *memory;
+
+        if (op->output_count != 1)
+            continue;
+        reuse_operand(planner, op, s);
+        memory = planner_memory_of(variant, op->outputs[0]);
+        if (last_use[op->outputs[0]->id] > last_use[memory->id])
+            last_use[memory->id] = last_use[op->outputs[0]->id];
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->input_count; j++)
+            set_last(variant, op->inputs[j], s);
+        for (int j = 0; j < op->output_count; j++)
+            set_last(variant, op->outputs[j], s);
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        set_last(variant, graph->outputs[i], variant->step_count - 1);
+}
+
+bool planner_is_shared_by_parts(const struct variant *variant, const struct place *place)
+{
+    return variant->graph->region &&
+           variant_part(variant, place->first) != variant_part(variant, place->last);
+}
+
+/* What a step needs beside its values: what the region that it calls works in, and its scratch. */
+static int64_t step_bytes(const struct plan *plan, const struct step *step)
+{
+    const struct op *op = step->op;
+
+    return planner_scratch_bytes(plan, step) +
+           (op->code == GRAPH_OP_CALL ? plan_variant(plan, op->invoke.region->graph)->peak : 0);
+}
+
+/* Zeros for gradients of results that are left out, where there are several: as long as any is read. False: there are none. */
+bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last)
+{
+    const struct variant *variant = planner->variant;
+    const struct op *op = variant->yield >= 0 ? variant->steps[variant->yield].op : NULL;
+
+    *bytes = 0;
+    *last = variant->yield;
+    for (int j = 0; op && !variant->graph->region && op->output_count > 1 && j < op->output_count; j++) {
+        int64_t own = plan_aligned(planner->plan, planner_value_bytes(op->outputs[j]));
+        int end = planner->last_use[op->outputs[j]->id];
+
+        *bytes = own > *bytes ? own : *bytes;
+        *last = end > *last ? end : *last;
+    }
+    return *bytes > 0;
+}
+
+/* The liveness bound of the lives that find_lives found; shadows, which are always live, left out. */
+struct load planner_live_bytes(struct planner *planner, bool kept)
+{
+    const struct variant *variant = planner->variant;
+    struct load load = {0, 0, 0};
+    int64_t live = 0, zeros;
+    int last;
+
+    memset(planner->change, 0, (size_t)(variant->step_count + 1) * sizeof *planner->change);
+    if (planner_find_zeros(planner, &zeros, &last)) {
+        planner->change[variant->yield] += zeros;
+        planner->change[last + 1] -= zeros;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            const struct place *place = planner_own_place(variant, s, j);
+
+            if (place && (kept || !planner_is_shared_by_parts(variant, place))) {
+                planner->change[s] += place->bytes;
+                planner->change[place->last + 1] -= place->bytes;
+            }
+        }
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        int64_t bytes = step_bytes(planner->plan, &variant->steps[s]);
+
+        live += planner->change[s];
+        load.sum += live + bytes;
+        if (live + bytes <= load.most)
+            continue;
+        load.most = live + bytes;
+        load.at = s;
+    }
+    return load;
+}
+
+struct load planner_measure(void *data)
+{
+    planner_find_lives(data);
+    return planner_live_bytes(data, true);
+}

@@ -1,0 +1,217 @@
+/* plan_value.c - where each value lies. Offsets in the workspace come later. */
+#include <assert.h>
+#include <string.h>
+
+#include "plan/planner.h"
+
+int64_t planner_value_bytes(const struct value *value)
+{
+    int64_t bytes = dtype_rows[value->dtype].bytes;
+
+    for (int i = 0; i < value->ndim; i++)
+        if (__builtin_mul_overflow(bytes, dim_upper(value->dims[i]), &bytes))
+            return INT64_MAX;
+    return bytes;
+}
+
+/* What is made of a value that is too large is not said as well. */
+bool planner_check_size(struct cx *cx, const struct value *value)
+{
+    bool follows = false;
+
+    if (planner_value_bytes(value) / dtype_rows[value->dtype].bytes <= INT32_MAX)
+        return true;
+    for (int i = 0; i < value->op->input_count; i++)
+        follows |= planner_value_bytes(value->op->inputs[i]) / dtype_rows[value->op->inputs[i]->dtype].bytes >
+                   INT32_MAX;
+    if (follows)
+        return false;
+    diag_error(cx, value->loc, "a value of shape %s has more than 2**31 elements at the maxima of its sizes",
+               shape_text(&cx->arena, value->ndim, value->dims));
+    return false;
+}
+
+bool planner_is_output(const struct graph *graph, const struct value *base, int *index)
+{
+    for (int i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i]->base == base) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int gradient_index(const struct plan *plan, const struct module_tensor *tensor)
+{
+    int index = 0;
+
+    while (plan->gradients[index] != tensor)
+        index++;
+    return index;
+}
+
+/* The number of a parameter's gradient; in a region behind that of its first one. */
+static void number_gradient(struct planner *planner, struct place *place, struct module_tensor *tensor)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    place->tensor = tensor;
+    place->index = gradient_index(planner->plan, tensor);
+    place->name = planner->plan->gradient_names[place->index];
+    if (!graph->region)
+        return;
+    place->index -= plan_first_gradient(planner->plan, graph->root);
+    place->name = place->index > 0 ? arena_format(&planner->cx->arena, "gradient + %d", place->index)
+                                   : "gradient";
+}
+
+/* The result whose gradient a region's YIELD gives. */
+static int given_result(const struct graph *graph, const struct value *value)
+{
+    int before = value->result, result = 0;
+
+    while (!graph->region->given[result] || before-- > 0)
+        result++;
+    return result;
+}
+
+static bool is_wanted(const struct graph *graph, int input)
+{
+    const struct value *value = graph->inputs[input];
+
+    return graph->region ? graph->region->wanted[input]
+                         : dtype_is_float(value->dtype) && !value->op->input.constant;
+}
+
+/* The input that output `index` of the graph is the gradient of. */
+static const struct value *gradient_input(const struct graph *graph, int index)
+{
+    int before = 0;
+
+    for (int i = graph->result_count; i < index; i++)
+        before += graph->gradient_of[i - graph->result_count] == NULL;
+    for (int i = 0; i < graph->input_count; i++)
+        if (is_wanted(graph, i) && before-- == 0)
+            return graph->inputs[i];
+    return NULL;
+}
+
+/* A gradient, output place->index of the graph: of a parameter, or of an input, which goes to the caller. */
+static void place_gradient(struct planner *planner, struct place *place)
+{
+    const struct graph *graph = planner->variant->graph;
+    struct module_tensor *tensor = graph->gradient_of[place->index - graph->result_count];
+    const struct value *input;
+
+    if (tensor) {
+        place->kind = PLACE_GRADIENT;
+        number_gradient(planner, place, tensor);
+        return;
+    }
+    input = gradient_input(graph, place->index);
+    place->kind = PLACE_OUTPUT;
+    place->name = graph->region ? arena_format(&planner->cx->arena, "d%s", region_input(planner->cx, input))
+                                : c_gradient(planner->cx, graph, input->name, false);
+}
+
+/* Whether the kernel that reads operand `index` is a map over it. */
+static bool is_mapped(const struct op *op, int index)
+{
+    return op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_CONCAT ||
+           (op->code == GRAPH_OP_WRITE && index > 1) || (op->code == GRAPH_OP_SCATTER && index == 0);
+}
+
+/* A constant of equal elements that is a number wherever it is read, and need not lie anywhere. */
+static bool is_number(const struct graph *graph, const struct value *base)
+{
+    const struct tensor *tensor = base->constant;
+    int64_t count = tensor ? tensor_count(tensor) : 0;
+    int index;
+
+    if (count == 0 || base->dtype == DTYPE_COMPLEX64 || planner_is_output(graph, base, &index))
+        return false;
+    for (int64_t i = 1; i < count; i++)
+        if (memcmp(&tensor->data[i], &tensor->data[0], sizeof tensor->data[0]) != 0)
+            return false;
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; j < graph->ops[i]->input_count; j++)
+            if (graph->ops[i]->inputs[j]->base == base && !is_mapped(graph->ops[i], j))
+                return false;
+    return true;
+}
+
+/* Where a base value lies; workspace offsets and names come later. */
+void planner_place_value(struct planner *planner, struct value *value)
+{
+    struct variant *variant = planner->variant;
+    struct place *place = &variant->places[value->id];
+    struct op *op = value->op;
+
+    if (value->base != value || place->kind != PLACE_NONE)
+        return;
+    switch (op->code) {
+    case GRAPH_OP_INPUT:
+        place->kind = PLACE_INPUT;
+        place->index = op->input.index;
+        place->name = region_input(planner->cx, value);
+        return;
+    case GRAPH_OP_TENSOR:
+        place->tensor = op->tensor.tensor;
+        place->kind = place->tensor->kind == MODULE_STATE ? PLACE_STATE : PLACE_TENSOR;
+        if (region_has_slot(variant->graph->region, place->tensor)) {
+            place->kind = PLACE_SLOT;
+            place->name = region_slot(planner->cx, variant->graph, place->tensor);
+        }
+        return;
+    case GRAPH_OP_CONST:
+        place->kind = is_number(variant->graph, value) ? PLACE_NUMBER : PLACE_CONST;
+        if (place->kind == PLACE_CONST)
+            place->name = plan_constant(planner->cx, planner->plan, value);
+        return;
+    case GRAPH_OP_WRITE:
+        *place = variant->places[op->inputs[0]->base->id];
+        place->same = op->inputs[0]->base;
+        return;
+    case GRAPH_OP_YIELD:
+        place->kind = PLACE_INPUT;
+        place->name = variant->graph->region ? region_result(planner->cx, variant->graph, "dy",
+                                                             given_result(variant->graph, value))
+                                             : c_gradient(planner->cx, variant->graph, value->name, true);
+        return;
+    case GRAPH_OP_UPDATE:
+        place->kind = PLACE_TENSOR;
+        number_gradient(planner, place, op->gradient.tensor);
+        return;
+    case GRAPH_OP_GRADIENT:
+        place->kind = op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;
+        number_gradient(planner, place, op->gradient.tensor);
+        return;
+    case GRAPH_OP_FENCE:
+        place->kind = PLACE_FENCE;
+        place->index = -1;
+        place->same = op->inputs[value->result]->base;
+        return;
+    default:
+        break;
+    }
+    if (value->prepared) {
+        place->kind = PLACE_PACKED;
+        place->packed = planner_need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1},
+                                            value);
+        return;
+    }
+    if (planner_is_output(variant->graph, value, &place->index) &&
+        place->index >= variant->graph->result_count) {
+        place_gradient(planner, place);
+        return;
+    }
+    if (planner_is_output(variant->graph, value, &place->index)) {
+        place->kind = PLACE_OUTPUT;
+        place->name = variant->graph->region ? region_result(planner->cx, variant->graph, "y", place->index)
+                                             : c_output(planner->cx, variant->graph, place->index);
+        return;
+    }
+    place->kind = PLACE_WORKSPACE;
+    place->bytes = plan_aligned(planner->plan, planner_value_bytes(value));
+}

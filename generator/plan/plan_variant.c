@@ -1,0 +1,575 @@
+/* plan_variant.c - one variant: its steps, their values, and its workspace. */
+#include <assert.h>
+#include <string.h>
+
+#include "passes/pass.h"
+#include "plan/plan_place.h"
+#include "plan/planner.h"
+#include "spec/emitted.h"
+
+static bool is_step(const struct op *op)
+{
+    return op->code != GRAPH_OP_INPUT && op->code != GRAPH_OP_TENSOR && op->code != GRAPH_OP_CONST &&
+           op->code != GRAPH_OP_VIEW && op->code != GRAPH_OP_GRADIENT;
+}
+
+static const struct variant *callee(const struct plan *plan, const struct op *call)
+{
+    return plan_variant(plan, call->invoke.region->graph);
+}
+
+static void add_interval(struct planner *planner, const char *what, const struct op *op, int64_t bytes,
+                         int first, int last, int64_t *to)
+{
+    struct variant *variant = planner->variant;
+    const bool kept = variant->graph->region && variant_part(variant, first) != variant_part(variant, last);
+
+    ARENA_PUSH(&planner->cx->arena, variant->intervals, variant->interval_count,
+               ((struct interval){what, op, 0, bytes, first, last, kept, to, NULL}));
+}
+
+/* Whether a step may end the call. */
+static bool may_fail(const struct plan *plan, const struct op *op)
+{
+    return op->code == GRAPH_OP_CHECK || op->code == GRAPH_OP_FENCE ||
+           (op->code == GRAPH_OP_CALL && callee(plan, op)->fails[call_part_of(op)]);
+}
+
+/* The last step that may end the call, or -1. */
+static int last_failing(const struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+    int last = -1;
+
+    for (int s = 0; s < variant->step_count; s++)
+        if (may_fail(planner->plan, variant->steps[s].op))
+            last = s;
+    return last;
+}
+
+static void find_failing(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+
+    for (int s = 0; s < variant->step_count; s++)
+        variant->fails[variant_part(variant, s)] |= may_fail(planner->plan, variant->steps[s].op);
+}
+
+/* Which gradient a step is for: the one that all that read its results are for. */
+static void find_guards(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+    enum { NOBODY = -2, SEVERAL = -1 };
+    int *own; /* by value */
+
+    variant->guards = ARENA_ARRAY(&planner->cx->arena, variant->step_count + 1, int);
+    own = ARENA_ARRAY(&planner->cx->arena, graph->value_count + 1, int);
+    for (int i = 0; i < graph->value_count; i++)
+        own[i] = NOBODY;
+    for (int i = graph->result_count; i < graph->output_count;
+         i++) /* a region gives those of inputs in any case */
+        own[graph->outputs[i]->base->id] = graph->region && !graph->gradient_of[i - graph->result_count]
+                                               ? SEVERAL
+                                               : i;
+    for (int s = variant->step_count - 1; s >= 0; s--) {
+        const struct op *op = variant->steps[s].op;
+        int guard = NOBODY;
+
+        for (int j = 0; j < op->output_count; j++) {
+            int reader = own[op->outputs[j]->base->id];
+
+            guard = reader == NOBODY ? guard : guard == NOBODY || guard == reader ? reader : SEVERAL;
+        }
+        if (s <= variant->yield || variant->yield < 0 || guard == NOBODY || op->code == GRAPH_OP_FENCE ||
+            op->code == GRAPH_OP_CALL)
+            guard = SEVERAL;
+        variant->guards[s] = guard;
+        for (int j = 0; j < op->input_count; j++) {
+            int *reader = &own[op->inputs[j]->base->id];
+
+            *reader = *reader == NOBODY || *reader == guard ? guard : SEVERAL;
+        }
+    }
+}
+
+/* A hook may leave a value anywhere: pointers to those that a later part reads. */
+static void place_kept(struct planner *planner)
+{
+    enum { POINTER = 8 }; /* at most */
+    struct variant *variant = planner->variant;
+    int64_t bytes;
+
+    for (int s = variant->yield + 1; s < variant->step_count && variant->yield >= 0; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        for (int j = 0; j < op->input_count; j++) {
+            struct place *place = &variant->places[op->inputs[j]->base->id];
+
+            if (place->kind == PLACE_FENCE && place->index < 0 &&
+                variant_part(variant, place->first) != variant_part(variant, s))
+                place->index = variant->kept_count++;
+        }
+    }
+    if (variant->kept_count == 0)
+        return;
+    bytes = plan_aligned(planner->plan, variant->kept_count * POINTER);
+    add_interval(planner, "kept", NULL, bytes, 0, variant->step_count - 1, &variant->kept_offset);
+    if (!variant->graph->region)
+        variant->bound += bytes;
+}
+
+/* ---- the pieces of a variant, in their order ---- */
+
+/* The steps of its ops. False after a fault: a value is too large. */
+static bool make_steps(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+    bool fine = true;
+
+    variant->steps = ARENA_ARRAY(&planner->cx->arena, graph->op_count + 1, struct step);
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+        struct step *step = &variant->steps[variant->step_count];
+
+        for (int j = 0; j < op->output_count; j++)
+            fine &= planner_check_size(planner->cx, op->outputs[j]);
+        if (!is_step(op))
+            continue;
+        step->op = op;
+        step->region_offset = step->scratch_offset = -1;
+        variant->step_count++;
+    }
+    return fine;
+}
+
+/* Before weights look for their home; and the length of what the parts of a region keep. */
+static void meet_regions(struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        if (op->code != GRAPH_OP_CALL)
+            continue;
+        planner_add_child_group(planner, op, callee(planner->plan, op)->group);
+        if (op->invoke.part == CALL_FORWARD)
+            op->outputs[op->output_count - 1]->dims[0] = dim_const(&planner->cx->arena,
+                                                                   callee(planner->plan, op)->kept_bytes);
+    }
+}
+
+static void note_writes(struct planner *planner, const struct op *op)
+{
+    struct variant *variant = planner->variant;
+
+    if (op->code != GRAPH_OP_WRITE || op->write.tensor->kind == MODULE_STATE)
+        return;
+    variant->writes_buffers = true;
+    variant->outdates_packed |= tensor_changes_in_training(op->write.tensor);
+}
+
+/* Inputs, tensors and constants; then how each step is computed, and its own values. */
+static void place_values(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+
+    for (int i = 0; i < graph->pack_count; i++)
+        if (!is_step(graph->pack_ops[i]) && graph->pack_ops[i]->code != GRAPH_OP_CONST)
+            planner_place_value(planner, graph->pack_ops[i]->outputs[0]);
+    for (int i = 0; i < graph->op_count; i++)
+        if (!is_step(graph->ops[i]))
+            planner_place_value(planner, graph->ops[i]->outputs[0]);
+    for (int s = 0; s < variant->step_count; s++) {
+        struct step *step = &variant->steps[s];
+        const struct op *op = step->op;
+
+        step->algorithm = planner_choose(planner, op);
+        assert(step->algorithm || !planner_needs_algorithm(op->code));
+        step->split = planner_split_step(planner, step);
+        planner_pack_weights(planner, step);
+        for (int j = 0; j < op->input_count;
+             j++) { /* constants and prepared values that are read as they are */
+            struct value *base = op->inputs[j]->base;
+
+            if (!step_packed(step, j) && (base->prepared || base->op->code == GRAPH_OP_CONST))
+                planner_place_value(planner, base);
+        }
+        for (int j = 0; j < op->output_count; j++)
+            planner_place_value(planner, op->outputs[j]);
+        note_writes(planner, op);
+        if (op->code != GRAPH_OP_CALL)
+            variant->macs += op_macs(op);
+    }
+}
+
+static void order_and_join(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+
+    planner_join_all(planner);
+    if (variant->yield < 0 || variant->graph->fenced)
+        return;
+    order_steps(planner->cx, variant, planner_measure, planner);
+    planner_join_all(planner);
+}
+
+/* What a boundary's locals begin with: its module's path, and which call of that it is. */
+static const char *boundary_name(struct planner *planner, const struct op *fence)
+{
+    const struct variant *variant = planner->variant;
+    const struct op *op = fence->fence.forward ? fence->fence.forward : fence;
+    const char *path = relative_path(variant->graph->root, op->fence.module->path);
+    const char *flat = path[0] && op->fence.module != variant->graph->root ? emitted_flat(planner->cx, path)
+                                                                           : "self";
+    int before = 0;
+
+    if (flat[0] == '_')
+        flat = arena_format(&planner->cx->arena, "m%s", flat);
+    for (int s = 0; s < variant->step_count && variant->steps[s].op != op; s++) {
+        const struct op *other = variant->steps[s].op;
+
+        before += other->code == GRAPH_OP_FENCE && other->fence.module == op->fence.module &&
+                  other->fence.kind == op->fence.kind;
+    }
+    return before ? arena_format(&planner->cx->arena, "%s_call%d", flat, before + 1)
+                  : arena_format(&planner->cx->arena, "%s_call", flat);
+}
+
+/* What hooks made of a boundary's values is read in its slots. */
+static void name_boundary(struct planner *planner, struct step *step)
+{
+    static const char *const ends[] = {[FENCE_FORWARD_PRE] = "in",
+                                       [FENCE_FORWARD] = "out",
+                                       [FENCE_BACKWARD_PRE] = "dout",
+                                       [FENCE_BACKWARD] = "din"};
+    const struct op *op = step->op;
+
+    step->boundary = boundary_name(planner, op);
+    for (int i = op->fence.seen; i < op->output_count; i++)
+        planner->variant->places[op->outputs[i]->id].name = arena_format(
+            &planner->cx->arena, "%s_%s[%d].data", step->boundary, ends[op->fence.kind],
+            op->fence.forward ? op->fence.slots[i - op->fence.seen] : i - op->fence.seen);
+}
+
+static void name_locals(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op->code == GRAPH_OP_FENCE)
+            name_boundary(planner, &variant->steps[s]);
+
+    for (int s = 0; s < variant->step_count; s++) {
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            struct value *base = variant->steps[s].op->outputs[j]->base;
+            struct place *place = &variant->places[base->id];
+
+            if ((place->kind == PLACE_WORKSPACE || place->kind == PLACE_FENCE) && !place->name)
+                place->name = planner_local_name(planner, base);
+        }
+    }
+}
+
+static void add_shadow(struct planner *planner, struct module_tensor *tensor)
+{
+    struct variant *variant = planner->variant;
+
+    for (int i = 0; i < variant->shadow_count; i++)
+        if (variant->shadows[i] == tensor)
+            return;
+    ARENA_PUSH(&planner->cx->arena, variant->shadows, variant->shadow_count, tensor);
+}
+
+/* Shadows of slots that are written before the call may end: it must be able to fail without a trace. A region writes where its
+ * caller says. */
+static void find_shadows(struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+    const int end = variant->graph->fenced ? variant->step_count : last_failing(planner);
+
+    for (int s = 0; s < end && !variant->graph->region; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        if (op->code == GRAPH_OP_WRITE)
+            add_shadow(planner, op->write.tensor);
+        if (op->code != GRAPH_OP_CALL || call_part_of(op) != PART_FORWARD)
+            continue;
+        for (int i = 0; i < op->invoke.region->slot_count; i++)
+            if (op->invoke.region->slots[i]->written)
+                add_shadow(planner, region_tensor(op, op->invoke.region->slots[i]));
+    }
+}
+
+/* What a call of a region adds to what its caller uses. */
+static void add_callee(struct planner *planner, struct step *step, int at)
+{
+    struct variant *variant = planner->variant;
+    const struct op *op = step->op;
+    const struct variant *region = callee(planner->plan, op);
+
+    variant->uses_packed |= region->uses_packed;
+    variant->uses_buffers |= region->uses_buffers;
+    variant->writes_buffers |= region->writes_buffers;
+    variant->outdates_packed |= region->outdates_packed;
+    if (call_part_of(op) == PART_FORWARD)
+        variant->macs += region->macs * op->invoke.count;
+    if (region->peak > 0)
+        add_interval(planner, region->function, op, region->peak, at, at, &step->region_offset);
+}
+
+/* Values, shadows, regions, scratch. */
+static void add_intervals(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    const struct plan *plan = planner->plan;
+    int zeros_last;
+
+    for (int s = 0; s < variant->step_count; s++) {
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            struct place *place = planner_own_place(variant, s, j);
+
+            if (!place)
+                continue;
+            add_interval(planner, place->name, variant->steps[s].op->outputs[j]->base->op, place->bytes, s,
+                         place->last, &place->offset);
+            variant->intervals[variant->interval_count - 1].place = place;
+        }
+    }
+    variant->shadow_offsets = ARENA_ARRAY(&planner->cx->arena, variant->shadow_count + 1, int64_t);
+    variant->bound = planner_live_bytes(planner, false).most;
+    find_guards(planner);
+    if (planner_find_zeros(planner, &variant->zeros_bytes, &zeros_last))
+        add_interval(planner, "zeros", variant->steps[variant->yield].op, variant->zeros_bytes,
+                     variant->yield, zeros_last, &variant->zeros_offset);
+    place_kept(planner);
+    for (int i = 0; i < variant->shadow_count; i++) {
+        const struct module_tensor *tensor = variant->shadows[i];
+        const int64_t bytes = plan_aligned(plan,
+                                           module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+
+        add_interval(planner, tensor->path, NULL, bytes, 0, variant->step_count - 1,
+                     &variant->shadow_offsets[i]);
+        variant->bound += bytes;
+    }
+    for (int s = 0; s < variant->step_count; s++) {
+        struct step *step = &variant->steps[s];
+        const int64_t scratch = planner_scratch_bytes(plan, step);
+        const bool call = step->op->code == GRAPH_OP_CALL;
+
+        if (call)
+            add_callee(planner, step, s);
+        if (scratch > 0)
+            add_interval(planner, call ? "second buffer" : "scratch", step->op, scratch, s, s,
+                         &step->scratch_offset);
+    }
+}
+
+/* The liveness bound of the intervals that are kept, or of those that are not. */
+static int64_t most_live(const struct planner *planner, bool kept)
+{
+    const struct variant *variant = planner->variant;
+    int64_t most = 0;
+
+    for (int s = 0; s < variant->step_count; s++) {
+        int64_t live = 0;
+
+        for (int i = 0; i < variant->interval_count; i++)
+            if (variant->intervals[i].kept == kept && variant->intervals[i].first <= s &&
+                s <= variant->intervals[i].last)
+                live += variant->intervals[i].bytes;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+/* Of some intervals, those that are kept or those that are not, where they lie; returns the end of all. */
+static int64_t place_some(struct planner *planner, bool kept)
+{
+    struct variant *variant = planner->variant;
+    struct interval *list = ARENA_ARRAY(&planner->cx->arena, variant->interval_count + 1, struct interval);
+    int count = 0;
+    int64_t end;
+
+    for (int i = 0; i < variant->interval_count; i++)
+        if (variant->intervals[i].kept == kept)
+            list[count++] = variant->intervals[i];
+    end = place_intervals(planner->cx, list, count, kept ? most_live(planner, true) : variant->bound);
+    for (int i = 0, n = 0; i < variant->interval_count; i++)
+        if (variant->intervals[i].kept == kept)
+            variant->intervals[i].offset = list[n++].offset;
+    return end;
+}
+
+/* Where in the block that is kept `own` would lie in the memory of others that are not live then; -1: nowhere. */
+static int64_t find_hole(const struct variant *variant, const struct interval *own)
+{
+    int64_t at = 0;
+
+    for (int i = 0; i < variant->interval_count; i++) {
+        const struct interval *other = &variant->intervals[i];
+
+        if (at + own->bytes > variant->kept_bytes)
+            return -1;
+        if (!other->kept || other->last < own->first || own->last < other->first ||
+            other->offset + other->bytes <= at || at + own->bytes <= other->offset)
+            continue;
+        at = other->offset + other->bytes;
+        i = -1; /* those before may be in the way now */
+    }
+    return at;
+}
+
+/* What a part of a region works in lies, as far as it fits, where what is kept is dead or not yet made; large ones first, and
+ * `most` of them. Returns how many there are. */
+static int fill_holes(struct planner *planner, int most)
+{
+    struct variant *variant = planner->variant;
+
+    for (int count = 0;; count++) {
+        struct interval *best = NULL;
+        int64_t at = -1;
+
+        for (int i = 0; i < variant->interval_count; i++) {
+            struct interval *own = &variant->intervals[i];
+            const int64_t hole = own->kept || !own->place || (best && own->bytes <= best->bytes)
+                                     ? -1
+                                     : find_hole(variant, own);
+
+            if (hole < 0)
+                continue;
+            best = own;
+            at = hole;
+        }
+        if (!best || count == most)
+            return count;
+        best->kept = true;
+        best->offset = at;
+    }
+}
+
+static void empty_holes(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+
+    for (int i = 0; i < variant->interval_count; i++) {
+        struct interval *own = &variant->intervals[i];
+
+        own->kept &= variant_part(variant, own->first) != variant_part(variant, own->last);
+    }
+}
+
+/* The workspace of a region of several parts with so many holes filled. */
+static int64_t place_with_holes(struct planner *planner, int filled)
+{
+    struct variant *variant = planner->variant;
+
+    empty_holes(planner);
+    fill_holes(planner, filled);
+    variant->bound = most_live(planner, false);
+    variant->peak = place_some(planner, false);
+    return variant->peak;
+}
+
+/* Which holes are filled decides how well the others can be placed, which is not always at their bound. */
+static void place_parts(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+    int best, most;
+    int64_t least;
+
+    variant->kept_bytes = place_some(planner, true);
+    best = most = fill_holes(planner, variant->interval_count);
+    least = place_with_holes(planner, most);
+    for (int filled = most - 1; filled >= 0 && variant->peak > variant->bound; filled--) {
+        if (place_with_holes(planner, filled) >= least)
+            continue;
+        least = variant->peak;
+        best = filled;
+    }
+    if (variant->peak > least)
+        place_with_holes(planner, best);
+}
+
+/* Where all lies: what the parts of a region share in a block of its own. */
+static void place_all(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+
+    if (variant->graph->region && variant_parts(variant) > 1)
+        place_parts(planner);
+    else
+        variant->peak = place_some(planner, false);
+    for (int i = 0; i < variant->interval_count; i++) {
+        *variant->intervals[i].to = variant->intervals[i].offset;
+        if (variant->intervals[i].place)
+            variant->intervals[i].place->kept = variant->intervals[i].kept;
+    }
+    for (int i = 0; i < variant->graph->value_count; i++) {
+        struct place *place = &variant->places[i];
+        const struct place *memory = place;
+
+        if (place->kind != PLACE_WORKSPACE || !place->same)
+            continue;
+        while (memory->same)
+            memory = &variant->places[memory->same->id];
+        place->offset = memory->offset;
+        place->kept = memory->kept;
+    }
+}
+
+/* A region whose hooks, random numbers or faults are its module's. */
+static void find_number(struct planner *planner)
+{
+    struct variant *variant = planner->variant;
+
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+
+        variant->draws |= op->code == GRAPH_OP_RANDOM ||
+                          (op->code == GRAPH_OP_CALL && callee(planner->plan, op)->draws);
+    }
+}
+
+bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,
+              const char *function)
+{
+    struct variant *variant = ARENA_NEW(&cx->arena, struct variant);
+    struct planner planner = {.cx = cx,
+                              .plan = plan,
+                              .variant = variant,
+                              .last_use = ARENA_ARRAY(&cx->arena, graph->value_count + 1, int),
+                              .change = ARENA_ARRAY(&cx->arena, graph->op_count + 2, int64_t),
+                              .arguments = ARENA_ARRAY(&cx->arena, graph->input_count + 1, const char *)};
+
+    for (int i = 0; i < graph->input_count; i++)
+        planner.arguments[i] = graph->region            ? region_input(cx, graph->inputs[i])
+                               : graph->inputs[i]->name ? c_argument(cx, graph->inputs[i]->name)
+                                                        : NULL;
+    if (!graph->region)
+        planner.results = ARENA_ARRAY(&cx->arena, graph->result_count + 1, const char *);
+    for (int i = 0; planner.results && i < graph->result_count; i++)
+        planner.results[i] = c_output(cx, graph, i);
+    variant->graph = graph;
+    variant->entry = entry;
+    variant->function = function;
+    variant->yield = variant->commit = -1;
+    variant->group = graph->region ? planner_find_group(plan, graph->root) : plan->groups[0];
+    variant->places = ARENA_ARRAY(&cx->arena, graph->value_count + 1, struct place);
+    if (!make_steps(&planner))
+        return false;
+    meet_regions(&planner);
+    place_values(&planner);
+    order_and_join(&planner);
+    name_locals(&planner);
+    find_failing(&planner);
+    find_number(&planner);
+    find_shadows(&planner);
+    add_intervals(&planner);
+    place_all(&planner);
+    ARENA_PUSH(&cx->arena, plan->variants, plan->variant_count, variant);
+    return true;
+}

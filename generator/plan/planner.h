@@ -1,0 +1,107 @@
+/* planner.h - what the files of the plan share while one variant is planned. Private to the plan.
+ *
+ * plan_variant.c goes through a graph's ops once and asks: plan_choose.c, which algorithm computes an op and what of it is packed;
+ * plan_home.c, whose packed struct holds that; plan_value.c, where a value lies; plan_lives.c, when; plan_joined.c, what is made
+ * where another value wants it; plan_names.c, what it is called. */
+#ifndef MODC_PLAN_PLANNER_H
+#define MODC_PLAN_PLANNER_H
+
+#include "plan/plan.h"
+#include "plan/plan_order.h"
+#include "plan/plan_pack.h"
+
+struct planner {
+    struct cx *cx;
+    struct plan *plan;
+    struct variant *variant;
+    int *last_use;          /* by value id: of what owns memory, the step that reads it last */
+    int64_t *change;        /* by step: how many bytes more are live than in the step before */
+    const char **arguments; /* the names in C of the graph's inputs */
+    const char **results;   /* and, but in regions, of its results */
+};
+
+/* ---- plan_names.c ---- */
+
+/* Identifiers of sizes, in functions and in kernels: what a template calls something gets an underscore. */
+void planner_name_sizes(struct cx *cx, struct program *program);
+
+/* A local name: the spec's own, else the module's, else the function's. */
+const char *planner_local_name(struct planner *planner, const struct value *value);
+
+/* POLICY_GRADIENT_TRUNK_0_WEIGHT; underscores follow where another constant has that name. */
+struct names;
+const char *planner_gradient_name(struct cx *cx, const struct plan *plan, struct names *taken,
+                                  const struct module_tensor *tensor);
+
+/* Of the function of a region's variant: block_eval, block_train_saving_fenced. */
+const char *planner_region_function(struct cx *cx, const struct plan *plan, const struct region *region);
+
+/* ---- plan_choose.c ---- */
+
+const struct algorithm *planner_choose(struct planner *planner, const struct op *op);
+bool planner_needs_algorithm(
+    enum op_code code); /* whether it takes one of the rows of algorithms.c to compute the op */
+struct split planner_split_step(struct planner *planner,
+                                const struct step *step); /* how the step is dealt out */
+void planner_pack_weights(struct planner *planner,
+                          struct step *step); /* in the formats that the algorithm wants */
+struct packed_at planner_need_packed(struct planner *planner, struct packing packing, struct value *value);
+
+/* ---- plan_home.c ---- */
+
+/* Where a packed value lives: with the model or region that the variant belongs to or, where all that it is made of is
+ * in one instance of a region's class, with that instance. */
+struct home {
+    struct pack_group *group;
+    const struct module *root;
+    const char *inside; /* "blocks[3]." */
+};
+
+struct home planner_find_home(struct planner *planner, const struct value *value);
+struct pack_group *planner_find_group(const struct plan *plan,
+                                      const struct module *root); /* NULL: there is none yet */
+void planner_add_child_group(struct planner *planner, const struct op *op, struct pack_group *group);
+void planner_lay_out_group(const struct plan *plan, struct pack_group *group);
+
+/* ---- plan_value.c ---- */
+
+int64_t planner_value_bytes(const struct value *value);
+bool planner_check_size(struct cx *cx, const struct value *value); /* false after an error that was said */
+bool planner_is_output(const struct graph *graph, const struct value *base, int *index);
+void planner_place_value(struct planner *planner, struct value *value);
+
+/* ---- plan_lives.c ---- */
+
+/* The base value whose memory `value` shares: through boundaries and maps that work in place. */
+const struct value *planner_memory_of(const struct variant *variant, const struct value *value);
+
+/* Which maps work in place, and when everything in the workspace is live. */
+void planner_find_lives(struct planner *planner);
+
+/* The liveness bound of the lives that find_lives found; shadows, which are always live, left out. Of a region all that its
+ * parts keep counts too, or with `kept` false what they work in alone. */
+struct load planner_live_bytes(struct planner *planner, bool kept);
+struct load planner_measure(void *planner); /* both */
+
+/* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */
+struct place *planner_own_place(const struct variant *variant, int s, int output);
+
+/* Whether one part of a region writes it and another reads it. */
+bool planner_is_shared_by_parts(const struct variant *variant, const struct place *place);
+
+int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step);
+
+/* Zeros for gradients of results that are left out, where there are several: as long as any is read. False: there are none. */
+bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last);
+
+/* ---- plan_joined.c ---- */
+
+/* See note [joins]. Steps that are left with nothing to do go. */
+void planner_join_all(struct planner *planner);
+
+/* ---- plan_variant.c ---- */
+
+bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,
+              const char *function);
+
+#endif

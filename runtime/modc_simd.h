@@ -116,7 +116,11 @@
 #define MODC_NOT_INLINE noinline
 #endif
 #if defined __GNUC__
+#ifdef __OPTIMIZE__
 #define MODC_INLINE static inline __attribute__((always_inline))
+#else /* -O0 shall be compiled soon and be stepped through: inlined, the text is five times as long, and no faster */
+#define MODC_INLINE static inline
+#endif
 #define MODC_OUTLINE static __attribute__((MODC_NOT_INLINE, unused))
 #define MODC_ALONE                                                                                           \
     __attribute__((MODC_NOT_INLINE)) /* a kernel so large that it takes time to compile it into its caller */

@@ -47,7 +47,7 @@ struct value *build_const(struct eval *eval, struct loc loc, const struct tensor
         value->dims[i] = dim_const(&eval->cx->arena, tensor->dims[i]);
     value->constant = tensor;
     if (eval->graph)
-        ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+        graph_append(eval->graph, op);
     return value;
 }
 
@@ -205,7 +205,7 @@ static struct value *finish_op(struct eval *eval, struct loc loc, struct op *op,
         ARENA_PUSH(&eval->cx->arena, eval->graph->unread, eval->graph->unread_count, op->inputs[i]);
     if (without)
         return without;
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
     return op->outputs[0];
 }
 
@@ -226,7 +226,7 @@ void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count)
     assert(!fault);
     (void)fault;
     need_lengths(eval, op);
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
 }
 
 struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
@@ -1020,19 +1020,17 @@ static void add_check(struct eval *eval, struct loc loc, struct op *op)
 {
     op->loc = loc;
     if (eval->graph)
-        ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+        graph_append(eval->graph, op);
 }
 
 /* x // y and x % y check y once. */
-static bool is_checked(const struct eval *eval, const struct op *op)
+static bool is_checked(const struct op *op)
 {
-    for (int i = eval->graph ? eval->graph->op_count - 1 : -1; i >= 0; i--) {
-        const struct op *other = eval->graph->ops[i];
+    const struct value *value = op->inputs[0];
 
-        if (other->code == GRAPH_OP_CHECK && other->check.kind == op->check.kind &&
-            other->inputs[0] == op->inputs[0])
+    for (int i = 0; i < value->user_count; i++)
+        if (value->users[i]->code == GRAPH_OP_CHECK && value->users[i]->check.kind == op->check.kind)
             return true;
-    }
     return false;
 }
 
@@ -1132,7 +1130,7 @@ static bool check_elements(struct eval *eval, struct loc loc, struct value *x, e
     op->check.extent = dim_const(&eval->cx->arena, 0);
     if (x->constant)
         return find_fault(x->constant, kind, 0, 0) < 0;
-    if (!is_checked(eval, op))
+    if (!is_checked(op))
         add_check(eval, loc, op);
     return true;
 }

@@ -23,7 +23,7 @@ static struct ev fn_uniform(struct eval *eval, struct ev *args, int count, struc
     op->random.draw = graph_draws(eval->graph, op->random.module);
     op->loc = loc;
     graph_value(eval->graph, op, DTYPE_FLOAT32, ndim, dims);
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
     return ev_tensor(loc, op->outputs[0]);
 }
 

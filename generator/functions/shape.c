@@ -337,7 +337,7 @@ static struct ev fn_detach(struct eval *eval, struct ev *args, int count, struct
     op->view.kind = VIEW_RESHAPE;
     op->view.detached = true;
     graph_value(eval->graph, op, x->dtype, x->ndim, x->dims);
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
     return ev_tensor(loc, op->outputs[0]);
 }
 

@@ -30,52 +30,176 @@ struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, 
     return value;
 }
 
+/* ---- uses: note [uses] in graph.h ---------------------------------------------------------------------------- */
+
+static void use(struct graph *graph, struct op *op, struct value *value)
+{
+    ARENA_PUSH(&graph->cx->arena, value->users, value->user_count, op);
+}
+
+static void unuse(struct op *op, struct value *value)
+{
+    for (int i = value->user_count - 1; i >= 0; i--) {
+        if (value->users[i] != op)
+            continue;
+        value->users[i] = value->users[--value->user_count];
+        return;
+    }
+    assert(!"a value that knows who reads it");
+}
+
+static void use_all(struct graph *graph, struct op *op)
+{
+    op->placed = true;
+    for (int i = 0; i < op->input_count; i++)
+        use(graph, op, op->inputs[i]);
+}
+
+static void unuse_all(struct op *op)
+{
+    op->placed = false;
+    for (int i = 0; i < op->input_count; i++)
+        unuse(op, op->inputs[i]);
+}
+
+void graph_input(struct graph *graph, struct op *op, int input, struct value *value)
+{
+    if (op->placed && op->inputs[input] != value) {
+        unuse(op, op->inputs[input]);
+        use(graph, op, value);
+    }
+    op->inputs[input] = value;
+}
+
+void graph_inputs(struct graph *graph, struct op *op, struct value **inputs, int count)
+{
+    bool placed = op->placed;
+
+    if (placed)
+        unuse_all(op);
+    op->inputs = inputs;
+    op->input_count = count;
+    if (placed)
+        use_all(graph, op);
+}
+
+void graph_output(struct graph *graph, int output, struct value *value)
+{
+    graph->outputs[output]->returned--;
+    graph->outputs[output] = value;
+    value->returned++;
+}
+
+void graph_return(struct graph *graph, struct value *value)
+{
+    ARENA_PUSH(&graph->cx->arena, graph->outputs, graph->output_count, value);
+    value->returned++;
+}
+
 void graph_replace(struct graph *graph, struct value *from, struct value *to)
 {
-    for (int i = 0; i < graph->op_count; i++)
-        for (int j = 0; j < graph->ops[i]->input_count; j++)
-            if (graph->ops[i]->inputs[j] == from)
-                graph->ops[i]->inputs[j] = to;
-    for (int i = 0; i < graph->output_count; i++)
-        if (graph->outputs[i] == from)
-            graph->outputs[i] = to;
     if (!to->name)
         to->name = from->name;
+    for (int u = 0; u < from->user_count; u++) {
+        struct op *op = from->users[u];
+
+        for (int j = 0; j < op->input_count; j++) {
+            if (op->inputs[j] != from)
+                continue;
+            op->inputs[j] = to;
+            use(graph, op, to);
+        }
+    }
+    from->user_count = from == to ? from->user_count : 0;
+    for (int i = 0; from->returned > 0 && i < graph->output_count; i++)
+        if (graph->outputs[i] == from)
+            graph_output(graph, i, to);
 }
 
-int graph_uses(const struct graph *graph, const struct value *value)
+int graph_uses(const struct value *value)
 {
-    int uses = 0;
-
-    for (int i = 0; i < graph->op_count; i++)
-        for (int j = 0; j < graph->ops[i]->input_count; j++)
-            uses += graph->ops[i]->inputs[j] == value;
-    for (int i = 0; i < graph->output_count; i++)
-        uses += graph->outputs[i] == value;
-    return uses;
+    return value->user_count + value->returned;
 }
+
+/* ---- places ------------------------------------------------------------------------------------------------- */
 
 int graph_position(const struct graph *graph, const struct op *op)
 {
-    for (int i = 0; i < graph->op_count; i++)
-        if (graph->ops[i] == op)
-            return i;
+    int below = op->place < graph->op_count ? op->place : graph->op_count - 1, above = below + 1;
+
+    if (!op->placed)
+        return -1;
+    for (; below >= 0 || above < graph->op_count; below--, above++) {
+        if (below >= 0 && graph->ops[below] == op)
+            return ((struct op *)op)->place = below;
+        if (above < graph->op_count && graph->ops[above] == op)
+            return ((struct op *)op)->place = above;
+    }
     return -1;
 }
 
 void graph_insert(struct graph *graph, int position, struct op *op)
 {
+    assert(!op->placed);
     ARENA_PUSH(&graph->cx->arena, graph->ops, graph->op_count, op);
     memmove(graph->ops + position + 1, graph->ops + position,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->ops[position] = op;
+    op->place = position;
+    use_all(graph, op);
+}
+
+void graph_append(struct graph *graph, struct op *op)
+{
+    graph_insert(graph, graph->op_count, op);
 }
 
 void graph_remove(struct graph *graph, int position)
 {
+    unuse_all(graph->ops[position]);
     memmove(graph->ops + position, graph->ops + position + 1,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->op_count--;
+}
+
+void graph_put(struct graph *graph, int position, struct op *op)
+{
+    assert(!op->placed);
+    unuse_all(graph->ops[position]);
+    graph->ops[position] = op;
+    op->place = position;
+    use_all(graph, op);
+}
+
+void graph_move(struct graph *graph, int from, int to)
+{
+    struct op *op = graph->ops[from];
+
+    if (from < to)
+        memmove(graph->ops + from, graph->ops + from + 1, (size_t)(to - from) * sizeof *graph->ops);
+    else
+        memmove(graph->ops + to + 1, graph->ops + to, (size_t)(from - to) * sizeof *graph->ops);
+    graph->ops[to] = op;
+    op->place = to;
+}
+
+void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count)
+{
+    int count = 0;
+
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        if (kept[i]) {
+            op->place = count;
+            graph->ops[count++] = op;
+        } else if (moved) {
+            ARENA_PUSH(&graph->cx->arena, *moved, *moved_count, op);
+        } else {
+            unuse_all(op);
+        }
+    }
+    graph->op_count = count;
 }
 
 bool region_has_slot(const struct region *region, const struct module_tensor *tensor)
@@ -161,6 +285,8 @@ static struct op *clone_op(const struct clones *clones, const struct op *op)
 
         *value = *op->outputs[i];
         value->op = out;
+        value->users = NULL;
+        value->user_count = 0;
         out->outputs[i] = clones->values[value->id] = value;
     }
     return out;
@@ -175,7 +301,7 @@ struct graph *graph_clone(const struct graph *graph)
     *out = *graph;
     out->ops = ARENA_ARRAY(arena, room_of(graph->op_count), struct op *);
     for (int i = 0; i < graph->op_count; i++)
-        out->ops[i] = clone_op(&clones, graph->ops[i]);
+        use_all(out, out->ops[i] = clone_op(&clones, graph->ops[i]));
     for (int i = 0; i < graph->value_count; i++)
         if (clones.values[i] && clones.values[i]->newer)
             clones.values[i]->newer = clones.values[clones.values[i]->newer->id];
@@ -223,6 +349,43 @@ static struct module_tensor *slot_tensor(const struct value *root)
     return root->op->code == GRAPH_OP_TENSOR ? root->op->tensor.tensor : root->op->write.tensor;
 }
 
+/* Note [uses]: what a value knows of its readers is what can be counted. */
+static const char *check_uses(const struct graph *graph, struct op *const *ops, int count, const int *read,
+                              const int *returned)
+{
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < ops[i]->output_count; j++) {
+            const struct value *value = ops[i]->outputs[j];
+
+            if (value->user_count != read[value->id] || value->returned != returned[value->id])
+                return arena_format(&graph->cx->arena, "value %d is read %d times and knows %d readers",
+                                    value->id, read[value->id] + returned[value->id], graph_uses(value));
+        }
+        if (!ops[i]->placed)
+            return arena_format(&graph->cx->arena, "op %d (%s) does not know that it stands there", i,
+                                op_rows[ops[i]->code]->name);
+    }
+    return NULL;
+}
+
+static const char *check_all_uses(const struct graph *graph)
+{
+    int *read = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, int);
+    int *returned = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, int);
+    const char *fault;
+
+    for (int i = 0; i < graph->op_count + graph->pack_count; i++) {
+        const struct op *op = i < graph->op_count ? graph->ops[i] : graph->pack_ops[i - graph->op_count];
+
+        for (int j = 0; j < op->input_count; j++)
+            read[op->inputs[j]->id]++;
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        returned[graph->outputs[i]->id]++;
+    fault = check_uses(graph, graph->ops, graph->op_count, read, returned);
+    return fault ? fault : check_uses(graph, graph->pack_ops, graph->pack_count, read, returned);
+}
+
 const char *graph_check(const struct graph *graph)
 {
     bool *made = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
@@ -258,5 +421,5 @@ const char *graph_check(const struct graph *graph)
     for (int i = 0; i < graph->output_count; i++)
         if (!made[graph->outputs[i]->id])
             return arena_format(&graph->cx->arena, "output %d is never made", i);
-    return NULL;
+    return check_all_uses(graph);
 }

@@ -148,13 +148,32 @@ struct graph *graph_clone(const struct graph *graph);
 
 struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim,
                           const struct dim *const *dims);
-/* Uses of `from` after `first` (an index into ops; outputs too) become `to`. */
-void graph_replace(struct graph *graph, struct value *from, struct value *to);
-int graph_uses(const struct graph *graph, const struct value *value); /* by ops and as outputs */
-int graph_position(const struct graph *graph, const struct op *op);
-void graph_insert(struct graph *graph, int position, struct op *op);
+
+/* note [uses]
+ * Every value knows the ops that read it and how often it is returned, as far as these stand in the graph. So an op's inputs
+ * are set through graph_input and graph_inputs once it stands there (before that, as one likes), results through
+ * graph_output, and ops come, go and move by the functions below alone; graph_check counts again. An op's label,
+ * attributes and dags are free. */
+void graph_append(struct graph *graph, struct op *op);
+void graph_insert(struct graph *graph, int position, struct op *op); /* in front of what stands there */
 void graph_remove(struct graph *graph, int position);
-struct value *value_root(struct value *value); /* through views */
-bool value_is_slot(const struct value *value); /* a TENSOR's value or a WRITE's result */
+void graph_put(struct graph *graph, int position, struct op *op); /* in the place of what stands there */
+void graph_move(struct graph *graph, int from, int to);           /* what is between them makes room */
+/* Removes the ops that are not kept, by position. To `moved`, where it is a list: those stand there from now on. */
+void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count);
+
+void graph_input(struct graph *graph, struct op *op, int input, struct value *value);
+void graph_inputs(struct graph *graph, struct op *op, struct value **inputs,
+                  int count); /* all: the list is the op's */
+void graph_output(struct graph *graph, int output, struct value *value);
+void graph_return(struct graph *graph,
+                  struct value *value); /* one result more, whose name and gradient are the caller's to say */
+
+/* Who reads or returns `from` reads or returns `to`, which has its name if it has none. */
+void graph_replace(struct graph *graph, struct value *from, struct value *to);
+int graph_uses(const struct value *value);                          /* by ops and as outputs */
+int graph_position(const struct graph *graph, const struct op *op); /* -1: it does not stand there */
+struct value *value_root(struct value *value);                      /* through views */
+bool value_is_slot(const struct value *value);                      /* a TENSOR's value or a WRITE's result */
 
 #endif

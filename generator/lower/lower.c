@@ -59,7 +59,7 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     op->input.constant = spec->constant;
     *out = graph_value(eval->graph, op, dtype, shape.count, dims);
     (*out)->name = spec->name;
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
     ARENA_PUSH(&eval->cx->arena, eval->graph->inputs, eval->graph->input_count, *out);
     return true;
 }
@@ -116,8 +116,9 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     struct scope *scope, *own;
     struct call call = {0};
     const struct expr *returned = NULL;
+    struct value **results = NULL;
     struct ev result;
-    int named = 0;
+    int named = 0, count = 0;
     bool fine = true;
 
     *graph = (struct graph){.cx = program->cx,
@@ -178,12 +179,12 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
         return NULL;
     if (fenced) {
         struct value **all = NULL;
-        int count = 0, at = entry->model_count;
+        int all_count = 0, at = entry->model_count;
 
         for (int i = 0; i < entry->model_count; i++)
-            ARENA_PUSH(&program->cx->arena, all, count, values[i]);
-        lower_gather(eval, &result, &all, &count);
-        lower_fence(eval, tree->root, FENCE_FORWARD, all, count, entry->model_count);
+            ARENA_PUSH(&program->cx->arena, all, all_count, values[i]);
+        lower_gather(eval, &result, &all, &all_count);
+        lower_fence(eval, tree->root, FENCE_FORWARD, all, all_count, entry->model_count);
         result = lower_scatter(eval, &result, all, &at);
     }
     if (entry->spec && entry->spec->count > 0)
@@ -195,10 +196,10 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
             return NULL;
         result.tensor->name = "loss";
     }
-    lower_gather(eval, &result, &graph->outputs, &graph->output_count);
+    lower_gather(eval, &result, &results, &count);
+    for (int i = 0; i < count; i++)
+        graph_return(graph, lower_refresh(eval, results[i]));
     graph->result_count = graph->output_count;
-    for (int i = 0; i < graph->output_count; i++)
-        graph->outputs[i] = lower_refresh(eval, graph->outputs[i]);
     graph->output_names = ARENA_ARRAY(&program->cx->arena, graph->output_count + 1, const char *);
     lower_name_outputs(graph, returned, &result, &named);
     if (entry->loss)

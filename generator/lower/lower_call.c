@@ -43,7 +43,7 @@ void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind,
         out->name = values[i]->name;
         values[i] = out;
     }
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
 }
 
 struct ev lower_children(struct eval *eval, struct module *module, const struct call *call)

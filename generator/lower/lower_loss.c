@@ -30,7 +30,7 @@ static struct value *lower_target(struct eval *eval, struct module *criterion, c
     op->input.index = graph->input_count;
     value = graph_value(graph, op, dtype, ndim, dims);
     value->name = spec->name;
-    ARENA_PUSH(&eval->cx->arena, graph->ops, graph->op_count, op);
+    graph_append(graph, op);
     ARENA_PUSH(&eval->cx->arena, graph->inputs, graph->input_count, value);
     return value;
 }

@@ -220,7 +220,8 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     struct call inner = *call;
     struct lower lower = *outer;
     struct graph *graph;
-    int errors = diag_errors(eval->cx);
+    struct value **results = NULL;
+    int errors = diag_errors(eval->cx), result_count = 0;
 
     text_printf(&key, "%s %d %d %d", module->signature, eval->training, outer->fenced, eval->graph->saves);
     for (int i = 0; i < call->count; i++)
@@ -267,7 +268,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
             input = graph_value(graph, op, tensors[j]->dtype, tensors[j]->ndim, tensors[j]->dims);
             if (module->spec_class->forward && i < module->spec_class->forward->arg_count)
                 input->name = module->spec_class->forward->args[i].name;
-            ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+            graph_append(graph, op);
             ARENA_PUSH(arena, graph->inputs, graph->input_count, input);
             tensors[j] = input;
         }
@@ -281,7 +282,9 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         ARENA_PUSH(arena, program->regions, program->region_count, region);
         return NULL;
     }
-    lower_gather(eval, &region->result, &graph->outputs, &graph->output_count);
+    lower_gather(eval, &region->result, &results, &result_count);
+    for (int i = 0; i < result_count; i++)
+        graph_return(graph, results[i]);
     graph->result_count = graph->output_count;
     graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
     region->graph = needs_inline(graph) ? NULL : graph;
@@ -324,6 +327,6 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
 
         outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
     }
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
     return lower_scatter(eval, &region->result, outputs, &at);
 }

@@ -20,7 +20,7 @@ static struct value *slot_value(struct eval *eval, struct module_tensor *tensor,
     op->loc = loc;
     value = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
     value->name = tensor->name;
-    ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+    graph_append(graph, op);
     ARENA_PUSH(arena, graph->slots, graph->slot_count, value);
     ARENA_PUSH(arena, graph->slot_tensors, count, tensor);
     return value;
@@ -51,7 +51,7 @@ struct value *lower_refresh(struct eval *eval, struct value *value)
     op->loc = old->loc;
     fresh = graph_value(eval->graph, op, value->dtype, value->ndim, value->dims);
     fresh->name = value->name;
-    ARENA_PUSH(&eval->cx->arena, eval->graph->ops, eval->graph->op_count, op);
+    graph_append(eval->graph, op);
     return fresh;
 }
 
@@ -144,7 +144,7 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
 
     next->name = tensor->name;
     slot->newer = next;
-    ARENA_PUSH(arena, graph->ops, graph->op_count, op);
+    graph_append(graph, op);
     for (int i = 0; i < graph->slot_count; i++)
         if (graph->slot_tensors[i] == tensor)
             graph->slots[i] = next;

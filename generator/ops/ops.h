@@ -43,6 +43,9 @@ struct value {
     struct loc loc;
     const char *name;              /* the local of the spec that it was first bound to, or NULL */
     const struct tensor *constant; /* elements known while generating, or NULL */
+    /* Kept by graph.c: the ops of its graph that read it, one for each input, in no order; how often it is returned. */
+    struct op **users;
+    int user_count, returned;
     struct value *newer; /* slots: the version that a write made of it; others: what it became in place */
 
     /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). */
@@ -166,6 +169,8 @@ struct op {
     struct module_call
         *call;         /* the module call that made it; NULL in the model's own statements of a model */
     const char *label; /* function's name, for kernels and comments: "relu", "linear" */
+    int place;         /* where it stands in its graph, or near by: see graph_position */
+    bool placed;       /* it stands in one */
     bool shared;       /* a copy that legalise made, which others may read that want the same */
 
     /* Elementwise parts. head: over inputs before the op proper (REDUCE; CONV: of input 0 and of what lies from

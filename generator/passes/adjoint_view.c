@@ -93,7 +93,7 @@ static struct value *same_view(const struct adjoint *a, struct value *view, cons
     op->view = view->op->view;
     op->loc = view->op->loc;
     graph_value(a->eval->graph, op, other->dtype, view->ndim, view->dims);
-    ARENA_PUSH(&a->eval->cx->arena, a->eval->graph->ops, a->eval->graph->op_count, op);
+    graph_append(a->eval->graph, op);
     return op->outputs[0];
 }
 

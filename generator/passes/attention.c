@@ -27,7 +27,7 @@ static struct op *maker(const struct graph *graph, const struct value *value, co
 {
     struct op *op = value->op;
 
-    if (graph_uses(graph, value) != 1 || !pass_may_join(graph, op, last) ||
+    if (graph_uses(value) != 1 || !pass_may_join(graph, op, last) ||
         pass_write_between(graph, op, graph_position(graph, op), graph_position(graph, last)))
         return NULL;
     return op;
@@ -152,7 +152,7 @@ static bool is_number(const struct op *op, int node, bool of_keys)
 
 /* where(key - query <= ahead, scores, -inf) over all scores, as tril and is_causal make it: said by the op, so that nothing
  * is computed of keys that nobody sees. */
-static void find_causal(struct arena *arena, struct op *op)
+static void find_causal(struct graph *graph, struct op *op)
 {
     const struct dag_node *nodes = op->head->nodes, *choice = &nodes[op->head->result], *kept, *gap, *ahead,
                           *fill;
@@ -172,7 +172,7 @@ static void find_causal(struct arena *arena, struct op *op)
     op->attention.causal = true;
     op->attention.ahead = ahead->integer;
     op->head->result = choice->args[1];
-    pass_drop_unread(arena, op, &op->head, 3);
+    pass_drop_unread(graph, op, &op->head, 3);
 }
 
 static void join(struct graph *graph, const struct found *found)
@@ -200,8 +200,8 @@ static void join(struct graph *graph, const struct found *found)
     op->tail_first = op->input_count;
     for (int i = values->tail_first; values->tail && i < values->input_count; i++)
         op->inputs[op->input_count++] = values->inputs[i];
-    find_causal(arena, op);
-    graph->ops[graph_position(graph, values)] = op;
+    find_causal(graph, op);
+    graph_put(graph, graph_position(graph, values), op);
     y->op = op;
 }
 

@@ -52,6 +52,7 @@ struct backward {
     struct graph *graph;
     bool *wanted;        /* by id of forward's values */
     struct part **parts; /* by id, in the order in which they came */
+    struct op *yield;    /* where forward ends */
     int value_count;     /* of forward, before its gradients */
     bool *ahead;         /* by id: forward makes it, and it may be read behind */
     int ahead_count;
@@ -263,11 +264,6 @@ static struct value *take(struct backward *b, const struct value *value)
 
 /* ---- the second call --------------------------------------------------------------------------------------------- */
 
-static void add_op(struct backward *b, struct op *op)
-{
-    ARENA_PUSH(&b->graph->cx->arena, b->graph->ops, b->graph->op_count, op);
-}
-
 /* A copy of a result, which the YIELD reads: the caller may write over his. */
 static struct value *keep_result(struct backward *b, struct value *value)
 {
@@ -276,7 +272,7 @@ static struct value *keep_result(struct backward *b, struct value *value)
 
     copy->dag = dag_identity(&graph->cx->arena, value->dtype);
     copy->loc = value->loc;
-    add_op(b, copy);
+    graph_append(graph, copy);
     return graph_value(graph, copy, value->dtype, value->ndim, value->dims);
 }
 
@@ -298,15 +294,18 @@ static void add_yield(struct backward *b)
     for (int i = 0; i < graph->output_count; i++) {
         struct value *value = graph->outputs[i], *gradient;
 
-        if (!graph->region)
-            yield->inputs[i] = graph->outputs[i] = keep_result(b, value);
+        if (!graph->region) {
+            yield->inputs[i] = keep_result(b, value);
+            graph_output(graph, i, yield->inputs[i]);
+        }
         if (!has_gradient(graph, i))
             continue;
         gradient = graph_value(graph, yield, value->dtype, value->ndim, value->dims);
         gradient->name = graph->region ? NULL : graph->output_names[i];
         give(&b->adjoint, value, gradient);
     }
-    add_op(b, yield);
+    graph_append(graph, yield);
+    b->yield = yield;
     if (graph->loss && !graph->region) {
         struct ev one = ev_float(yield->loc, 1);
 
@@ -337,7 +336,7 @@ static struct value *gradient_slot(struct backward *b, struct module_tensor *ten
     op->gradient.present = present;
     op->loc = tensor->loc;
     value = graph_value(b->graph, op, tensor->dtype, present ? 0 : tensor->ndim, tensor->shape);
-    add_op(b, op);
+    graph_append(b->graph, op);
     return value;
 }
 
@@ -347,8 +346,7 @@ static void add_output(struct backward *b, struct value *value, struct module_te
     int count = graph->output_count - graph->result_count;
 
     ARENA_PUSH(&graph->cx->arena, graph->gradient_of, count, tensor);
-    count = graph->output_count;
-    ARENA_PUSH(&graph->cx->arena, graph->outputs, graph->output_count, value);
+    graph_return(graph, value);
 }
 
 /* A parameter's gradient is added to the one that is there, if one is. */
@@ -370,7 +368,7 @@ static void add_parameter(struct backward *b, struct module_tensor *tensor, stru
     op->dag = dag;
     op->loc = tensor->loc;
     graph_value(b->graph, op, dtype, tensor->ndim, tensor->shape)->name = tensor->name;
-    add_op(b, op);
+    graph_append(b->graph, op);
     add_output(b, op->outputs[0], tensor);
 }
 
@@ -412,7 +410,7 @@ static void add_update(struct backward *b, const struct held *held)
     op->gradient.tensor = tensor;
     op->loc = tensor->loc;
     value = graph_value(b->graph, op, tensor->dtype, tensor->ndim, tensor->shape);
-    add_op(b, op);
+    graph_append(b->graph, op);
     add_output(b, value, tensor);
 }
 
@@ -420,9 +418,9 @@ static void add_update(struct backward *b, const struct held *held)
 static void add_held(struct backward *b)
 {
     if (b->graph->region && b->graph->fenced && b->held_count + b->commit_count > 0)
-        add_op(b, op_new(&b->eval, GRAPH_OP_COMMIT, "commit", NULL, 0));
+        graph_append(b->graph, op_new(&b->eval, GRAPH_OP_COMMIT, "commit", NULL, 0));
     for (int i = 0; i < b->commit_count; i++)
-        add_op(b, b->commits[i]);
+        graph_append(b->graph, b->commits[i]);
     for (int i = 0; i < b->held_count; i++) {
         if (b->graph->program->tree->spec->fused)
             add_update(b, &b->held[i]);
@@ -527,9 +525,13 @@ static struct value *read_again(struct backward *b, struct value *value, const s
     if (value->id >= b->ahead_count || !b->ahead[value->id])
         return value;
     if (value_is_slot(value)) {
-        for (int w = 0; w < *at; w++)
-            if (graph->ops[w]->code == GRAPH_OP_WRITE && graph->ops[w]->inputs[0] == value)
+        for (int u = 0; u < value->user_count; u++) {
+            const struct op *write = value->users[u];
+            int w = graph_position(graph, write);
+
+            if (write->code == GRAPH_OP_WRITE && write->inputs[0] == value && w < *at)
                 return keep_slot(b, value, w, at);
+        }
         return value;
     }
     view = made->code == GRAPH_OP_VIEW && !is_drawn(value);
@@ -556,14 +558,12 @@ static struct value *read_again(struct backward *b, struct value *value, const s
 static struct value *keep(struct backward *b, struct value *value, int from)
 {
     struct graph *graph = b->graph;
-    int at = from + 1;
+    int at;
 
     if (value->id >= b->value_count)
         return value;
-    while (graph->ops[at]->code != GRAPH_OP_YIELD &&
-           (graph->ops[at]->code != GRAPH_OP_FENCE || !pass_changes(graph->ops[at], value)))
-        at++;
-    if (graph->ops[at]->code == GRAPH_OP_YIELD)
+    at = pass_next_hook(graph, value, from);
+    if (at > graph_position(graph, b->yield))
         return value;
     for (int i = at - 1;
          graph->ops[i]->code == GRAPH_OP_MAP && graph->ops[i]->outputs[0]->id >= b->value_count; i--)
@@ -582,7 +582,7 @@ static void keep_all(struct backward *b, int first, int from)
         struct op *op = graph->ops[i];
 
         for (int j = 0; j < op->input_count; j++)
-            op->inputs[j] = keep(b, op->inputs[j], from);
+            graph_input(graph, op, j, keep(b, op->inputs[j], from));
         i = graph_position(graph, op); /* behind what was copied */
     }
 }
@@ -601,7 +601,7 @@ static void read_forward(struct backward *b)
         struct op *op = graph->ops[i];
 
         for (int j = 0; j < op->input_count && behind; j++)
-            op->inputs[j] = read_again(b, op->inputs[j], checkpoint_of(graph, op), &i);
+            graph_input(graph, op, j, read_again(b, op->inputs[j], checkpoint_of(graph, op), &i));
         behind |= op->code == GRAPH_OP_YIELD;
         for (int j = 0; j < op->output_count && !behind; j++)
             b->ahead[op->outputs[j]->id] = true;
@@ -647,7 +647,7 @@ static struct op *add_fence(struct backward *b, enum fence_kind kind, const stru
     op->fence.slots = slots;
     for (int i = 0; i < count; i++)
         graph_value(b->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
-    add_op(b, op);
+    graph_append(b->graph, op);
     return op;
 }
 
@@ -793,7 +793,7 @@ static void leave_call(struct backward *b, struct op *forward, struct value **gr
         if (wanted[i])
             graph_value(graph, op, forward->inputs[i]->dtype, forward->inputs[i]->ndim,
                         forward->inputs[i]->dims);
-    add_op(b, op);
+    graph_append(b->graph, op);
     for (int i = 0, n = 0; i < forward->input_count; i++)
         if (wanted[i])
             give(&b->adjoint, forward->inputs[i], op->outputs[n++]);

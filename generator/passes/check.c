@@ -52,12 +52,8 @@ void pass_check(struct graph *graph)
         if (!mark(graph, i, needed) || overtakes(graph, front, i, needed))
             continue;
         for (int j = front; j <= i; j++) {
-            struct op *op = graph->ops[j];
-
-            if (!needed[j])
-                continue;
-            memmove(&graph->ops[front + 1], &graph->ops[front], (size_t)(j - front) * sizeof *graph->ops);
-            graph->ops[front++] = op;
+            if (needed[j])
+                graph_move(graph, j, front++);
         }
     }
 }

@@ -25,39 +25,45 @@ static bool has_effects(const struct op *op)
 }
 
 /* Inputs stay, since the caller passes them; YIELD and COMMIT part calls. */
-static bool is_needed(const struct op *op, const bool *used)
+static bool stays(const struct op *op)
 {
-    if (op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_YIELD || op->code == GRAPH_OP_COMMIT ||
-        (op->code != GRAPH_OP_GRADIENT && op->code != GRAPH_OP_UPDATE && has_effects(op)))
-        return true;
-    for (int i = 0; i < op->output_count; i++)
-        if (used[op->outputs[i]->id])
-            return true;
-    return false;
+    return op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_YIELD || op->code == GRAPH_OP_COMMIT ||
+           (op->code != GRAPH_OP_GRADIENT && op->code != GRAPH_OP_UPDATE && has_effects(op));
 }
 
 void pass_dead(struct graph *graph)
 {
     bool *used = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
-    int kept;
+    bool *kept = ARENA_ARRAY(&graph->cx->arena, graph->op_count + 1, bool);
 
     for (int i = 0; i < graph->output_count; i++)
         used[graph->outputs[i]->id] = true;
     for (int i = 0; i < graph->unread_count; i++)
         used[graph->unread[i]->id] = true;
     for (int i = graph->op_count - 1; i >= 0; i--) {
-        struct op *op = graph->ops[i];
+        const struct op *op = graph->ops[i];
 
-        if (!is_needed(op, used)) {
-            graph->ops[i] = NULL;
-            continue;
-        }
-        for (int j = 0; j < op->input_count; j++)
+        kept[i] = stays(op);
+        for (int j = 0; j < op->output_count; j++)
+            kept[i] |= used[op->outputs[j]->id];
+        for (int j = 0; kept[i] && j < op->input_count; j++)
             used[op->inputs[j]->id] = true;
     }
-    kept = 0;
-    for (int i = 0; i < graph->op_count; i++)
-        if (graph->ops[i])
-            graph->ops[kept++] = graph->ops[i];
-    graph->op_count = kept;
+    graph_sweep(graph, kept, NULL, NULL);
+}
+
+void pass_drop(struct graph *graph, struct op *op)
+{
+    if (!op->placed || stays(op))
+        return;
+    for (int i = 0; i < op->output_count; i++) {
+        if (graph_uses(op->outputs[i]) > 0)
+            return;
+        for (int j = 0; j < graph->unread_count; j++)
+            if (graph->unread[j] == op->outputs[i])
+                return;
+    }
+    graph_remove(graph, graph_position(graph, op));
+    for (int i = 0; i < op->input_count; i++)
+        pass_drop(graph, op->inputs[i]->op);
 }

@@ -60,17 +60,9 @@ static bool is_binary(const struct op *map, const struct value *product, enum pr
     return true;
 }
 
-static struct op *only_user(struct graph *graph, const struct value *value)
+static struct op *only_user(const struct value *value)
 {
-    struct op *user = NULL;
-
-    if (graph_uses(graph, value) != 1)
-        return NULL;
-    for (int i = 0; i < graph->op_count; i++)
-        for (int j = 0; j < graph->ops[i]->input_count; j++)
-            if (graph->ops[i]->inputs[j] == value)
-                user = graph->ops[i];
-    return user;
+    return graph_uses(value) == 1 && value->user_count == 1 ? value->users[0] : NULL;
 }
 
 /* Where axis `axis` of the view's input is in its output, or -1: nowhere as a whole. */
@@ -109,7 +101,7 @@ static bool find_reader(struct graph *graph, struct op *op, struct reader *reade
     reader->view_count = 0;
     reader->axis = channel_axis(op);
     reader->seen = op->outputs[0];
-    while (reader->axis >= 0 && (user = only_user(graph, reader->seen))) {
+    while (reader->axis >= 0 && (user = only_user(reader->seen))) {
         reader->map = user;
         if (user->code != GRAPH_OP_VIEW)
             return user->code == GRAPH_OP_MAP;
@@ -155,8 +147,9 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
             pair[1] = flat; /* (k, n) times (n) */
         }
         pair[0] = weight;
-        op->inputs[1] = edit_map(graph, &position, "mul", binary(graph, PRIM_MUL, dtype), pair, 2,
-                                 weight->ndim, weight->dims);
+        graph_input(graph, op, 1,
+                    edit_map(graph, &position, "mul", binary(graph, PRIM_MUL, dtype), pair, 2, weight->ndim,
+                             weight->dims));
     }
     if (bias) {
         pair[0] = bias;
@@ -171,20 +164,18 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
             struct value **inputs = ARENA_ARRAY(&graph->cx->arena, 4, struct value *);
 
             memcpy(inputs, op->inputs, 2 * sizeof *inputs);
-            op->inputs = inputs;
-            op->input_count = op->tail_first = 3;
+            inputs[2] = bias;
+            graph_inputs(graph, op, inputs, 3);
+            op->tail_first = 3;
             *has_bias = true;
         }
-        op->inputs[2] = bias;
+        graph_input(graph, op, 2, bias);
     }
 
     /* The op moves behind what its new weights need, and takes the map's place. */
-    graph_remove(graph, graph_position(graph, op));
-    graph_insert(graph, graph_position(graph, map), op);
-    for (int i = 0; i < reader->view_count; i++) {
-        graph_remove(graph, graph_position(graph, reader->views[i]));
-        graph_insert(graph, graph_position(graph, map), reader->views[i]);
-    }
+    graph_move(graph, graph_position(graph, op), graph_position(graph, map) - 1);
+    for (int i = 0; i < reader->view_count; i++)
+        graph_move(graph, graph_position(graph, reader->views[i]), graph_position(graph, map) - 1);
     graph_replace(graph, map->outputs[0], product);
     graph_remove(graph, graph_position(graph, map));
     return true;
@@ -202,7 +193,7 @@ void pass_fold(struct graph *graph)
         struct reader reader;
 
         while (find_reader(graph, op, &reader) && fold_map(graph, op, &reader))
-            pass_prepare(graph);
+            pass_prepare_from(graph, i, op);
         if (graph->ops[i] != op)
             i--; /* it moved: look at what stands here now */
     }

@@ -9,25 +9,20 @@
 #define FUSE_MAX_NODES 64
 #define FUSE_MAX_LABEL 32 /* what joins longer ones is called fused */
 
-/* Adds inputs of `from` (from index `first`) to `op`, each once; the nodes that load them go to nodes[]. `base` is the
- * number of the op's inputs that its dag does not count. */
-static void add_inputs(struct arena *arena, struct op *op, struct dag *dag, int base,
-                       struct value *const *values, int count, int *nodes)
+/* Adds values to an op's inputs, each once; the nodes that load them go to nodes[]. `base` is the number of inputs that its dag
+ * does not count. */
+static void add_inputs(struct value **inputs, int *input_count, int base, struct value *const *values,
+                       int count, int *nodes)
 {
-    struct value **inputs = ARENA_ARRAY(arena, op->input_count + count + 1, struct value *);
-
-    memcpy(inputs, op->inputs, (size_t)op->input_count * sizeof *inputs);
-    op->inputs = inputs;
     for (int i = 0; i < count; i++) {
         int at = base;
 
-        while (at < op->input_count && op->inputs[at] != values[i])
+        while (at < *input_count && inputs[at] != values[i])
             at++;
-        if (at == op->input_count)
-            op->inputs[op->input_count++] = values[i];
+        if (at == *input_count)
+            inputs[(*input_count)++] = values[i];
         nodes[i] = at - base;
     }
-    (void)dag;
 }
 
 /* ---- labels --------------------------------------------------------------------------------------------------- */
@@ -122,8 +117,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     int base, first, count = 0, nodes[FUSE_MAX_INPUTS + MAX_DIMS], mapped[FUSE_MAX_INPUTS + MAX_DIMS];
     struct dag **slot, *dag, *old;
     struct op_body body;
-    struct value *kept[2 * FUSE_MAX_INPUTS];
-    struct op copy;
+    struct value **inputs;
 
     if (map->code != GRAPH_OP_MAP || !op_rows[op->code]->body || !op_rows[op->code]->body(op, &body) ||
         at < body.base || !pass_may_join(graph, map, op))
@@ -133,7 +127,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     first = body.first;
     /* computed again only where that is free, or once in MODEL_pack */
     if (map->input_count > 0 && !(value->prepared && op->outputs[0]->prepared) &&
-        (!dims_equal(value, body.whole) || value->prepared || graph_uses(graph, value) != 1))
+        (!dims_equal(value, body.whole) || value->prepared || graph_uses(value) != 1))
         return false;
     if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, body.whole))
         return false;
@@ -149,20 +143,14 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     if (!*slot)
         *slot = dag_identity(arena, value->dtype);
     old = *slot;
-    copy = *op;
-    for (int i = 0; i < base; i++)
-        kept[i] = op->inputs[i];
-    count = base;
-    copy.inputs = kept;
-    copy.input_count = base;
-    for (int i = base; i < op->input_count; i++)
+    inputs = ARENA_ARRAY(arena, op->input_count + map->input_count + 1, struct value *);
+    for (int i = 0; i < op->input_count; i++)
         if (i != at)
-            kept[count++] = op->inputs[i];
-    copy.input_count = count;
+            inputs[count++] = op->inputs[i];
     dag = dag_new(arena, FUSE_MAX_INPUTS);
 
     /* nodes of the old dag's inputs: loads, or the inlined map */
-    add_inputs(arena, &copy, dag, base, map->inputs, map->input_count, nodes);
+    add_inputs(inputs, &count, base, map->inputs, map->input_count, nodes);
     for (int i = 0; i < map->input_count; i++)
         nodes[i] = dag_load(arena, dag, first + nodes[i], map->inputs[i]->dtype);
 
@@ -174,9 +162,9 @@ static bool join_map(struct graph *graph, struct op *op, int at)
         mapped[first + i - base] = i == at ? inlined : dag_load(arena, dag, n, op->inputs[i]->dtype),
                            n += i != at;
     dag->result = dag_inline(arena, dag, old, mapped);
-    dag->input_count = first + copy.input_count - base;
-    op->inputs = copy.inputs;
-    op->input_count = op->tail_first = copy.input_count;
+    dag->input_count = first + count - base;
+    graph_inputs(graph, op, inputs, count);
+    op->tail_first = count;
     *slot = dag;
     if (op->code == GRAPH_OP_MAP && op->label && map->label && strcmp(op->label, "copy") == 0)
         op->label = map->label;
@@ -214,7 +202,7 @@ static void take_place(struct graph *graph, struct op *op, struct op *map)
     struct value *out = map->outputs[0];
 
     graph_remove(graph, graph_position(graph, op));
-    graph->ops[graph_position(graph, map)] = op;
+    graph_put(graph, graph_position(graph, map), op);
     out->op = op;
     out->result = 0;
     op->outputs[0] = out;
@@ -228,13 +216,14 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     int main_inputs = op->tail_first, from = graph_position(graph, op), count = 0;
     int nodes[FUSE_MAX_INPUTS], old_nodes[FUSE_MAX_INPUTS + 1], extra[FUSE_MAX_INPUTS];
     bool by_rows = op_rows[op->code]->tail == TAIL_BY_ROWS;
-    struct value *others[FUSE_MAX_INPUTS];
+    struct value *others[FUSE_MAX_INPUTS], **inputs;
+    int input_count = op->input_count;
     struct dag *dag;
 
     if (!op_takes_tail(op) || !pass_may_join(graph, op, map) || !dims_equal(value, out) || value->prepared ||
         out->prepared || op->input_count + map->input_count > FUSE_MAX_INPUTS ||
-        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES ||
-        graph_uses(graph, value) != 1 || pass_write_between(graph, op, from, graph_position(graph, map)))
+        map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES || graph_uses(value) != 1 ||
+        pass_write_between(graph, op, from, graph_position(graph, map)))
         return false;
     if (by_rows && out->dtype != value->dtype)
         return false; /* kernels with tiles store what they compute in */
@@ -266,7 +255,10 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
 
     int before = dag_inline(arena, dag, op->tail, old_nodes);
 
-    add_inputs(arena, op, dag, main_inputs, others, count, extra);
+    inputs = ARENA_ARRAY(arena, input_count + count + 1, struct value *);
+    memcpy(inputs, op->inputs, (size_t)input_count * sizeof *inputs);
+    add_inputs(inputs, &input_count, main_inputs, others, count, extra);
+    graph_inputs(graph, op, inputs, input_count);
     for (int i = 0, n = 0; i < map->input_count; i++) {
         if (i == at)
             nodes[i] = before;
@@ -315,7 +307,7 @@ static void join_head(struct graph *graph, int *at, struct op *op)
     struct dag *dag;
 
     if (!pass_takes_head(graph, op) || map->code != GRAPH_OP_MAP || map->input_count == 0 || made->prepared ||
-        graph_uses(graph, value) != 1 || graph_uses(graph, made) != 1 || op->tail ||
+        graph_uses(value) != 1 || graph_uses(made) != 1 || op->tail ||
         count + map->input_count > FUSE_MAX_INPUTS ||
         pass_write_between(graph, map, graph_position(graph, map), *at))
         return;
@@ -345,9 +337,10 @@ static void join_head(struct graph *graph, int *at, struct op *op)
     dag->result = dag_inline(arena, dag, map->dag, nodes);
     dag->input_count = 1 + extra;
     op->head = dag;
-    op->inputs = ARENA_ARRAY(arena, FUSE_MAX_INPUTS + 4, struct value *);
-    memcpy(op->inputs, inputs, (size_t)count * sizeof *inputs);
-    op->input_count = op->tail_first = count;
+    graph_inputs(graph, op,
+                 memcpy(ARENA_ARRAY(arena, count, struct value *), inputs, (size_t)count * sizeof *inputs),
+                 count);
+    op->tail_first = count;
 }
 
 static void join_heads(struct graph *graph)
@@ -362,17 +355,21 @@ static void join_heads(struct graph *graph)
 static bool join_one(struct graph *graph, int *at, bool tails)
 {
     struct op *op = graph->ops[*at];
-    struct value *made = op->output_count > 0 ? op->outputs[0] : NULL;
+    struct value *made = op->output_count > 0 ? op->outputs[0] : NULL, *operand = NULL;
     bool joined = false;
 
     if (tails && op->code != GRAPH_OP_MAP)
         return false;
-    if (!tails && op->code == GRAPH_OP_MAP)
-        pass_drop_unread(&graph->cx->arena, op, &op->dag, 0); /* of integers `i - i` is 0 */
-    for (int j = 0; j < op->input_count && !joined; j++)
+    if (!tails && op->code == GRAPH_OP_MAP) {
+        pass_drop_unread(graph, op, &op->dag, 0); /* of integers `i - i` is 0 */
+        *at = graph_position(graph, op);
+    }
+    for (int j = 0; j < op->input_count && !joined; j++) {
+        operand = op->inputs[j];
         joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
+    }
     if (joined) {
-        pass_dead(graph);
+        pass_drop(graph, operand->op);
         *at = graph_position(graph, made ? made->op : op);
     }
     return joined;

@@ -13,13 +13,13 @@ static struct op *find_product(const struct graph *graph, const struct op *op)
     struct op *product;
 
     if (view->code == GRAPH_OP_VIEW && view->view.kind == VIEW_PERMUTE && view->view.perm[2] == 2) {
-        if (graph_uses(graph, gates) != 1)
+        if (graph_uses(gates) != 1)
             return NULL;
         gates = view->inputs[0];
     }
     product = gates->op;
-    if (product->code != GRAPH_OP_CONTRACT || product->tail || gates->ndim != 3 ||
-        graph_uses(graph, gates) != 1 || !pass_may_join(graph, product, op) ||
+    if (product->code != GRAPH_OP_CONTRACT || product->tail || gates->ndim != 3 || graph_uses(gates) != 1 ||
+        !pass_may_join(graph, product, op) ||
         pass_write_between(graph, product, graph_position(graph, product), graph_position(graph, op)))
         return NULL;
     return product;
@@ -69,7 +69,7 @@ static void join(struct graph *graph, int *at, const struct op *product)
     joined->tail_first = joined->input_count;
     for (int i = 0; i < joined->output_count; i++)
         joined->outputs[i]->op = joined;
-    graph->ops[*at] = joined;
+    graph_put(graph, *at, joined);
 }
 
 void pass_gates(struct graph *graph)

@@ -113,10 +113,10 @@ static bool output_is_last(const struct op *call, int index)
 }
 
 /* Does a convolution read the value, directly or behind pools and maps? */
-static bool feeds_conv(const struct graph *graph, const struct value *value, int first)
+static bool feeds_conv(const struct value *value)
 {
-    for (int i = first; i < graph->op_count; i++) {
-        const struct op *op = graph->ops[i];
+    for (int u = 0; u < value->user_count; u++) {
+        const struct op *op = value->users[u];
 
         for (int j = 0; j < op->input_count; j++) {
             if (op->inputs[j] != value)
@@ -127,7 +127,7 @@ static bool feeds_conv(const struct graph *graph, const struct value *value, int
                 return true;
             if ((op->code == GRAPH_OP_POOL ||
                  (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]))) &&
-                feeds_conv(graph, op->outputs[0], i + 1))
+                feeds_conv(op->outputs[0]))
                 return true;
         }
     }
@@ -360,7 +360,7 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     count = flat->dims[1];
     rows[0] = flat->dims[0];
     rows[1] = count;
-    op->inputs[0] = edit_reshape(graph, at, last, 2, rows);
+    graph_input(graph, op, 0, edit_reshape(graph, at, last, 2, rows));
     for (int i = 0; i < image->ndim - 1; i++) {
         dims[i] = image->dims[1 + i];
         perm[i] = (i + 1) % (image->ndim - 1);
@@ -371,7 +371,7 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     weight = edit_permute(graph, at, weight, perm);
     rows[0] = count;
     rows[1] = dims[image->ndim - 1];
-    op->inputs[1] = edit_reshape(graph, at, weight, 2, rows);
+    graph_input(graph, op, 1, edit_reshape(graph, at, weight, 2, rows));
 }
 
 /* ---- borders of regions ----------------------------------------------------------------------------------- */
@@ -384,7 +384,7 @@ static void inputs_last(struct graph *graph)
         const struct dim *dims[MAX_DIMS];
         int perm[MAX_DIMS], at = 0;
 
-        if (input->ndim != 4 || !feeds_conv(graph, input, 0))
+        if (input->ndim != 4 || !feeds_conv(input))
             continue;
         while (graph->ops[at++] != input->op)
             ;
@@ -394,7 +394,7 @@ static void inputs_last(struct graph *graph)
         to_first(input->ndim, perm);
         first = edit_permute(graph, &at, input, perm);
         graph_replace(graph, input, first);
-        first->op->inputs[0] = input;
+        graph_input(graph, first->op, 0, input);
     }
 }
 
@@ -407,7 +407,7 @@ static void outputs_last(struct graph *graph)
         graph->outputs_last[i] = output->ndim == 4 && is_channels_first_view(output) &&
                                  (i < graph->result_count || !graph->gradient_of[i - graph->result_count]);
         if (graph->outputs_last[i])
-            graph->outputs[i] = output->op->inputs[0];
+            graph_output(graph, i, output->op->inputs[0]);
     }
 }
 
@@ -474,7 +474,7 @@ void pass_layout(struct graph *graph)
             break;
         case GRAPH_OP_POOL: /* far from convolutions planes stay as they are */
             if (!op->window.channels_last &&
-                (is_channels_first_view(op->inputs[0]) || feeds_conv(graph, op->outputs[0], i + 1)))
+                (is_channels_first_view(op->inputs[0]) || feeds_conv(op->outputs[0])))
                 window_last(graph, &i, op);
             break;
         case GRAPH_OP_MAP:

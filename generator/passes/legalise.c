@@ -25,16 +25,37 @@ static bool same_elements(const struct value *a, const struct value *b)
     return true;
 }
 
+/* The last copy of the same elements in front of `at`, among those of what `shown` shows; *place: where it stands. */
+static struct op *last_copy(const struct graph *graph, int at, const struct value *shown,
+                            const struct value *value, int *place)
+{
+    struct op *last = NULL;
+
+    for (int u = 0; u < shown->user_count; u++) {
+        struct op *op = shown->users[u], *copy = NULL;
+
+        if (op->code == GRAPH_OP_VIEW && op->outputs[0]->base) {
+            copy = last_copy(graph, at, op->outputs[0], value, place);
+        } else if (op->code == GRAPH_OP_MAP && op->shared && same_elements(shown, value)) {
+            int position = graph_position(graph, op);
+
+            if (position < at && position > *place) {
+                *place = position;
+                copy = op;
+            }
+        }
+        last = copy ? copy : last;
+    }
+    return last;
+}
+
 /* The copy of the same elements that an earlier reader got, where it may be shared and nothing was written since. */
 static struct value *earlier_copy(struct graph *graph, int at, const struct value *value)
 {
-    for (int i = at - 1; i >= 0; i--) {
-        const struct op *op = graph->ops[i];
+    int place = -1;
+    const struct op *op = last_copy(graph, at, value->base, value, &place);
 
-        if (op->code == GRAPH_OP_MAP && op->shared && same_elements(op->inputs[0], value))
-            return pass_write_between(graph, op, i, at) ? NULL : op->outputs[0];
-    }
-    return NULL;
+    return op && !pass_write_between(graph, op, place, at) ? op->outputs[0] : NULL;
 }
 
 /* `once`: it may be made by MODEL_pack, where only that reads it which writes nothing there. */
@@ -173,29 +194,34 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     return needed == ACCEPT_ANY || value_is_rows(arena, value);
 }
 
-/* Does the value lie where `base` does, as far as this is not the boundary's own doing? */
-static bool lies_at(struct value *value, const struct value *base, const struct op *fence)
+/* Does anything behind the boundary, or it with an earlier input, read what lies where the value does, as far as this is not the
+ * boundary's own doing? */
+static bool is_read_behind(const struct graph *graph, const struct value *value, const struct op *fence,
+                           int at, int input)
 {
-    value = value_root(value);
-    while (value != base && value->op->code == GRAPH_OP_FENCE && value->op != fence)
-        value = value_root(value->op->inputs[value->result]);
-    return value == base;
+    for (int u = 0; u < value->user_count; u++) {
+        const struct op *op = value->users[u];
+
+        if (op != fence && graph_position(graph, op) > at)
+            return true;
+        for (int j = 0; j < op->input_count; j++) {
+            bool lies_there = op->code == GRAPH_OP_VIEW || (op->code == GRAPH_OP_FENCE && op != fence);
+
+            if (op->inputs[j] == value &&
+                ((op == fence && j < input) ||
+                 (lies_there && is_read_behind(graph, op->outputs[j], fence, at, input))))
+                return true;
+        }
+    }
+    return false;
 }
 
 /* What a hook in backward makes of a gradient is for its module alone: where others read the same, it gets a copy. */
 static bool is_read_elsewhere(const struct graph *graph, int at, int input)
 {
     const struct op *fence = graph->ops[at];
-    const struct value *base = fence->inputs[input]->base;
 
-    for (int j = 0; j < input; j++)
-        if (lies_at(fence->inputs[j], base, fence))
-            return true;
-    for (int i = at + 1; i < graph->op_count; i++)
-        for (int j = 0; j < graph->ops[i]->input_count; j++)
-            if (lies_at(graph->ops[i]->inputs[j], base, fence))
-                return true;
-    return false;
+    return is_read_behind(graph, fence->inputs[input]->base, fence, at, input);
 }
 
 /* A hook may write what it is given. */
@@ -240,7 +266,7 @@ static void tail_operands(struct graph *graph, struct op *op, int *at)
         whole = edit_expand(graph, at, op->inputs[j], out->ndim, out->dims);
         if (whole != op->inputs[j])
             view_resolve(&graph->cx->arena, whole->op, op->inputs[j], whole);
-        op->inputs[j] = insert_copy(graph, at, whole, true);
+        graph_input(graph, op, j, insert_copy(graph, at, whole, true));
     }
 }
 
@@ -260,7 +286,7 @@ void pass_legalise(struct graph *graph)
 
         if (op->code == GRAPH_OP_VIEW) {
             if (!view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0])) {
-                op->inputs[0] = insert_copy(graph, &i, op->inputs[0], true);
+                graph_input(graph, op, 0, insert_copy(graph, &i, op->inputs[0], true));
                 view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0]);
             }
             continue;
@@ -273,10 +299,10 @@ void pass_legalise(struct graph *graph)
             bool own = needs_own_memory(graph, i, j);
 
             if (own || (j < op->tail_first && !pass_reads(graph, op, j)))
-                op->inputs[j] = insert_copy(graph, &i, op->inputs[j], !own);
+                graph_input(graph, op, j, insert_copy(graph, &i, op->inputs[j], !own));
         }
         if (op->code == GRAPH_OP_CONV && !value_is_static(graph, op->inputs[1]))
-            op->inputs[1] = insert_across(graph, &i, op->inputs[1]);
+            graph_input(graph, op, 1, insert_across(graph, &i, op->inputs[1]));
         for (int j = 0; j < op->output_count; j++)
             set_dense(graph, op->outputs[j]);
         tail_operands(graph, op, &i);
@@ -285,6 +311,6 @@ void pass_legalise(struct graph *graph)
         int at = i < graph->result_count ? end_of_call(graph) : graph->op_count;
 
         if (!is_output_ready(graph, i))
-            graph->outputs[i] = insert_copy(graph, &at, graph->outputs[i], false);
+            graph_output(graph, i, insert_copy(graph, &at, graph->outputs[i], false));
     }
 }

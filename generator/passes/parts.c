@@ -18,7 +18,7 @@ static bool is_kept(struct value *value)
 }
 
 /* The concatenation that the product alone reads, perhaps through permutations, and the axis of what it reads. */
-static const struct op *joined_operand(const struct graph *graph, const struct op *product, int *axis)
+static const struct op *joined_operand(const struct op *product, int *axis)
 {
     const struct value *value = product->inputs[1];
     int back[MAX_DIMS]; /* which axis of what the product reads is this one's */
@@ -26,7 +26,7 @@ static const struct op *joined_operand(const struct graph *graph, const struct o
 
     for (int i = 0; i < value->ndim; i++)
         back[i] = i;
-    while (graph_uses(graph, value) == 1 && value->op->code == GRAPH_OP_VIEW &&
+    while (graph_uses(value) == 1 && value->op->code == GRAPH_OP_VIEW &&
            value->op->view.kind == VIEW_PERMUTE) {
         int inner[MAX_DIMS];
 
@@ -35,8 +35,7 @@ static const struct op *joined_operand(const struct graph *graph, const struct o
         memcpy(back, inner, (size_t)value->ndim * sizeof *back);
         value = value->op->inputs[0];
     }
-    if (value->op->code != GRAPH_OP_CONCAT || graph_uses(graph, value) != 1 ||
-        value->op->input_count > MOST_PARTS)
+    if (value->op->code != GRAPH_OP_CONCAT || graph_uses(value) != 1 || value->op->input_count > MOST_PARTS)
         return NULL;
     for (int i = 0; i < value->op->input_count; i++)
         any |= is_kept(value->op->inputs[i]);
@@ -117,7 +116,7 @@ void pass_parts(struct graph *graph)
         if (op->code != GRAPH_OP_CONTRACT || op->contract.bias || op->tail ||
             value_is_static(graph, op->inputs[1]))
             continue;
-        concat = joined_operand(graph, op, &axis);
+        concat = joined_operand(op, &axis);
         if (concat && concat->input_count > 1 &&
             !pass_write_between(graph, concat, graph_position(graph, concat), i))
             read_parts(graph, &i, op, concat, axis);

@@ -2,6 +2,7 @@
 #include "passes/pass.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,9 +107,12 @@ bool op_is_packed(const struct graph *graph, const struct op *op)
            (bias < 0 || value_is_static(graph, op->inputs[bias]));
 }
 
-void pass_drop_unread(struct arena *arena, struct op *op, struct dag **dag, int first)
+void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first)
 {
+    struct arena *arena = &graph->cx->arena;
     const bool *read = dag_loads(arena, *dag);
+    struct value **all;
+    int whole;
     int ahead = (*dag)->input_count - (op->tail_first - first), *nodes, count = first;
     struct value **inputs;
     struct dag *left;
@@ -136,8 +140,11 @@ void pass_drop_unread(struct arena *arena, struct op *op, struct dag **dag, int 
     op->tail_first -= op->input_count - count;
     left->input_count = ahead + op->tail_first - first;
     *dag = left;
-    op->inputs = inputs;
-    op->input_count = count;
+    all = op->inputs;
+    whole = op->input_count;
+    graph_inputs(graph, op, inputs, count);
+    for (int i = first; i < whole && op->placed; i++)
+        pass_drop(graph, all[i]->op);
 }
 
 bool op_is_depthwise(const struct op *op)
@@ -194,24 +201,50 @@ static struct value *memory_root(struct value *value)
     return value;
 }
 
-bool pass_changes(const struct op *op, struct value *value)
+/* The first boundary behind `from` that lets hooks write where the value lies: through views, and boundaries. */
+static int next_hook(const struct graph *graph, const struct value *value, int from)
 {
-    if (op->code == GRAPH_OP_WRITE)
-        return value_root(value) == op->inputs[0];
-    if (op->code != GRAPH_OP_FENCE)
-        return false;
-    for (int i = op->fence.seen; i < op->input_count; i++)
-        if (!value_is_lent(op->inputs[i]) && memory_root(op->inputs[i]) == memory_root(value))
-            return true;
-    return false;
+    int first = INT_MAX;
+
+    for (int u = 0; u < value->user_count; u++) {
+        const struct op *op = value->users[u];
+        bool fence = op->code == GRAPH_OP_FENCE;
+
+        for (int j = 0; (fence || op->code == GRAPH_OP_VIEW) && j < op->input_count; j++) {
+            int at = fence && j >= op->fence.seen ? graph_position(graph, op) : -1;
+
+            if (op->inputs[j] != value)
+                continue;
+            if (at <= from)
+                at = next_hook(graph, op->outputs[j], from);
+            first = at < first ? at : first;
+        }
+    }
+    return first;
+}
+
+int pass_next_hook(const struct graph *graph, struct value *value, int from)
+{
+    value = memory_root(value);
+    return graph->fenced && !value_is_lent(value) ? next_hook(graph, value, from) : INT_MAX;
 }
 
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
 {
-    for (int i = from + 1; i < to; i++)
-        for (int j = 0; j < op->input_count; j++)
-            if (pass_changes(graph->ops[i], op->inputs[j]))
+    for (int i = 0; i < op->input_count; i++) {
+        const struct value *root = value_root(op->inputs[i]);
+
+        for (int u = 0; u < root->user_count; u++) {
+            const struct op *write = root->users[u];
+            int at = write->code == GRAPH_OP_WRITE && write->inputs[0] == root ? graph_position(graph, write)
+                                                                               : -1;
+
+            if (at > from && at < to)
                 return true;
+        }
+        if (pass_next_hook(graph, op->inputs[i], from) < to)
+            return true;
+    }
     return false;
 }
 
@@ -221,6 +254,7 @@ struct op *edit_op(struct graph *graph, const struct op *like)
     struct op *op = ARENA_NEW(arena, struct op);
 
     *op = *like;
+    op->placed = false;
     op->outputs = NULL;
     op->output_count = 0;
     op->inputs = ARENA_ARRAY(arena, like->input_count + 1, struct value *);

@@ -57,15 +57,21 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
  * They get a copy. */
 bool value_is_lent(struct value *value);
 
-/* Whether the op writes over the slot that the value is of, or lets hooks write where it lies. */
-bool pass_changes(const struct op *op, struct value *value);
+/* Where the first boundary behind `from` stands that lets hooks write where the value lies; INT_MAX: nowhere. */
+int pass_next_hook(const struct graph *graph, struct value *value, int from);
 
 /* Does an op between the two positions change what `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 
 /* Forgets inputs from `first` up to the tail's that the op's dag does not read. They are its last loads; those before are of
  * the type of input 0. */
-void pass_drop_unread(struct arena *arena, struct op *op, struct dag **dag, int first);
+void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first);
+
+/* pass_prepare of the ops from `first` up to `end`; NULL: to the last. */
+void pass_prepare_from(struct graph *graph, int first, const struct op *end);
+
+/* Removes the op where nothing needs it, and what only it needed. */
+void pass_drop(struct graph *graph, struct op *op);
 
 /* Of a resolved value. Dense: row-major without gaps. Rows: the last axis is contiguous and the others collapse to one
  * stride. Axes of size 1 have no say. */

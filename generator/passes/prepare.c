@@ -71,18 +71,21 @@ static bool lift_view(struct graph *graph, int at)
     return true;
 }
 
-void pass_prepare(struct graph *graph)
+void pass_prepare_from(struct graph *graph, int first, const struct op *end)
 {
     if (graph->program->tree->spec->pack == SPEC_OFF)
         return;
-    for (int i = 0; i < graph->op_count; i++) {
+    for (int i = first; i < graph->op_count && graph->ops[i] != end; i++) {
         struct op *op = graph->ops[i];
 
-        if (op->code == GRAPH_OP_VIEW && lift_view(graph, i)) {
-            i = -1;
-            continue;
-        }
-        if (runs_once(graph, op))
+        if (op->code == GRAPH_OP_VIEW && lift_view(graph, i))
+            i--; /* what was put there may be such a view */
+        else if (runs_once(graph, op))
             op->outputs[0]->prepared = true;
     }
+}
+
+void pass_prepare(struct graph *graph)
+{
+    pass_prepare_from(graph, 0, NULL);
 }

@@ -24,23 +24,25 @@ static bool *find_reads(const struct graph *graph)
     return reads;
 }
 
-static void drop_unread(struct op *op)
+static void drop_unread(struct graph *graph, struct op *op)
 {
-    const struct graph *graph = op->invoke.region->graph;
-    const bool *reads = find_reads(graph);
-    const int asked = graph->input_count + graph->result_count, first = op->input_count - asked;
-    int count = first;
+    const struct graph *region = op->invoke.region->graph;
+    const bool *reads = find_reads(region);
+    const int asked = region->input_count + region->result_count, first = op->input_count - asked;
+    struct value **inputs = ARENA_ARRAY(&graph->cx->arena, op->input_count + 1, struct value *);
+    int count = 0;
 
-    for (int i = 0; i < asked; i++)
-        if (reads[i])
-            op->inputs[count++] = op->inputs[first + i];
+    for (int i = 0; i < op->input_count; i++)
+        if (i < first || reads[i - first])
+            inputs[count++] = op->inputs[i];
     op->invoke.reads = reads;
-    op->input_count = op->tail_first = count;
+    graph_inputs(graph, op, inputs, count);
+    op->tail_first = count;
 }
 
 void pass_regions(struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++)
         if (graph->ops[i]->code == GRAPH_OP_CALL && graph->ops[i]->invoke.part == CALL_BACKWARD)
-            drop_unread(graph->ops[i]);
+            drop_unread(graph, graph->ops[i]);
 }

@@ -2,15 +2,14 @@
  * the instances of an `N x Call` list. */
 #include "passes/pass.h"
 
-static bool follows(const struct graph *graph, const struct op *first, const struct op *last,
-                    const struct op *next)
+static bool follows(const struct op *first, const struct op *last, const struct op *next)
 {
     const struct module *a = last->invoke.instance, *b = next->invoke.instance;
 
     if (next->code != GRAPH_OP_CALL || next->invoke.region != first->invoke.region || !a->array ||
         !b->array || a->parent != b->parent || b->index != a->index + a->subtree + 1 ||
         next->output_count != 1 || next->input_count < 1 || next->inputs[0] != last->outputs[0] ||
-        graph_uses(graph, last->outputs[0]) != 1 || !dims_equal(next->inputs[0], next->outputs[0]) ||
+        graph_uses(last->outputs[0]) != 1 || !dims_equal(next->inputs[0], next->outputs[0]) ||
         next->inputs[0]->dtype != next->outputs[0]->dtype)
         return false;
     for (int i = 1; i < next->input_count; i++)
@@ -30,7 +29,7 @@ void pass_roll(struct graph *graph)
         struct op *last = first;
 
         while (i + 1 < graph->op_count && graph->ops[i + 1]->code == GRAPH_OP_CALL &&
-               follows(graph, first, last, graph->ops[i + 1])) {
+               follows(first, last, graph->ops[i + 1])) {
             last = graph->ops[i + 1];
             first->invoke.count++;
             graph_remove(graph, i + 1);

@@ -92,20 +92,20 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
 }
 
 /* A map of the value can join what makes it, through views and joins, all of which nothing else reads. */
-static bool makes_tail(const struct graph *graph, const struct value *value)
+static bool makes_tail(const struct value *value)
 {
     const struct op *op = value->op;
 
-    if (graph_uses(graph, value) != 1 || value->prepared)
+    if (graph_uses(value) != 1 || value->prepared)
         return false;
     if (op->code == GRAPH_OP_CONCAT) {
         for (int i = 0; i < op->input_count; i++)
-            if (!makes_tail(graph, op->inputs[i]))
+            if (!makes_tail(op->inputs[i]))
                 return false;
         return true;
     }
     if (op->code == GRAPH_OP_VIEW)
-        return op->view.kind == VIEW_RESHAPE && makes_tail(graph, op->inputs[0]);
+        return op->view.kind == VIEW_RESHAPE && makes_tail(op->inputs[0]);
     return op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT;
 }
 
@@ -123,8 +123,7 @@ static bool split_map(struct graph *graph, int *at, struct op *map)
             return false;
         joined = map->inputs[i];
     }
-    if (!joined || graph->fenced || out->prepared || out->dtype != joined->dtype ||
-        !makes_tail(graph, joined))
+    if (!joined || graph->fenced || out->prepared || out->dtype != joined->dtype || !makes_tail(joined))
         return false;
     concat = edit_op(graph, joined->op);
     for (int i = 0; i < concat->input_count; i++) {

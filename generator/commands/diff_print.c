@@ -151,7 +151,7 @@ static const char *amount(struct cx *cx, double value)
     static const char *const units[] = {"", " k", " M", " G", " T"};
     int unit = 0;
 
-    while (value >= 1000 && unit < 4) {
+    while (value >= 1000 && unit < COUNT(units) - 1) {
         value /= 1000;
         unit++;
     }

@@ -374,7 +374,7 @@ static int print_out(struct cx *cx, const struct text *out, int status)
 /* Descriptors 0 to 2 are in use, so that no file that is opened later takes the place of a closed one. */
 static void hold_descriptors(void)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i <= STDERR_FILENO; i++)
         if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i == 0 ? O_WRONLY : O_RDONLY) != i)
             _exit(EXIT_FILE);
 }

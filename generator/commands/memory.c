@@ -231,8 +231,8 @@ static void hint_flash(struct cx *cx, const struct plan *plan, const struct memo
 /* Training mode and hooks are choices at run time: the model is of use without. */
 static void warn_of_variants(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
-    static const char *const names[4] = {NULL, "in training mode", "with hooks",
-                                         "in training mode with hooks"};
+    static const char *const names[] = {NULL, "in training mode", "with hooks",
+                                        "in training mode with hooks"}; /* by train + 2 * fenced */
     const struct target *target = target_of(cx);
     const struct program *program = plan->program;
     int64_t fixed = memory->ram.bytes - workspace(plan, memory->entry, 0, 0) -
@@ -241,7 +241,7 @@ static void warn_of_variants(struct cx *cx, const struct plan *plan, const struc
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
 
-        for (int v = 1; v < 4; v++) {
+        for (int v = 1; v < COUNT(names); v++) {
             int64_t bytes = fixed + workspace(plan, entry, v & 1, v >> 1) + inputs_and_outputs(entry);
 
             if (entry->graphs[v & 1][v >> 1] && bytes > target->ram)

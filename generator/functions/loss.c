@@ -8,7 +8,7 @@
 /* What `reduction` says: "none", "mean", "sum", or "batchmean" where a loss has that; the legacy arguments overrule it. */
 static struct ev fn_reduction(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    static const char *const names[] = {"none", "mean", "sum", "batchmean"};
+    static const char *const names[] = {"none", "mean", "sum", "batchmean"}; /* the last of some */
     bool average = true, reduce = true, batch;
     (void)count;
 
@@ -18,7 +18,7 @@ static struct ev fn_reduction(struct eval *eval, struct ev *args, int count, str
         return BAD;
     if (args[1].kind != EV_NONE || args[2].kind != EV_NONE)
         return ev_string(loc, !reduce ? "none" : average ? "mean" : "sum");
-    for (int i = 0; i < (batch ? 4 : 3); i++)
+    for (int i = 0; i < COUNT(names) - !batch; i++)
         if (args[0].kind == EV_STRING && strcmp(args[0].text, names[i]) == 0)
             return args[0];
     diag_error(eval->cx, args[0].loc, "%s: %s is not a valid value for reduction", outer(eval, "this"),

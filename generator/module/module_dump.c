@@ -5,7 +5,8 @@
 
 static void dump_tensor_json(struct text *text, const struct module_tensor *tensor)
 {
-    static const char *const kinds[] = {"parameter", "buffer", "state"};
+    static const char *const kinds[] = {
+        [MODULE_PARAMETER] = "parameter", [MODULE_BUFFER] = "buffer", [MODULE_STATE] = "state"};
 
     text_add(text, "{\"name\": ");
     text_json_string(text, tensor->path);

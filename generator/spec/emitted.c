@@ -24,18 +24,19 @@ const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES",    "PA
                                          "EMBEDDED_BYTES", "GRADIENT_BYTES", "STATE_BYTES",
                                          "ROLLOUT_BYTES",  "WINDOW_BYTES",   NULL};
 
-const char *const emitted_variants[12] = {"_eval",
-                                          "_train",
-                                          "_eval_fenced",
-                                          "_train_fenced",
-                                          "_eval_saving",
-                                          "_train_saving",
-                                          "_eval_backward",
-                                          "_train_backward",
-                                          "_eval_saving_fenced",
-                                          "_train_saving_fenced",
-                                          "_eval_backward_fenced",
-                                          "_train_backward_fenced"};
+const char *const emitted_endings[] = {"_eval",
+                                       "_train",
+                                       "_eval_fenced",
+                                       "_train_fenced",
+                                       "_eval_saving",
+                                       "_train_saving",
+                                       "_eval_backward",
+                                       "_train_backward",
+                                       "_eval_saving_fenced",
+                                       "_train_saving_fenced",
+                                       "_eval_backward_fenced",
+                                       "_train_backward_fenced",
+                                       NULL};
 
 bool emitted_function(const char *name)
 {
@@ -91,7 +92,12 @@ const char *emitted_max(struct cx *cx, const char *entry, const char *size)
 
 const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant)
 {
-    static const char *const kinds[] = {"", "FENCED_", "BACKWARD_", "FENCED_BACKWARD_"};
+    static const char *const kinds[EMITTED_VARIANTS] = {
+        [EMITTED_FUSED] = "",
+        [EMITTED_FENCED] = "FENCED_",
+        [EMITTED_SAVING] = "BACKWARD_",
+        [EMITTED_SAVING_FENCED] = "FENCED_BACKWARD_",
+    };
     bool forward = strcmp(entry, "forward") == 0;
 
     return upper_case(cx, arena_format(&cx->arena, "%s%s%s%sWORKSPACE_BYTES", forward ? "" : entry,

@@ -41,7 +41,7 @@ const char *emitted_workspace(struct cx *cx, const char *entry, bool training, e
 /* The other constants, in a list that ends with NULL. */
 extern const char *const emitted_constants[];
 
-/* How the functions of an entry's variants end: policy_act_eval, policy_act_train_fenced. */
-extern const char *const emitted_variants[12];
+/* How the functions of an entry's variants end: policy_act_eval, policy_act_train_fenced; NULL ends. */
+extern const char *const emitted_endings[];
 
 #endif

@@ -363,7 +363,7 @@ static struct expr *parse_subscript(struct parser *p)
         if (!ends_slice_part(p))
             parts[part] = parser_conditional(p);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < COUNT(parts); i++) {
         if (parts[i])
             adopt(p, slice, parts[i]);
     }

@@ -81,9 +81,8 @@ static void check_variants(struct reader *r, const struct spec_function *entry, 
 {
     size_t length = strlen(other);
 
-    for (int i = 0; i < COUNT(emitted_variants); i++)
-        if (strncmp(entry->name, other, length) == 0 &&
-            strcmp(entry->name + length, emitted_variants[i]) == 0)
+    for (int i = 0; emitted_endings[i]; i++)
+        if (strncmp(entry->name, other, length) == 0 && strcmp(entry->name + length, emitted_endings[i]) == 0)
             diag_error(r->cx, entry->loc,
                        "the entry '%s' would have the name of a function of the entry '%s', %s_%s",
                        entry->name, other, r->spec->model, entry->name);

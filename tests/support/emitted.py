@@ -20,7 +20,7 @@ def listed(source, name):
 
 
 def check(folder, source):
-    functions, constants, variants = (listed(source, name) for name in ("functions", "emitted_constants", "emitted_variants"))
+    functions, constants, variants = (listed(source, name) for name in ("functions", "emitted_constants", "emitted_endings"))
     header = next(folder.glob("*.h"))
     model = header.stem
     text = header.read_text() + header.with_suffix(".c").read_text()

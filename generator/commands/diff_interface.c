@@ -1,0 +1,274 @@
+/* diff_interface.c - what a caller sees of two models: entries, inputs, outputs, sizes, constants, settings. */
+#include "commands/diff_parts.h"
+
+#include <string.h>
+
+static const struct entry *find_entry(const struct side *side, const char *name)
+{
+    const struct program *program = side->summary->plan->program;
+
+    for (int i = 0; i < program->entry_count; i++)
+        if (strcmp(program->entries[i].name, name) == 0)
+            return &program->entries[i];
+    return NULL;
+}
+
+/* "act(batch, observation), batch at most 1": the arguments of its function in C, and lowered maxima. */
+static const char *entry_text(struct compare *c, const struct side *side, const struct entry *entry)
+{
+    struct text text = text_new(&c->cx->arena);
+    int count = 0;
+
+    text_printf(&text, "%s(", entry->name);
+    for (int i = 0; i < side->tree->size_count; i++)
+        text_printf(&text, "%s%s", count++ ? ", " : "", side->tree->sizes[i].name);
+    for (int i = 0; i < entry->input_count; i++)
+        text_printf(&text, "%s%s", count++ ? ", " : "", entry->inputs[i]->name);
+    text_add(&text, ")");
+    for (int i = 0; i < side->tree->size_count; i++)
+        if (entry->sizes[i].max != side->tree->sizes[i].max)
+            text_printf(&text, ", %s at most %lld", entry->sizes[i].name, (long long)entry->sizes[i].max);
+    return text.data;
+}
+
+static const char *output_text(struct compare *c, const struct entry *entry, int index)
+{
+    const struct graph *graph = entry->graphs[0][0];
+    const struct value *value = graph->outputs[index];
+
+    return arena_format(&c->cx->arena, "%s: %s", graph->output_names[index],
+                        diff_value_text(c, value->dtype, value->ndim, value->dims));
+}
+
+/* Of an entry that both have; it returns them by position. */
+static void compare_outputs(struct compare *c, const struct entry *old, const struct entry *new)
+{
+    int old_count = old->graphs[0][0]->output_count, new_count = new->graphs[0][0]->output_count;
+
+    for (int i = 0; i < old_count || i < new_count; i++)
+        diff_add_pair(c, DIFF_OUTPUTS, arena_format(&c->cx->arena, "%s[%d]", new->name, i),
+                      i < old_count ? output_text(c, old, i) : NULL,
+                      i < new_count ? output_text(c, new, i) : NULL);
+}
+
+void diff_entries(struct compare *c)
+{
+    const struct program *old = c->old.summary->plan->program, *new = c->new.summary->plan->program;
+
+    for (int i = 0; i < old->entry_count; i++)
+        if (!find_entry(&c->new, old->entries[i].name))
+            diff_add_pair(c, DIFF_ENTRIES, old->entries[i].name, entry_text(c, &c->old, &old->entries[i]),
+                          NULL);
+    for (int i = 0; i < new->entry_count; i++) {
+        const struct entry *entry = &new->entries[i], *other = find_entry(&c->old, entry->name);
+
+        diff_add_pair(c, DIFF_ENTRIES, entry->name, other ? entry_text(c, &c->old, other) : NULL,
+                      entry_text(c, &c->new, entry));
+        if (other)
+            compare_outputs(c, other, entry);
+    }
+}
+
+/* Name and text of one thing of a list. */
+struct named {
+    const char *name, *text;
+};
+
+static const char *named_text(const struct named *list, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return list[i].text;
+    return NULL;
+}
+
+static void compare_named(struct compare *c, enum diff_part part, const struct named *old, int old_count,
+                          const struct named *new, int new_count)
+{
+    for (int i = 0; i < old_count; i++)
+        diff_add_pair(c, part, old[i].name, old[i].text, named_text(new, new_count, old[i].name));
+    for (int i = 0; i < new_count; i++)
+        if (!named_text(old, old_count, new[i].name))
+            diff_add_pair(c, part, new[i].name, NULL, new[i].text);
+}
+
+static struct named *list_sizes(struct compare *c, const struct side *side)
+{
+    struct named *list = ARENA_ARRAY(&c->cx->arena, side->tree->size_count + 1, struct named);
+
+    for (int i = 0; i < side->tree->size_count; i++)
+        list[i] = (struct named){
+            side->tree->sizes[i].name,
+            arena_format(&c->cx->arena, "at most %lld", (long long)side->tree->sizes[i].max)};
+    return list;
+}
+
+static struct named *list_constants(struct compare *c, const struct side *side)
+{
+    struct named *list = ARENA_ARRAY(&c->cx->arena, side->tree->constant_count + 1, struct named);
+    struct eval eval = {.cx = side->cx};
+
+    for (int i = 0; i < side->tree->constant_count; i++)
+        list[i] = (struct named){side->tree->constants[i].name,
+                                 ev_text(&eval, &side->tree->constants[i].value)};
+    return list;
+}
+
+/* The inputs that some entry takes, in the order of the spec. */
+static struct named *list_inputs(struct compare *c, const struct side *side, int *count)
+{
+    const struct program *program = side->summary->plan->program;
+    struct named *list = ARENA_ARRAY(&c->cx->arena, side->spec->input_count + 1, struct named);
+
+    *count = 0;
+    for (int i = 0; i < side->spec->input_count; i++) {
+        const struct value *found = NULL;
+
+        for (int k = 0; k < program->entry_count; k++)
+            for (int n = 0; n < program->entries[k].input_count; n++)
+                if (program->entries[k].inputs[n] == &side->spec->inputs[i])
+                    found = program->entries[k].graphs[0][0]->inputs[n];
+        if (found)
+            list[(*count)++] = (struct named){side->spec->inputs[i].name,
+                                              diff_value_text(c, found->dtype, found->ndim, found->dims)};
+    }
+    return list;
+}
+
+enum { SETTINGS = 21 };
+
+static const char *joined(struct compare *c, const char *const *words, int count)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < count; i++)
+        text_printf(&text, "%s%s", i ? ", " : "", words[i]);
+    return text.data;
+}
+
+/* The words of an expression of `training:`, or "none". */
+static const char *words_of(struct compare *c, const struct expr *expr)
+{
+    return expr ? expr_source(c->cx, expr) : "none";
+}
+
+static const char *loss_text(struct compare *c, const struct spec_training *training)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < training->loss_count; i++)
+        text_printf(&text, "%s%s", i ? "; " : "", stmt_source(c->cx, training->loss[i]));
+    return training->criterion ? words_of(c, training->criterion) : text.data;
+}
+
+static const char *groups_text(struct compare *c, const struct spec_training *training)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < training->group_count; i++) {
+        const struct spec_group *group = &training->groups[i];
+
+        text_printf(&text, "%s%s", i ? "; " : "", joined(c, group->params.list, group->params.count));
+        for (int j = 0; j < group->count; j++)
+            text_printf(&text, " %s=%s", group->names[j], words_of(c, group->values[j]));
+    }
+    return text.length > 0 ? text.data : "none";
+}
+
+static const char *training_inputs(struct compare *c, const struct spec_training *training)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < training->input_count; i++)
+        text_printf(&text, "%s%s %s %s", i ? ", " : "", training->inputs[i].name,
+                    words_of(c, training->inputs[i].shape),
+                    training->inputs[i].dtype ? training->inputs[i].dtype->text : "");
+    return text.length > 0 ? text.data : "none";
+}
+
+static const char *rollout_settings(struct compare *c, const struct spec_rollout *rollout)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (const struct spec_rollout_setting *setting = spec_rollout_settings; setting->name; setting++) {
+        const struct spec_patterns *keys = spec_rollout_keys(rollout, setting);
+
+        if (keys->count > 0)
+            text_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", setting->name,
+                        joined(c, keys->list, keys->count));
+    }
+    return text.length > 0 ? text.data : "none";
+}
+
+static struct named *list_records(struct compare *c, const struct side *side, int *count)
+{
+    static const struct spec_rollout none = {0};
+    const struct spec_rollout *rollout = side->spec->rollout ? side->spec->rollout : &none;
+    struct named *list = ARENA_ARRAY(&c->cx->arena, rollout->record_count + 1, struct named);
+
+    *count = rollout->record_count;
+    for (int i = 0; i < *count; i++) {
+        const struct spec_record *record = &rollout->records[i];
+
+        list[i] = (struct named){arena_format(&c->cx->arena, "record %s", record->key),
+                                 arena_format(&c->cx->arena, "%s%s%s", words_of(c, record->shape),
+                                              record->dtype ? " " : "",
+                                              record->dtype ? record->dtype->text : "")};
+    }
+    return list;
+}
+
+static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
+{
+    static const struct spec_training none = {0};
+    static const struct spec_rollout no_rollout = {0};
+    static const char *const toggles[] = {[SPEC_DEFAULT] = "on", [SPEC_OFF] = "none", [SPEC_ON] = "on"};
+    const struct spec *spec = side->spec;
+    const struct spec_training *training = spec->training ? spec->training : &none;
+    struct named list[SETTINGS] = {
+        {"model", spec->model},
+        {"dtype", joined(c, spec->dtypes, spec->dtype_count)},
+        {"device", joined(c, spec->devices, spec->device_count)},
+        {"hooks", toggles[spec->hooks]},
+        {"pack", toggles[spec->pack]},
+        {"state_dict", toggles[spec->state_dict]},
+        {"storage", spec->storage ? spec->storage : "as dtype"},
+        {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
+        {"denormals", spec->flushes ? "flush" : "keep"},
+        {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},
+        {"backward", spec->backward ? "true" : "false"},
+        {"checkpoint",
+         spec->checkpoint.count > 0 ? joined(c, spec->checkpoint.list, spec->checkpoint.count) : "none"},
+        {"update", spec->fused ? "fused" : "separate"},
+        {"training inputs", training_inputs(c, training)},
+        {"loss", spec->training ? loss_text(c, training) : "none"},
+        {"optimizer", words_of(c, training->optimizer)},
+        {"groups", groups_text(c, training)},
+        {"clip", words_of(c, training->clip)},
+        {"scheduler", words_of(c, training->scheduler)},
+        {"ema", words_of(c, training->ema)},
+        {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
+    };
+
+    memcpy(settings, list, sizeof list);
+}
+
+void diff_interface(struct compare *c)
+{
+    struct named settings[2][SETTINGS], *records[2], *inputs[2];
+    int counts[2];
+
+    list_settings(c, &c->old, settings[0]);
+    list_settings(c, &c->new, settings[1]);
+    compare_named(c, DIFF_SETTINGS, settings[0], SETTINGS, settings[1], SETTINGS);
+    records[0] = list_records(c, &c->old, &counts[0]);
+    records[1] = list_records(c, &c->new, &counts[1]);
+    compare_named(c, DIFF_SETTINGS, records[0], counts[0], records[1], counts[1]);
+    compare_named(c, DIFF_CONSTANTS, list_constants(c, &c->old), c->old.tree->constant_count,
+                  list_constants(c, &c->new), c->new.tree->constant_count);
+    compare_named(c, DIFF_SIZES, list_sizes(c, &c->old), c->old.tree->size_count, list_sizes(c, &c->new),
+                  c->new.tree->size_count);
+    inputs[0] = list_inputs(c, &c->old, &counts[0]);
+    inputs[1] = list_inputs(c, &c->new, &counts[1]);
+    compare_named(c, DIFF_INPUTS, inputs[0], counts[0], inputs[1], counts[1]);
+}

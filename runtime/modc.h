@@ -620,11 +620,11 @@ struct modc_hook_call {
     void *user;
     struct modc_tensor *inputs; /* NULL in backward */
     int input_count;
-    struct modc_tensor *
-        outputs; /* NULL in pre-hooks, in always_call hooks where the module did not finish, and in backward */
+    /* NULL in pre-hooks, in always_call hooks where the module did not finish, and in backward */
+    struct modc_tensor *outputs;
     int output_count;
-    struct modc_tensor
-        *grad_inputs; /* NULL but in full backward hooks, and there for a module without inputs */
+    /* NULL but in full backward hooks, and there for a module without inputs */
+    struct modc_tensor *grad_inputs;
     int grad_input_count;
     struct modc_tensor *grad_outputs; /* NULL in forward */
     int grad_output_count;

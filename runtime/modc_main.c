@@ -81,8 +81,8 @@ struct run {
     int *sizes;                                 /* of the model; -1: not known yet */
     int *size_by;                               /* which input gave it, or -1 */
     struct modc_named_tensor *inputs, *outputs; /* with the steps in front, if there are any */
-    struct modc_named_tensor
-        *results;                   /* outputs and, with --backward, gradients of inputs and of parameters */
+    /* outputs and, with --backward, gradients of inputs and of parameters */
+    struct modc_named_tensor *results;
     int result_count, named_from;   /* from there on the names are their own */
     struct modc_training *training; /* --backward */
     void *gradient_block;

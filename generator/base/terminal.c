@@ -38,8 +38,8 @@ static const char erase[] = "\r\033[K";
 static struct {
     bool on;
     volatile sig_atomic_t due, shown;
-    char line
-        [80]; /* begins with `erase`; changed while SIGALRM is blocked; no longer than a narrow terminal */
+    /* begins with `erase`; changed while SIGALRM is blocked; no longer than a narrow terminal */
+    char line[80];
 } progress;
 
 static void show(const char *text)

@@ -12,10 +12,10 @@
 struct embedded_weights {
     const void *bytes; /* packed block, then raw tensors; every part at a multiple of plan->align */
     size_t length;
-    int64_t *
-        raw; /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed, or is left out */
-    const struct packed *
-        *packed;        /* by key: the entry that is its permutation (of group 0, or of a child), or NULL */
+    /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed, or is left out */
+    int64_t *raw;
+    /* by key: the entry that is its permutation (of group 0, or of a child), or NULL */
+    const struct packed **packed;
     int64_t *packed_at; /* by key: offset of that entry in the packed block, -1 otherwise */
 };
 

@@ -1,5 +1,5 @@
 /* pytorch.c - PyTorch's names as plain lists, since most of them have no row in any table yet. Apart from layers.c and
- * functions.c: these are words for messages, and nothing is compiled from them. */
+ * functions/: these are words for messages, and nothing is compiled from them. */
 #include "eval/pytorch.h"
 
 #include <string.h>

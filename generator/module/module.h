@@ -31,8 +31,8 @@ void module_dump(struct text *text, const struct module_tree *tree, bool json);
 /* What statements see of it. */
 struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc);
 
-/* Scopes: a module's arguments, children and tensors over the model's constants, sizes and functions.
- * With `names_are_classes` (constructors) only arguments, constants and functions. */
+/* Scopes: a module's arguments, children and tensors, for a class of the spec over the model's constants, sizes and
+ * functions. The latter alone: `sizes` at their current value; else a size is an error, as where constructors stand. */
 struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module);
 struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes);
 

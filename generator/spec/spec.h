@@ -98,8 +98,8 @@ struct spec_tie { /* tie: {path: source}: keys of parameters; the first shares t
     struct loc loc, source_loc;
 };
 
-struct
-    spec_patterns { /* over paths of parameters or modules; of a rollout these themselves, and keys of records */
+/* Over paths of parameters or modules; of a rollout these themselves, and keys of records. */
+struct spec_patterns {
     const char **list;
     struct loc *locs;
     int count;
@@ -120,8 +120,8 @@ struct spec_training {
     int input_count;
     struct stmt **loss; /* statements, or */
     int loss_count;
-    struct expr
-        *criterion; /* the short form, a CALL: the loss takes the model's output and an input `target` */
+    /* the short form, a CALL: the loss takes the model's output and an input `target` */
+    struct expr *criterion;
     struct loc loss_loc;
     struct expr *optimizer, *clip, *scheduler, *ema; /* NULL: none */
     struct spec_group *groups;

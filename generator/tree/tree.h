@@ -41,8 +41,8 @@ struct module_tensor {
     bool persistent, optional;
     bool requires_grad; /* with freeze: */
     bool none;          /* an empty slot (bias=False): has no key */
-    bool
-        written; /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
+    /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
+    bool written;
     bool written_in_eval; /* not in training mode alone */
     bool faulty;          /* a fault of it was said: its value is bad */
     enum init_kind init;
@@ -90,11 +90,11 @@ struct module {
     bool changed;  /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval; /* eval: [...] fixes it and all below in evaluation mode */
     bool checkpoint;  /* checkpoint: [...] names it, or a module around it */
-    bool
-        shared; /* with backward: several calls or statements of one graph use its parameters; found while lowering */
+    /* with backward: several calls or statements of one graph use its parameters; found while lowering */
+    bool shared;
     int calls; /* how often the entries call it, counted while lowering; 0: warned about */
-    const struct layer_row
-        *lazy;      /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
+    /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
+    const struct layer_row *lazy;
     int64_t extent; /* what the first call gave it */
     struct loc first_call;
 };
@@ -106,13 +106,13 @@ struct module_tree {
     struct module *root;
     struct module **modules; /* pre-order */
     int module_count;
-    struct module_tensor *
-        *keys; /* parameters and buffers in state_dict order, non-persistent buffers included */
+    /* parameters and buffers in state_dict order, non-persistent buffers included */
+    struct module_tensor **keys;
     int key_count;
     struct module_tensor **states;
     int state_count;
-    struct module_tensor *
-        *draws; /* in the order in which the equivalent __init__ draws: see note [set and add] */
+    /* in the order in which the equivalent __init__ draws: see note [set and add] */
+    struct module_tensor **draws;
     int draw_count;
     struct module **lazy,
         **resolved; /* note [lazy modules]: all, and those whose first call is known, by that */

@@ -66,13 +66,14 @@ static const char *pointer_to(struct emit *e, const struct value *value, bool wr
     return arena_format(&e->cx->arena, "%s%s *", written ? "" : "const ", dtype_rows[value->dtype].c);
 }
 
-/* One call of a region: the instance, by the C text of its index in a loop over several. */
+/* One call of a region, or the one statement of a loop over several: there the values that go from one to the next have names. */
 struct region_call {
     const struct variant *caller;
     const struct step *step;
     const struct op *op;
-    const char *index;          /* "i", or of the only one: NULL */
-    const char *input, *output; /* of a loop: what stands for the value that goes from one to the next */
+    const char *index;      /* of the instance behind the first: "i"; NULL: there is but one */
+    const char *in, *out;   /* the region's first input and its result */
+    const char *dout, *din; /* their gradients */
 };
 
 /* "blocks[3]" of a path; in a loop "blocks[i]". */
@@ -169,19 +170,26 @@ static void add_instance(struct pairs *pairs, const struct variant *region, cons
         call ? stepped(e, call, first_gradient(e, call->caller, instance), gradients_of(e, instance)) : NULL);
 }
 
-static const struct value *block_of(const struct op *op)
+/* A factor of an index: the product may be more than an int holds. */
+static const char *bytes_text(struct emit *e, int64_t bytes)
 {
-    return op->invoke.part == CALL_FORWARD ? op->outputs[op->output_count - 1]
-           : op->invoke.part == CALL_WHOLE ? NULL
-                                           : op->inputs[0];
+    return arena_format(&e->cx->arena, bytes > INT32_MAX / 1024 ? "%lldll" : "%lld", (long long)bytes);
+}
+
+/* Bytes behind the start of a block, so many for each instance. */
+static const char *block_at(struct emit *e, const char *block, int64_t each, const char *index)
+{
+    return index ? arena_format(&e->cx->arena, "%s + %s * %s", block, bytes_text(e, each), index) : block;
 }
 
 static void add_memory(struct pairs *pairs, const struct variant *region, const struct region_call *call)
 {
     struct emit *e = pairs->e;
-    const struct value *block = call ? block_of(call->op) : NULL;
+    const struct value *block = call ? call_block(call->op) : NULL;
 
-    add(pairs, "uint8_t *", "kept", block ? value_pointer(e->cx, call->caller, block) : NULL);
+    add(pairs, "uint8_t *", "kept",
+        block ? block_at(e, value_pointer(e->cx, call->caller, block), region->kept_bytes, call->index)
+              : NULL);
     add(pairs, "char *", "ws",
         call ? arena_format(&e->cx->arena, "ws + %lld", (long long)call->step->region_offset) : NULL);
     for (int i = 0; i < e->tree->size_count; i++)
@@ -200,6 +208,22 @@ static const char *place_name(const struct variant *variant, const struct value 
     return variant->places[value->base->id].name;
 }
 
+/* The argument for the CALL's next input, which in a loop has a name of its own; NULL where it is not `there`. */
+static const char *next_input(struct emit *e, const struct region_call *call, int *next, const char *own,
+                              bool there)
+{
+    const struct value *value = there ? call->op->inputs[(*next)++] : NULL;
+
+    return !there ? NULL : own ? own : value_pointer(e->cx, call->caller, value);
+}
+
+static const char *next_output(struct emit *e, const struct region_call *call, int *next, const char *own)
+{
+    const struct value *value = call->op->outputs[(*next)++];
+
+    return own ? own : value_pointer(e->cx, call->caller, value);
+}
+
 /* The values of a part, in the order of the CALL's inputs, then of its outputs. */
 static void add_values(struct pairs *pairs, const struct variant *region, enum part part,
                        const struct region_call *call)
@@ -210,30 +234,24 @@ static void add_values(struct pairs *pairs, const struct variant *region, enum p
                     *yield = region->yield >= 0 ? region->steps[region->yield].op : NULL;
     int input = part == PART_FORWARD ? 0 : 1, output = 0; /* of the CALL: behind the block */
 
-#define INPUT(there) (op && (there) ? value_pointer(e->cx, call->caller, op->inputs[input++]) : NULL)
-#define OUTPUT() (op ? value_pointer(e->cx, call->caller, op->outputs[output++]) : NULL)
+#define INPUT(own, there) (!op ? NULL : next_input(e, call, &input, own, there))
+#define OUTPUT(own) (!op ? NULL : next_output(e, call, &output, own))
     for (int i = 0; part == PART_BACKWARD && i < yield->output_count; i++)
         add(pairs, pointer_to(e, yield->outputs[i], false), place_name(region, yield->outputs[i]),
-            INPUT(true));
-    for (int i = 0; part != PART_COMMIT && i < graph->input_count; i++) {
-        const char *argument = INPUT(part == PART_FORWARD || op->invoke.reads[i]);
-
+            INPUT(call->dout, true));
+    for (int i = 0; part != PART_COMMIT && i < graph->input_count; i++)
         add(pairs, pointer_to(e, graph->inputs[i], false), place_name(region, graph->inputs[i]),
-            i == 0 && call && call->input ? call->input : argument);
-    }
+            INPUT(i == 0 ? call->in : NULL, part == PART_FORWARD || op->invoke.reads[i]));
     for (int i = 0; part == PART_BACKWARD && i < graph->result_count; i++)
         add(pairs, pointer_to(e, graph->outputs[i], false), place_name(region, graph->outputs[i]),
-            INPUT(op->invoke.reads[graph->input_count + i]));
-    for (int i = 0; part == PART_FORWARD && i < graph->result_count; i++) {
-        const char *argument = OUTPUT();
-
+            INPUT(call->out, op->invoke.reads[graph->input_count + i]));
+    for (int i = 0; part == PART_FORWARD && i < graph->result_count; i++)
         add(pairs, pointer_to(e, graph->outputs[i], true), place_name(region, graph->outputs[i]),
-            call && call->output ? call->output : argument);
-    }
+            OUTPUT(call->out));
     for (int i = graph->result_count; part == PART_BACKWARD && i < graph->output_count; i++)
         if (!graph->gradient_of[i - graph->result_count])
             add(pairs, pointer_to(e, graph->outputs[i], true), place_name(region, graph->outputs[i]),
-                OUTPUT());
+                OUTPUT(call->din));
 #undef INPUT
 #undef OUTPUT
 }
@@ -339,28 +357,117 @@ static const char *call_text(struct emit *e, const struct variant *region, const
     return out.data;
 }
 
-/* A loop over the array: two buffers by turns, the last of which is the result. */
-static void print_loop(struct emit *e, struct text *out, const struct variant *region,
-                       const struct region_call *whole)
+/* Two buffers by turns, of which that of the last call is the result: `buffers[(i + 1) % 2]`, for i down to 0. */
+static void print_buffers(struct emit *e, struct text *out, const struct region_call *call, const char *type)
+{
+    text_printf(
+        out,
+        "        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n",
+        type, type, (long long)call->step->scratch_offset,
+        value_pointer(e->cx, call->caller, call->op->outputs[0]));
+}
+
+/* Each call reads what the one before it gave, which nobody reads else. */
+static void print_turns(struct emit *e, struct text *out, const struct variant *region,
+                        const struct region_call *whole)
 {
     const struct op *op = whole->op;
-    const char *type = dtype_rows[op->outputs[0]->dtype].c,
-               *y = value_pointer(e->cx, whole->caller, op->outputs[0]);
+    const char *type = dtype_rows[op->outputs[0]->dtype].c;
     const int count = op->invoke.count;
     struct region_call call = *whole;
 
     call.index = "i";
-    call.input = "in";
-    call.output = "out";
-    text_printf(
-        out,
-        "    {\n        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n"
-        "        const %s *in = %s;\n\n",
-        type, type, (long long)whole->step->scratch_offset, y, type,
-        value_pointer(e->cx, whole->caller, op->inputs[0]));
+    call.in = "in";
+    call.out = "out";
+    text_add(out, "    {\n");
+    print_buffers(e, out, whole, type);
+    text_printf(out, "        const %s *in = %s;\n\n", type,
+                value_pointer(e->cx, whole->caller, op->inputs[0]));
     text_printf(out, "        for (int i = 0; i < %d; i++) {\n            %s *out = buffers[%si %% 2];\n\n",
                 count, type, count % 2 ? "1 - " : "");
     text_printf(out, "            %s;\n            in = out;\n        }\n    }\n",
+                call_text(e, region, &call));
+}
+
+/* What goes from one call to the next, in the block that backward reads it in: before the first, or behind the last, it is the
+ * run's own. */
+static void print_between(struct emit *e, struct text *out, const struct region_call *call,
+                          const struct value *own, bool in)
+{
+    const struct value *between = call_between(call->op);
+    const bool back = call->op->invoke.part == CALL_BACKWARD;
+    const char *pointer = value_pointer(e->cx, call->caller, own),
+               *block = value_pointer(e->cx, call->caller, between);
+    const char *type = arena_format(&e->cx->arena, "%s%s *", in || back ? "const " : "",
+                                    dtype_rows[own->dtype].c);
+    const char *indent = back ? "            " : "        ";
+    const int last = call->op->invoke.count - 1;
+    int64_t bytes = 0;
+
+    dim_is_const(between->dims[0], &bytes);
+    if (in)
+        text_printf(out, "%s%sin = i > 0 ? (%s)(void *)(%s + %s * (i - 1)) : %s;\n", indent, type, type,
+                    block, bytes_text(e, bytes / last), pointer);
+    else
+        text_printf(out, "%s%sout = i < %d ? (%s)(void *)(%s + %s * i) : %s;\n", indent, type, last, type,
+                    block, bytes_text(e, bytes / last), pointer);
+}
+
+/* Forward that keeps what goes from one to the next. */
+static void print_chain(struct emit *e, struct text *out, const struct variant *region,
+                        const struct region_call *whole)
+{
+    const struct op *op = whole->op;
+    struct region_call call = *whole;
+
+    call.index = "i";
+    call.in = "in";
+    call.out = "out";
+    text_printf(out, "    for (int i = 0; i < %d; i++) {\n", op->invoke.count);
+    print_between(e, out, whole, op->inputs[0], true);
+    print_between(e, out, whole, op->outputs[0], false);
+    text_printf(out, "\n        %s;\n    }\n", call_text(e, region, &call));
+}
+
+/* Backward: from the last to the first. */
+static void print_back(struct emit *e, struct text *out, const struct variant *region,
+                       const struct region_call *whole)
+{
+    const struct op *op = whole->op;
+    const struct graph *graph = region->graph;
+    const char *type = dtype_rows[op->outputs[0]->dtype].c;
+    struct region_call call = *whole;
+    int at = 2;
+
+    call.index = "i";
+    call.dout = "dout";
+    call.din = "din";
+    text_add(out, "    {\n");
+    print_buffers(e, out, whole, type);
+    text_printf(out, "        const %s *dout = %s;\n\n        for (int i = %d; i >= 0; i--) {\n", type,
+                value_pointer(e->cx, whole->caller, op->inputs[1]), op->invoke.count - 1);
+    if (op->invoke.reads[0]) {
+        print_between(e, out, whole, op->inputs[at], true);
+        call.in = "in";
+    }
+    for (int i = 0; i < graph->input_count; i++)
+        at += op->invoke.reads[i];
+    if (op->invoke.reads[graph->input_count]) {
+        print_between(e, out, whole, op->inputs[at], false);
+        call.out = "out";
+    }
+    text_printf(out, "            %s *din = buffers[(i + 1) %% 2];\n\n", type);
+    text_printf(out, "            %s;\n            dout = din;\n        }\n    }\n",
+                call_text(e, region, &call));
+}
+
+static void print_commits(struct emit *e, struct text *out, const struct variant *region,
+                          const struct region_call *whole)
+{
+    struct region_call call = *whole;
+
+    call.index = "i";
+    text_printf(out, "    for (int i = %d; i >= 0; i--)\n        %s;\n", whole->op->invoke.count - 1,
                 call_text(e, region, &call));
 }
 
@@ -370,8 +477,14 @@ void print_region_call(struct emit *e, struct text *out, const struct variant *v
     const struct variant *region = plan_variant(e->plan, step->op->invoke.region->graph);
     const struct region_call call = {.caller = variant, .step = step, .op = step->op};
 
-    if (step->op->invoke.count > 1)
-        print_loop(e, out, region, &call);
-    else
+    if (step->op->invoke.count == 1)
         text_printf(out, "    %s;\n", call_text(e, region, &call));
+    else if (step->op->invoke.part == CALL_BACKWARD)
+        print_back(e, out, region, &call);
+    else if (step->op->invoke.part == CALL_COMMIT)
+        print_commits(e, out, region, &call);
+    else if (call_between(step->op))
+        print_chain(e, out, region, &call);
+    else
+        print_turns(e, out, region, &call);
 }

@@ -74,7 +74,8 @@ struct graph {
  *                    that want one
  *     CALL_COMMIT    block -> nothing
  *
- * `inputs` of CALL_BACKWARD are in the order of the region's, then results; invoke.reads says which are there.
+ * `inputs` of CALL_BACKWARD are in the order of the region's, then results; invoke.reads says which are there. A CALL with a
+ * count is a loop over neighbours: see note [rolled backward] in passes/roll.c.
  *
  * Lowering makes forward alone. passes/backward.c makes of it, for each set of inputs that want a gradient and of results that
  * have one, a region with the other parts; what is called where nothing is saved (a checkpoint's first time) stays as it was. */

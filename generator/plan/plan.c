@@ -65,6 +65,34 @@ int variant_end(const struct variant *variant, enum part part)
     return part == PART_BACKWARD && variant->commit >= 0 ? variant->commit : variant->step_count;
 }
 
+const struct value *call_block(const struct op *call)
+{
+    return call->invoke.part == CALL_WHOLE     ? NULL
+           : call->invoke.part == CALL_FORWARD ? call->outputs[call->invoke.region->graph->result_count]
+                                               : call->inputs[0];
+}
+
+const struct value *call_between(const struct op *call)
+{
+    const struct value *last = NULL;
+
+    if (call->invoke.part == CALL_FORWARD)
+        last = call->outputs[call->output_count - 1];
+    if (call->invoke.part == CALL_BACKWARD)
+        last = call->inputs[call->input_count - 1];
+    return call->invoke.count > 1 && last && last->op->code == GRAPH_OP_CALL &&
+                   last->op->invoke.part == CALL_FORWARD &&
+                   last->result > last->op->invoke.region->graph->result_count
+               ? last
+               : NULL;
+}
+
+bool call_turns(const struct op *call)
+{
+    return call->invoke.count > 1 && call->output_count > 0 &&
+           (call->invoke.part != CALL_FORWARD || !call_between(call));
+}
+
 enum part call_part_of(const struct op *call)
 {
     return call->invoke.part == CALL_BACKWARD ? PART_BACKWARD

@@ -258,6 +258,11 @@ int variant_parts(const struct variant *variant);
 int variant_first(const struct variant *variant,
                   enum part part); /* the first step of a part, and the one behind its last */
 int variant_end(const struct variant *variant, enum part part);
+const struct value *call_block(const struct op *call); /* what its parts share; NULL: nothing */
+const struct value *call_between(
+    const struct op *call); /* what goes from one of a run to the next and is kept; NULL: nothing is */
+bool call_turns(
+    const struct op *call); /* of a run: what goes from one to the next lies in two buffers by turns */
 enum part call_part_of(const struct op *call); /* the part of its region's variant that a CALL is of */
 
 /* The number of the first gradient of a module's parameters, of those that the plan counts. */

@@ -50,9 +50,9 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
             text_printf(text, "%s%lld", j ? ", " : "", (long long)planner_value_bytes(step->op->outputs[j]));
         text_add(text, "]");
         if (step->op->code == GRAPH_OP_CALL)
-            text_printf(text, ", \"calls\": \"%s\", \"count\": %lld",
-                        plan_variant(plan, step->op->invoke.region->graph)->function,
-                        (long long)step->op->invoke.count);
+            text_printf(text, ", \"calls\": \"%s\", \"count\": %d, \"turns\": %s",
+                        plan_variant(plan, step->op->invoke.region->graph)->function, step->op->invoke.count,
+                        call_turns(step->op) ? "true" : "false");
         text_add(text, "}");
     }
     text_add(text, "],\n \"outputs\": [");

@@ -52,7 +52,7 @@ static void reuse_operand(struct planner *planner, struct op *op, int step)
 int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step)
 {
     if (step->op->code == GRAPH_OP_CALL)
-        return step->op->invoke.count > 1 ? plan_aligned(plan, planner_value_bytes(step->op->outputs[0])) : 0;
+        return call_turns(step->op) ? plan_aligned(plan, planner_value_bytes(step->op->outputs[0])) : 0;
     return step->algorithm && step->algorithm->scratch
                ? plan_aligned(plan, step->algorithm->scratch(step->op) * step->split.slices)
                : 0;

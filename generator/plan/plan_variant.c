@@ -144,20 +144,27 @@ static bool make_steps(struct planner *planner)
     return fine;
 }
 
-/* Before weights look for their home; and the length of what the parts of a region keep. */
+/* Before weights look for their home; and the length of what the parts of a region keep, and of what goes between them. */
 static void meet_regions(struct planner *planner)
 {
     const struct variant *variant = planner->variant;
+    struct arena *arena = &planner->cx->arena;
 
     for (int s = 0; s < variant->step_count; s++) {
         const struct op *op = variant->steps[s].op;
+        const int count = op->code == GRAPH_OP_CALL ? op->invoke.count : 0;
+        int results;
 
         if (op->code != GRAPH_OP_CALL)
             continue;
         planner_add_child_group(planner, op, callee(planner->plan, op)->group);
-        if (op->invoke.part == CALL_FORWARD)
-            op->outputs[op->output_count - 1]->dims[0] = dim_const(&planner->cx->arena,
-                                                                   callee(planner->plan, op)->kept_bytes);
+        if (op->invoke.part != CALL_FORWARD)
+            continue;
+        results = op->invoke.region->graph->result_count;
+        op->outputs[results]->dims[0] = dim_const(arena, callee(planner->plan, op)->kept_bytes * count);
+        if (op->output_count > results + 1)
+            op->outputs[results + 1]->dims[0] = dim_const(
+                arena, plan_aligned(planner->plan, planner_value_bytes(op->outputs[0])) * (count - 1));
     }
 }
 

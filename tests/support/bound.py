@@ -113,7 +113,7 @@ def check_other(variant, workspaces):
             size = workspaces[step["calls"]]
             if size and not take(step["calls"], at, size):
                 yield f"step {at}: {step['calls']} has no {size} bytes to work in"
-            if step["count"] > 1 and not take("second buffer", at, 1):
+            if step["turns"] and not take("second buffer", at, 1):
                 yield f"step {at}: the loop over {step['calls']} has no second buffer"
         if step["op"] == "yield" and len(step["outputs"]) > 1 and not variant["region"]:  # zeros, for those of its outputs that the caller leaves out
             last = max(lives(variant)[value][1] for value in step["outputs"])

@@ -1,4 +1,4 @@
-/* graph.c - editing a graph, and what always holds in one. */
+/* graph.c - editing a graph. */
 #include "graph/graph.h"
 
 #include <assert.h>
@@ -194,6 +194,7 @@ void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int 
             op->place = count;
             graph->ops[count++] = op;
         } else if (moved) {
+            op->place = *moved_count;
             ARENA_PUSH(&graph->cx->arena, *moved, *moved_count, op);
         } else {
             unuse_all(op);
@@ -342,84 +343,4 @@ void program_each(struct program *program, void (*visit)(struct graph *graph, vo
             for (int fenced = 0; fenced < 2; fenced++)
                 if (program->entries[i].saving[training][fenced])
                     visit(program->entries[i].saving[training][fenced], data);
-}
-
-static struct module_tensor *slot_tensor(const struct value *root)
-{
-    return root->op->code == GRAPH_OP_TENSOR ? root->op->tensor.tensor : root->op->write.tensor;
-}
-
-/* Note [uses]: what a value knows of its readers is what can be counted. */
-static const char *check_uses(const struct graph *graph, struct op *const *ops, int count, const int *read,
-                              const int *returned)
-{
-    for (int i = 0; i < count; i++) {
-        for (int j = 0; j < ops[i]->output_count; j++) {
-            const struct value *value = ops[i]->outputs[j];
-
-            if (value->user_count != read[value->id] || value->returned != returned[value->id])
-                return arena_format(&graph->cx->arena, "value %d is read %d times and knows %d readers",
-                                    value->id, read[value->id] + returned[value->id], graph_uses(value));
-        }
-        if (!ops[i]->placed)
-            return arena_format(&graph->cx->arena, "op %d (%s) does not know that it stands there", i,
-                                op_rows[ops[i]->code]->name);
-    }
-    return NULL;
-}
-
-static const char *check_all_uses(const struct graph *graph)
-{
-    int *read = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, int);
-    int *returned = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, int);
-    const char *fault;
-
-    for (int i = 0; i < graph->op_count + graph->pack_count; i++) {
-        const struct op *op = i < graph->op_count ? graph->ops[i] : graph->pack_ops[i - graph->op_count];
-
-        for (int j = 0; j < op->input_count; j++)
-            read[op->inputs[j]->id]++;
-    }
-    for (int i = 0; i < graph->output_count; i++)
-        returned[graph->outputs[i]->id]++;
-    fault = check_uses(graph, graph->ops, graph->op_count, read, returned);
-    return fault ? fault : check_uses(graph, graph->pack_ops, graph->pack_count, read, returned);
-}
-
-const char *graph_check(const struct graph *graph)
-{
-    bool *made = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
-    bool *replaced = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
-
-    for (int i = 0; i < graph->pack_count; i++)
-        for (int j = 0; j < graph->pack_ops[i]->output_count; j++)
-            made[graph->pack_ops[i]->outputs[j]->id] = true;
-    for (int i = 0; i < graph->op_count; i++) {
-        const struct op *op = graph->ops[i];
-
-        for (int j = 0; j < op->input_count; j++) {
-            struct value *input = op->inputs[j], *root = value_root(input);
-
-            if (!made[input->id])
-                return arena_format(&graph->cx->arena, "op %d (%s) uses value %d before it is made", i,
-                                    op_rows[op->code]->name, input->id);
-            if (replaced[root->id])
-                return arena_format(&graph->cx->arena, "op %d (%s) reads '%s' after it was written", i,
-                                    op_rows[op->code]->name, slot_tensor(root)->path);
-        }
-        if (op->code == GRAPH_OP_WRITE)
-            replaced[op->inputs[0]->id] = true;
-        for (int j = 0; j < op->output_count; j++) {
-            if (op->outputs[j]->op != op || op->outputs[j]->result != j)
-                return arena_format(&graph->cx->arena, "output %d of op %d (%s) does not know its op", j, i,
-                                    op_rows[op->code]->name);
-            if (op->outputs[j]->id >= graph->value_count || made[op->outputs[j]->id])
-                return arena_format(&graph->cx->arena, "value %d is made twice", op->outputs[j]->id);
-            made[op->outputs[j]->id] = true;
-        }
-    }
-    for (int i = 0; i < graph->output_count; i++)
-        if (!made[graph->outputs[i]->id])
-            return arena_format(&graph->cx->arena, "output %d is never made", i);
-    return check_all_uses(graph);
 }

@@ -52,6 +52,7 @@ struct graph {
     struct value **slots; /* newest version of every tensor that was read or written, by first use */
     struct module_tensor **slot_tensors;
     int slot_count;
+    bool resolved;                    /* by legalise: views have offsets and strides */
     bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
     /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
     struct op **pack_ops;
@@ -123,9 +124,12 @@ struct program {
  * variance is of. */
 void graph_need(struct graph *graph, struct need need);
 
-/* Every input is made before it is used, every read of a slot version stands before the write that replaces it, dims
- * and dtypes are what infer says. NULL, or what is broken. */
-const char *graph_check(const struct graph *graph);
+/* What always holds: every input is made before it is used, and every value once, by the op that it knows; reads of a slot's
+ * version stand before the write that replaces it; attributes, operands and dags of each op are as its row wants them; types
+ * and dims are what infer says, and a region's call takes and gives what the region does; inputs and results are there; each
+ * value knows who reads it (note [uses]); once views are resolved, every value lies somewhere, a view in what it shows. `types`:
+ * also what rows and infer say, which takes as long as a pass. NULL, or what is broken. */
+const char *graph_check(const struct graph *graph, bool types);
 
 void graph_dump(struct text *text, const struct graph *graph, bool json);
 void program_dump(struct text *text, const struct program *program, bool json);

@@ -15,16 +15,21 @@ static const char *contract_broken(struct cx *cx, const struct op *op)
                : "it multiplies types that it cannot";
 }
 
+static const char *shapes_text(struct arena *arena, const struct op *op)
+{
+    return arena_format(arena, "%s x %s", value_shape(arena, op->inputs[0]),
+                        value_shape(arena, op->inputs[1]));
+}
+
 const char *contract_infer(struct cx *cx, struct op *op)
 {
     struct arena *arena = &cx->arena;
     const struct value *a = op->inputs[0], *b = op->inputs[1];
-    const char *shapes = arena_format(arena, "%s x %s", value_shape(arena, a), value_shape(arena, b));
     const struct dim *dims[MAX_DIMS], *columns;
     int ndim = a->ndim - 1;
 
     if (!dim_equal(a->dims[a->ndim - 1], b->dims[b->ndim - 2]))
-        return arena_format(arena, "%s: %s: the inner dimensions %s", op->label, shapes,
+        return arena_format(arena, "%s: %s: the inner dimensions %s", op->label, shapes_text(arena, op),
                             dims_differ(arena, a->dims[a->ndim - 1], b->dims[b->ndim - 2]));
     columns = b->dims[b->ndim - 1];
     memcpy(dims, a->dims, sizeof dims);
@@ -34,7 +39,8 @@ const char *contract_infer(struct cx *cx, struct op *op)
 
         memcpy(batch.dims, b->dims, sizeof batch.dims);
         if (!dims_broadcast(cx, dims, &count, &batch))
-            return arena_format(arena, "%s: %s: the leading dimensions do not broadcast", op->label, shapes);
+            return arena_format(arena, "%s: %s: the leading dimensions do not broadcast", op->label,
+                                shapes_text(arena, op));
         dims[count] = a->dims[a->ndim - 2];
         ndim = count + 1;
     }
@@ -44,7 +50,7 @@ const char *contract_infer(struct cx *cx, struct op *op)
 
         if (bias->ndim != 1 || !dim_equal(bias->dims[0], columns) || bias->dtype != a->dtype)
             return arena_format(arena, "%s: %s + bias %s: the bias needs %s elements of type %s", op->label,
-                                shapes, value_shape(arena, bias), dim_text(arena, columns),
+                                shapes_text(arena, op), value_shape(arena, bias), dim_text(arena, columns),
                                 dtype_rows[a->dtype].name);
     }
     return set_output(cx, op, a->dtype, ndim, dims);

@@ -116,6 +116,7 @@ const struct op_row op_row_map = {
     .nothing = empty_result,
     .body = map_body,
     .pure = true,
+    .fills = true,
 };
 
 /* ---- reduce -------------------------------------------------------------------------------------------------- */

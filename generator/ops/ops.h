@@ -361,6 +361,8 @@ struct op_row {
     bool pure;                           /* may be removed when unused, and run by MODEL_pack */
     bool windows;                        /* axes from 2 on count windows: there is one at least */
     bool many;                           /* interprets any number of inputs */
+    bool
+        fills; /* what it reads may be smaller than its result, where passes found that the rest is not needed */
 };
 
 #define OP_ROW(code, row) extern const struct op_row op_row_##row;

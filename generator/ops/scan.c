@@ -18,22 +18,39 @@ static int64_t row_length(const struct tensor *tensor, int axis)
     return tensor->ndim > 0 ? tensor->dims[axis] : 1;
 }
 
-static const char *scan_broken(struct cx *cx, const struct op *op)
+/* The dims that its inputs have together, but for what stands before the first element. */
+static bool scanned_dims(struct cx *cx, const struct op *op, const struct dim **dims, int *ndim)
 {
-    const struct value *x = op->inputs[op->scan.given];
-
-    (void)cx;
-    if (op->scan.axis < 0 || op->scan.axis >= x->ndim)
-        return "its axis is not there";
-    return dtype_is_float(x->dtype) || x->dtype == DTYPE_INT64 ? NULL : "it scans another type than it can";
+    *ndim = 0;
+    for (int i = op->scan.given; i < op->input_count; i++)
+        if (!dims_broadcast(cx, dims, ndim, op->inputs[i]))
+            return false;
+    return true;
 }
 
-/* The input is floating or int64. */
+static const char *scan_broken(struct cx *cx, const struct op *op)
+{
+    const struct dim *dims[MAX_DIMS];
+    enum dtype dtype = op->dag ? op->dag->nodes[op->dag->result].dtype : DTYPE_BOOL;
+    int ndim;
+
+    if (!dtype_is_float(dtype) && dtype != DTYPE_INT64)
+        return "it scans another type than it can";
+    if (op->scan.given && (op->input_count == 0 || op->inputs[0]->dtype != dtype))
+        return "it begins with another type";
+    return scanned_dims(cx, op, dims, &ndim) && op->scan.axis >= 0 && op->scan.axis < MAX_DIMS
+               ? NULL
+               : "its axis is not there";
+}
+
+/* The dag's result is floating or int64. */
 static const char *scan_infer(struct cx *cx, struct op *op)
 {
-    const struct value *x = op->inputs[op->scan.given];
+    const struct dim *dims[MAX_DIMS];
+    int ndim;
 
-    return set_output(cx, op, x->dtype, x->ndim, x->dims);
+    scanned_dims(cx, op, dims, &ndim);
+    return set_output(cx, op, op->dag->nodes[op->dag->result].dtype, ndim, dims);
 }
 
 /* Where an input that broadcasts to the output has what the output's element e reads. */
@@ -97,6 +114,7 @@ const struct op_row op_row_scan = {
     .dump = scan_dump,
     .body = scan_body,
     .pure = true,
+    .fills = true,
 };
 
 static const char *sort_broken(struct cx *cx, const struct op *op)

@@ -313,4 +313,5 @@ void pass_legalise(struct graph *graph)
         if (!is_output_ready(graph, i))
             graph_output(graph, i, insert_copy(graph, &at, graph->outputs[i], false));
     }
+    graph->resolved = true;
 }

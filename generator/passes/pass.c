@@ -34,25 +34,47 @@ const struct pass passes[] = {
 };
 const int pass_count = (int)(sizeof passes / sizeof *passes);
 
+struct run {
+    const struct pass *pass;
+    bool types;
+};
+
 static void run_one(struct graph *graph, void *data)
 {
-    const struct pass *pass = data;
+    const struct run *run = data;
     const char *fault;
 
-    pass->run(graph);
-    fault = graph_check(graph);
+    run->pass->run(graph);
+    fault = graph_check(graph, run->types);
     if (fault) {
-        fprintf(stderr, "modc: a fault of modc itself: pass %s broke graph %s: %s\n", pass->name, graph->name,
-                fault);
+        fprintf(stderr, "modc: a fault of modc itself: pass %s broke graph %s: %s\n", run->pass->name,
+                graph->name, fault);
         exit(EXIT_FAULT);
     }
+}
+
+void pass_run_one(struct program *program, const struct pass *pass, bool types)
+{
+    struct run run = {pass, types};
+
+    program_each(program, run_one, &run);
+}
+
+/* In builds for finding faults types and dims are checked behind each pass, else behind the last. */
+static bool checks_types(int pass)
+{
+#ifdef MODC_CHECKS
+    return pass < pass_count;
+#else
+    return pass == pass_count - 1;
+#endif
 }
 
 void pass_run(struct cx *cx, struct program *program,
               void (*after)(void *data, const char *pass, struct program *program), void *data)
 {
     for (int i = 0; i < pass_count && diag_errors(cx) == 0; i++) {
-        program_each(program, run_one, (void *)&passes[i]);
+        pass_run_one(program, &passes[i], checks_types(i));
         if (after)
             after(data, passes[i].name, program);
     }

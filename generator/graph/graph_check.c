@@ -1,0 +1,243 @@
+/* graph_check.c - what always holds in a graph; apart from what edits it, so that neither forgives the other. */
+#include <string.h>
+
+#include "graph/graph.h"
+
+/* One check: what it has seen so far, by ids of values. `cx` is of its own, so that what infer makes is freed. */
+struct check {
+    const struct graph *graph;
+    struct cx cx;
+    bool types;
+    bool *made, *replaced;
+    int *read, *returned;
+};
+
+/* The fault, at the op; it outlives the check. */
+static const char *at_op(const struct check *check, const struct op *op, const char *fault)
+{
+    int at = graph_position(check->graph, op);
+
+    return arena_format(&check->graph->cx->arena, "op %d%s (%s): %s", at < 0 ? op->place : at,
+                        at < 0 ? " of MODEL_pack" : "", op_rows[op->code]->name, fault);
+}
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+static const char *check_inputs(struct check *check, const struct op *op)
+{
+    for (int i = 0; i < op->input_count; i++) {
+        const struct value *input = op->inputs[i], *root = value_root(op->inputs[i]);
+
+        if (input->id >= check->graph->value_count || !check->made[input->id])
+            return at_op(check, op,
+                         arena_format(&check->cx.arena, "it uses value %d before it is made", input->id));
+        if (check->replaced[root->id])
+            return at_op(check, op,
+                         arena_format(&check->cx.arena, "it reads value %d after it was written", input->id));
+        check->read[input->id]++;
+    }
+    if (op->code == GRAPH_OP_WRITE)
+        check->replaced[op->inputs[0]->id] = true;
+    return NULL;
+}
+
+static const char *check_outputs(struct check *check, const struct op *op)
+{
+    for (int i = 0; i < op->output_count; i++) {
+        const struct value *output = op->outputs[i];
+
+        if (output->op != op || output->result != i)
+            return at_op(check, op, arena_format(&check->cx.arena, "output %d does not know its op", i));
+        if (output->id >= check->graph->value_count || check->made[output->id])
+            return at_op(check, op, arena_format(&check->cx.arena, "value %d is made twice", output->id));
+        check->made[output->id] = true;
+    }
+    return NULL;
+}
+
+/* ---- types and dims --------------------------------------------------------------------------------------------- */
+
+static const char *check_region(struct check *check, const struct op *op)
+{
+    const struct graph *region = op->invoke.region->graph;
+
+    if (op->invoke.part != CALL_WHOLE)
+        return NULL;
+    if (op->input_count != region->input_count || op->output_count != region->result_count)
+        return at_op(check, op, "it has not what its region takes and gives");
+    for (int i = 0; i < op->input_count; i++)
+        if (op->inputs[i]->dtype != region->inputs[i]->dtype || !dims_equal(op->inputs[i], region->inputs[i]))
+            return at_op(check, op,
+                         arena_format(&check->cx.arena, "input %d is not what its region takes", i));
+    for (int i = 0; i < op->output_count; i++)
+        if (op->outputs[i]->dtype != region->outputs[i]->dtype ||
+            !dims_equal(op->outputs[i], region->outputs[i]))
+            return at_op(check, op,
+                         arena_format(&check->cx.arena, "output %d is not what its region gives", i));
+    return NULL;
+}
+
+/* The dims, or of an op that fills more than it reads, what broadcasts to them. */
+static bool fits(struct check *check, const struct op *op, const struct value *inferred,
+                 const struct value *output)
+{
+    const struct dim *dims[MAX_DIMS];
+    struct value joined = *output;
+
+    if (!op_rows[op->code]->fills)
+        return dims_equal(output, inferred);
+    memcpy(dims, output->dims, sizeof dims);
+    if (!dims_broadcast(&check->cx, dims, &joined.ndim, inferred))
+        return false;
+    memcpy(joined.dims, dims, sizeof dims);
+    return dims_equal(&joined, output);
+}
+
+static const char *check_like(struct check *check, const struct op *op, const struct value *inferred)
+{
+    for (int i = 0; i < op->output_count; i++) {
+        const struct value *output = op->outputs[i];
+        struct arena *arena = &check->cx.arena;
+
+        if (output->dtype != inferred[i].dtype || !fits(check, op, &inferred[i], output))
+            return at_op(check, op,
+                         arena_format(arena, "value %d is %s %s and would be %s %s", output->id,
+                                      dtype_rows[output->dtype].name,
+                                      shape_text(arena, output->ndim, output->dims),
+                                      dtype_rows[inferred[i].dtype].name,
+                                      shape_text(arena, inferred[i].ndim, inferred[i].dims)));
+    }
+    return NULL;
+}
+
+/* Infers a copy of the op again. */
+static const char *check_types(struct check *check, const struct op *op)
+{
+    struct arena *arena = &check->cx.arena;
+    struct value *copies = ARENA_ARRAY(arena, op->output_count + 1, struct value);
+    struct value **outputs = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
+    const char *fault = op_broken(&check->cx, op);
+    struct op again = *op;
+
+    if (fault)
+        return at_op(check, op, fault);
+    for (int i = 0; i < op->output_count; i++) {
+        copies[i] = *op->outputs[i];
+        outputs[i] = &copies[i];
+    }
+    again.outputs = outputs;
+    fault = op_rows[op->code]->infer(&check->cx, &again);
+    if (fault)
+        return at_op(check, op, fault);
+    if (op->code == GRAPH_OP_CALL && (fault = check_region(check, op)))
+        return fault;
+    return check_like(check, op, copies);
+}
+
+/* ---- where elements lie ----------------------------------------------------------------------------------------- */
+
+/* Behind legalise: a view lies in what it shows, all else in memory of its own. */
+static const char *check_places(struct check *check, const struct op *op)
+{
+    for (int i = 0; i < op->output_count; i++) {
+        const struct value *value = op->outputs[i];
+        const struct value *base = op->code == GRAPH_OP_VIEW ? op->inputs[0]->base : value;
+        bool placed = value->base == base && base && value->offset;
+
+        for (int k = 0; placed && k < value->ndim; k++)
+            placed = value->strides[k] != NULL;
+        if (!placed)
+            return at_op(check, op, arena_format(&check->cx.arena, "value %d lies nowhere", value->id));
+    }
+    return NULL;
+}
+
+/* ---- uses: note [uses] in graph.h ------------------------------------------------------------------------------- */
+
+static const char *check_uses(struct check *check, const struct op *op)
+{
+    if (!op->placed)
+        return at_op(check, op, "it does not know that it stands there");
+    for (int i = 0; i < op->output_count; i++) {
+        const struct value *value = op->outputs[i];
+
+        if (value->user_count != check->read[value->id] || value->returned != check->returned[value->id])
+            return at_op(check, op,
+                         arena_format(&check->cx.arena, "value %d is read %d times and knows of %d",
+                                      value->id, check->read[value->id] + check->returned[value->id],
+                                      graph_uses(value)));
+        for (int u = 0; u < value->user_count; u++) {
+            const struct op *user = value->users[u];
+            bool reads = false;
+
+            for (int j = 0; j < user->input_count; j++)
+                reads |= user->inputs[j] == value;
+            if (!user->placed || !reads)
+                return at_op(
+                    check, op,
+                    arena_format(&check->cx.arena, "value %d knows a reader that reads it not", value->id));
+        }
+    }
+    return NULL;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
+
+/* The ops that MODEL_pack runs come first. */
+static const struct op *nth(const struct graph *graph, int at)
+{
+    return at < graph->pack_count ? graph->pack_ops[at] : graph->ops[at - graph->pack_count];
+}
+
+static const char *check_interface(struct check *check)
+{
+    const struct graph *graph = check->graph;
+    struct arena *arena = &graph->cx->arena;
+
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i]->op->code != GRAPH_OP_INPUT || graph->inputs[i]->op->input.index != i)
+            return arena_format(arena, "input %d is another", i);
+    for (int i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i]->id >= graph->value_count || !check->made[graph->outputs[i]->id])
+            return arena_format(arena, "output %d is never made", i);
+        check->returned[graph->outputs[i]->id]++;
+    }
+    return NULL;
+}
+
+static const char *check_ops(struct check *check)
+{
+    const struct graph *graph = check->graph;
+    int count = graph->pack_count + graph->op_count;
+    const char *fault = NULL;
+
+    for (int i = 0; !fault && i < count; i++) {
+        const struct op *op = nth(graph, i);
+
+        fault = check_inputs(check, op);
+        fault = fault ? fault : check_outputs(check, op);
+        if (!fault && check->types)
+            fault = check_types(check, op);
+        if (!fault && graph->resolved)
+            fault = check_places(check, op);
+    }
+    fault = fault ? fault : check_interface(check);
+    for (int i = 0; !fault && i < count; i++)
+        fault = check_uses(check, nth(graph, i));
+    return fault;
+}
+
+const char *graph_check(const struct graph *graph, bool types)
+{
+    struct check check = {.graph = graph, .types = types};
+    struct arena *arena = &check.cx.arena;
+    const char *fault;
+
+    check.made = ARENA_ARRAY(arena, graph->value_count + 1, bool);
+    check.replaced = ARENA_ARRAY(arena, graph->value_count + 1, bool);
+    check.read = ARENA_ARRAY(arena, graph->value_count + 1, int);
+    check.returned = ARENA_ARRAY(arena, graph->value_count + 1, int);
+    fault = check_ops(&check);
+    arena_free(arena);
+    return fault;
+}

@@ -117,6 +117,20 @@ int text_utf8_length(const char *string)
     return 4;
 }
 
+void text_c_string(struct text *text, const char *string)
+{
+    text_add(text, "\"");
+    for (; *string; string++) {
+        if (*string == '"' || *string == '\\')
+            text_printf(text, "\\%c", *string);
+        else if (*string == '\n')
+            text_add(text, "\\n");
+        else
+            text_add_bytes(text, string, 1);
+    }
+    text_add(text, "\"");
+}
+
 void text_json_string(struct text *text, const char *string)
 {
     static const char *const shorts[32] = {

@@ -35,6 +35,7 @@ void text_add_bytes(struct text *text, const void *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_style(struct text *text, enum style style); /* nothing where the text is not for a terminal */
 void text_styled(struct text *text, enum style style, const char *string); /* and plain again behind it */
+void text_c_string(struct text *text, const char *string);                 /* as a literal of C */
 void text_json_string(struct text *text, const char *string);              /* with quotes and escapes */
 
 /* The shortest decimal that reads back as the same double, in C's locale whatever LC_ALL says, as Python's

@@ -464,12 +464,3 @@ void print_train_step(struct emit *e, struct text *out)
         text_printf(out, ", inputs[%d]", i);
     text_add(out, ", loss);\n}\n\n");
 }
-
-void print_gradient_table(struct emit *e, struct text *out)
-{
-    text_add(out, "static const struct modc_gradient gradients_table[] = {\n");
-    for (int i = 0; i < e->plan->gradient_count; i++)
-        text_printf(out, "    {%d, %lld}, /* %s */\n", e->plan->gradients[i]->key,
-                    (long long)e->plan->gradient_offsets[i], e->plan->gradients[i]->path);
-    text_add(out, "};\n\n");
-}

@@ -69,24 +69,59 @@ static void print_header_constants(struct emit *e, struct text *out)
 }
 
 /* Indices of modc_gradient_at. */
+/* Names of an enum: a line each, but those of one child of a list together, as many as fit. */
+struct enumerators {
+    struct text *out;
+    const struct module *last; /* of the name before: a child of a list, or NULL */
+    size_t width;              /* of the line so far */
+};
+
+static const struct module *list_child(const struct module *module)
+{
+    const struct module *found = NULL;
+
+    for (; module->parent; module = module->parent)
+        if (module->parent->child_count > 1 && isdigit((unsigned char)module->name[0]))
+            found = module;
+    return found;
+}
+
+static void print_enumerator(struct enumerators *names, const struct module *module, const char *name)
+{
+    const struct module *child = list_child(module);
+    const size_t width = strlen(name) + 2;
+
+    if (child && child == names->last && names->width + width <= EMITTED_WIDTH) {
+        text_printf(names->out, " %s,", name);
+        names->width += width;
+    } else {
+        text_printf(names->out, "%s    %s,", names->width > 0 ? "\n" : "", name);
+        names->width = 3 + width;
+    }
+    names->last = child;
+}
+
 static void print_header_gradients(struct emit *e, struct text *out)
 {
+    struct enumerators names = {.out = out};
+
     if (e->plan->gradient_count == 0)
         return;
     text_printf(out, "/* Gradients of parameters, in the order of modc_%s. */\nenum {\n",
                 has_gradients(e) ? "gradient_at" : "optimizer_update");
     for (int i = 0; i < e->plan->gradient_count; i++)
-        text_printf(out, "    %s%s\n", e->plan->gradient_names[i],
-                    i + 1 < e->plan->gradient_count ? "," : "");
-    text_add(out, "};\n\n");
+        print_enumerator(&names, e->plan->gradients[i]->owner, e->plan->gradient_names[i]);
+    text_printf(out, "\n    %s_GRADIENTS\n};\n\n", e->M);
 }
 
 static void print_header_modules(struct emit *e, struct text *out)
 {
+    struct enumerators names = {.out = out};
+
     text_add(out, "/* Modules, for hooks and tables. */\nenum {\n");
     for (int i = 0; i < e->tree->module_count; i++)
-        text_printf(out, "    %s,\n", module_constant(e, e->tree->modules[i]));
-    text_printf(out, "    %s_MODULES\n};\n\n", e->M);
+        print_enumerator(&names, e->tree->modules[i], module_constant(e, e->tree->modules[i]));
+    text_printf(out, "\n    %s_MODULES\n};\n\n", e->M);
 }
 
 /* What needs an operating system. */

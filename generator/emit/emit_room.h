@@ -114,7 +114,12 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry);
 void print_backward(struct emit *e, struct text *out, const struct entry *entry);
 void print_backward_call(struct emit *e, struct text *out, const struct entry *entry);
 void print_train_step(struct emit *e, struct text *out);
-void print_gradient_table(struct emit *e, struct text *out);
+
+/* ---- emit_rows.c ---- */
+
+void print_values(struct emit *e, struct text *out);     /* initial values that tables point to */
+void print_row_tables(struct emit *e, struct text *out); /* keys, states, draws, modules, gradients */
+int count_draws(const struct emit *e);                   /* rows of the table of draws */
 
 /* ---- emit_tables.c ---- */
 

@@ -18,68 +18,7 @@
 #include "module/training.h"
 #include "passes/pass.h"
 
-static void print_c_string(struct emit *e, struct text *out, const char *text)
-{
-    (void)e;
-    text_add(out, "\"");
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            text_printf(out, "\\%c", *text);
-        else if (*text == '\n')
-            text_add(out, "\\n");
-        else
-            text_add_bytes(out, text, 1);
-    }
-    text_add(out, "\"");
-}
-
-/* The array of a tensor's initial value. */
-static const char *init_value_name(struct emit *e, const struct module_tensor *tensor)
-{
-    return arena_format(&e->cx->arena, "%s_value", emitted_flat(e->cx, tensor->path));
-}
-
-static const char *const init_kinds[] = {[INIT_CONSTANT] = "MODC_INIT_CONSTANT",
-                                         [INIT_UNIFORM] = "MODC_INIT_UNIFORM",
-                                         [INIT_NORMAL] = "MODC_INIT_NORMAL",
-                                         [INIT_WITHIN] = "MODC_INIT_NORMAL",
-                                         [INIT_VALUE] = "MODC_INIT_VALUE"};
-
-static void print_key(struct emit *e, struct text *out, struct module_tensor *tensor, int index)
-{
-    const struct module_tensor *origin = module_tensor_origin(tensor);
-    bool state = tensor->kind == MODULE_STATE;
-    struct text flags = text_new(&e->cx->arena);
-    struct text a = text_new(&e->cx->arena), b = text_new(&e->cx->arena);
-
-    if (tensor->kind == MODULE_PARAMETER)
-        text_add(&flags, "MODC_KEY_PARAMETER");
-    if (tensor->persistent)
-        text_printf(&flags, "%sMODC_KEY_PERSISTENT", flags.length ? " | " : "");
-    if (tensor->optional)
-        text_printf(&flags, "%sMODC_KEY_OPTIONAL", flags.length ? " | " : "");
-    if (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad)
-        text_printf(&flags, "%sMODC_KEY_FROZEN", flags.length ? " | " : "");
-    print_double(e, &a, origin->a);
-    print_double(e, &b, origin->b);
-    text_add(out, "    {");
-    print_c_string(e, out, tensor->path);
-    text_printf(out, ", %s, %d, {", dtype_rows[tensor->dtype].modc, tensor->ndim);
-    for (int d = 0; d < tensor->ndim; d++)
-        text_printf(out, "%s%lld", d ? ", " : "", (long long)tensor->dims[d]);
-    text_printf(out, "%s}, %s, %s,\n     ", tensor->ndim == 0 ? "0" : "", flags.length ? flags.data : "0",
-                module_constant(e, tensor->owner));
-    if (state)
-        text_printf(out, "0, %lld, %d, ", (long long)e->plan->state_offsets[index], index);
-    else
-        text_printf(out, "offsetof(struct %s_params, %s), %lld, %d, ", e->m,
-                    tensor_member(e->cx, e->tree->root, tensor), (long long)e->plan->param_offsets[index],
-                    tensor->first->key);
-    text_printf(out, "%s, %s, %s, %s},\n", init_kinds[origin->init], a.data, b.data,
-                origin->init == INIT_VALUE ? init_value_name(e, origin) : "NULL");
-}
-
-static void print_io(struct emit *e, struct text *out, const char *what, const struct entry *entry,
+static void print_io(struct text *out, const char *what, const struct entry *entry,
                      struct value *const *values, int count, bool outputs)
 {
     const struct graph *graph = entry_graph(entry);
@@ -91,7 +30,7 @@ static void print_io(struct emit *e, struct text *out, const char *what, const s
         const struct value *value = values[i];
 
         text_add(out, "    {");
-        print_c_string(e, out, outputs ? graph->output_names[i] : value->name);
+        text_c_string(out, outputs ? graph->output_names[i] : value->name);
         text_printf(out, ", %s, %d, {", dtype_rows[value->dtype].modc, value->ndim);
         for (int d = 0; d < value->ndim; d++)
             text_printf(out, "%s%lld", d ? ", " : "", (long long)dim_upper(value->dims[d]));
@@ -160,107 +99,30 @@ static void print_call_function(struct emit *e, struct text *out, const struct e
     text_add(out, ");\n}\n\n");
 }
 
-static void print_draw(struct emit *e, struct text *out, int key, const char *kind, double a, double b)
-{
-    struct text numbers = text_new(&e->cx->arena);
-
-    print_double(e, &numbers, a);
-    text_add(&numbers, ", ");
-    print_double(e, &numbers, b);
-    text_printf(out, "    {%d, %s, %s},", key, kind, numbers.data);
-}
-
-/* The steps of modc_reset; returns how many there are. */
-static int print_draws(struct emit *e, struct text *out)
-{
-    const struct module_tree *tree = e->tree;
-    int count = 0;
-
-    for (int i = 0; i < tree->draw_count; i++) {
-        const struct module_tensor *tensor = tree->draws[i];
-
-        if (!init_draws(tensor->init))
-            continue;
-        if (count++ == 0)
-            text_add(
-                out,
-                "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n");
-        print_draw(e, out, tensor->source ? -1 - tensor->key : tensor->key, init_kinds[tensor->init],
-                   tensor->a, tensor->b);
-        text_printf(out, " /* %s%s */\n", tensor->path, tensor->source ? "; dropped, since it is tied" : "");
-        if (tensor->init == INIT_WITHIN) {
-            print_draw(e, out, tensor->key, "MODC_INIT_WITHIN", tensor->low, tensor->high);
-            text_add(out, "\n");
-            count++;
-        }
-        if (tensor->zero_row >= 0 && !tensor->source) {
-            text_printf(out, "    {%d, MODC_INIT_ROW, 0.0, %lld},\n", tensor->key,
-                        (long long)tensor->zero_row);
-            count++;
-        }
-    }
-    if (count > 0)
-        text_add(out, "};\n\n");
-    return count;
-}
-
 void print_tables(struct emit *e, struct text *out)
 {
     const struct module_tree *tree = e->tree;
     const struct program *program = e->plan->program;
-    int draw_count;
+    const int draw_count = count_draws(e);
 
     text_add(out, "/* ---- tables ---- */\n\n");
-    for (int i = 0; i < tree->key_count; i++)
-        if (tree->keys[i]->init == INIT_VALUE && !tree->keys[i]->source)
-            print_array(e, out, init_value_name(e, tree->keys[i]), tree->keys[i]->value);
-    for (int i = 0; i < tree->state_count; i++)
-        if (tree->states[i]->init == INIT_VALUE)
-            print_array(e, out, init_value_name(e, tree->states[i]), tree->states[i]->value);
+    print_values(e, out);
     if (tree->size_count > 0) {
         text_add(out, "static const struct modc_size sizes_table[] = {");
         for (int i = 0; i < tree->size_count; i++) {
             text_add(out, i ? ", {" : "{");
-            print_c_string(e, out, tree->sizes[i].name);
+            text_c_string(out, tree->sizes[i].name);
             text_printf(out, ", %lld}", (long long)tree->sizes[i].max);
         }
         text_add(out, "};\n\n");
     }
-    if (tree->key_count > 0) {
-        text_add(out, "static const struct modc_key keys_table[] = {\n");
-        for (int i = 0; i < tree->key_count; i++)
-            print_key(e, out, tree->keys[i], i);
-        text_add(out, "};\n\n");
-    }
-    if (tree->state_count > 0) {
-        text_add(out, "static const struct modc_key states_table[] = {\n");
-        for (int i = 0; i < tree->state_count; i++)
-            print_key(e, out, tree->states[i], i);
-        text_add(out, "};\n\n");
-    }
-    draw_count = print_draws(e, out);
-    text_add(out, "static const struct modc_module modules_table[] = {\n");
-    for (int i = 0; i < tree->module_count; i++) {
-        const struct module *module = tree->modules[i];
-
-        text_add(out, "    {");
-        print_c_string(e, out, module->path);
-        text_add(out, ", ");
-        print_c_string(e, out, module->name ? module->name : "");
-        text_add(out, ", ");
-        print_c_string(e, out, module->class_name);
-        text_add(out, ", ");
-        print_c_string(e, out, module_extra_repr(module));
-        text_printf(out, ", %d, %d, %s},\n", module->parent ? module->parent->index : -1, module->subtree,
-                    module_folds(module) ? "true" : "false");
-    }
-    text_add(out, "};\n\n");
+    print_row_tables(e, out);
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
         const struct graph *graph = entry_graph(entry);
 
-        print_io(e, out, "inputs", entry, graph->inputs, graph->input_count, false);
-        print_io(e, out, "outputs", entry, graph->outputs, graph->result_count, true);
+        print_io(out, "inputs", entry, graph->inputs, graph->input_count, false);
+        print_io(out, "outputs", entry, graph->outputs, graph->result_count, true);
         if (tree->size_count > 0) {
             text_printf(out, "static const int %s_max_sizes[] = {", entry->name);
             for (int s = 0; s < tree->size_count; s++)
@@ -272,8 +134,6 @@ void print_tables(struct emit *e, struct text *out)
         if (has_gradients(e))
             print_backward_call(e, out, entry);
     }
-    if (has_backward(e) && e->plan->gradient_count > 0)
-        print_gradient_table(e, out);
     text_add(out, "static const struct modc_entry entries_table[] = {\n");
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
@@ -282,7 +142,7 @@ void print_tables(struct emit *e, struct text *out)
 
         text_double(&macs, entry_variant(e, entry, 0, 0)->macs);
         text_add(out, "    {");
-        print_c_string(e, out, entry->name);
+        text_c_string(out, entry->name);
         text_printf(out, ", %d, %d, ", graph->input_count, graph->output_count);
         text_printf(out, graph->input_count ? "%s_inputs, " : "NULL, ", entry->name);
         text_printf(out, graph->output_count ? "%s_outputs, " : "NULL, ", entry->name);

@@ -448,7 +448,8 @@ void template_wrap(struct cx *cx, struct text *out, const char *text)
         size_t length = strcspn(text, "\n");
         char *line = arena_copy(&cx->arena, text, length);
 
-        if (length > EMITTED_WIDTH && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#')
+        if (length > EMITTED_WIDTH && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#' &&
+            line[length - 1] != '\\')
             wrap_line(out, line);
         else
             text_printf(out, "%s\n", line);

@@ -693,287 +693,42 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 static const struct modc_size sizes_table[] = {{"tokens", 32}};
 
+#define KEYS_OF_BLOCKS(path, module, member, key, block) \
+    {path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module, \
+     offsetof(struct blocks_params, member.scale), block, key, MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
+    {path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
+     offsetof(struct blocks_params, member.norm.weight), block + 256, key + 1, MODC_INIT_CONSTANT, 1.0, \
+         0.0, NULL}, \
+    {path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
+     offsetof(struct blocks_params, member.norm.bias), block + 512, key + 2, MODC_INIT_CONSTANT, 0.0, 0.0, \
+         NULL}, \
+    {path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
+     offsetof(struct blocks_params, member.up.weight), block + 768, key + 3, MODC_INIT_UNIFORM, \
+         -0.12499999999999999, 0.12499999999999999, NULL}, \
+    {path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
+     offsetof(struct blocks_params, member.up.bias), block + 33536, key + 4, MODC_INIT_UNIFORM, -0.125, \
+         0.125, NULL}, \
+    {path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     module + 4, \
+     offsetof(struct blocks_params, member.down.weight), block + 34048, key + 5, MODC_INIT_UNIFORM, \
+         -0.08838834764831842, 0.08838834764831842, NULL}, \
+    {path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 4, \
+     offsetof(struct blocks_params, member.down.bias), block + 66816, key + 6, MODC_INIT_UNIFORM, \
+         -0.08838834764831843, 0.08838834764831843, NULL},
+
 static const struct modc_key keys_table[] = {
-    {"blocks.0.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_0,
-     offsetof(struct blocks_params, blocks[0].scale), 0, 0, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.0.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_0_NORM,
-     offsetof(struct blocks_params, blocks[0].norm.weight), 256, 1, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.0.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_0_NORM,
-     offsetof(struct blocks_params, blocks[0].norm.bias), 512, 2, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.0.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_0_UP,
-     offsetof(struct blocks_params, blocks[0].up.weight), 768, 3, MODC_INIT_UNIFORM, -0.12499999999999999,
-         0.12499999999999999, NULL},
-    {"blocks.0.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_0_UP,
-     offsetof(struct blocks_params, blocks[0].up.bias), 33536, 4, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.0.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_0_DOWN,
-     offsetof(struct blocks_params, blocks[0].down.weight), 34048, 5, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.0.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_0_DOWN,
-     offsetof(struct blocks_params, blocks[0].down.bias), 66816, 6, MODC_INIT_UNIFORM, -0.08838834764831843,
-         0.08838834764831843, NULL},
-    {"blocks.1.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_1,
-     offsetof(struct blocks_params, blocks[1].scale), 67072, 7, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.1.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_1_NORM,
-     offsetof(struct blocks_params, blocks[1].norm.weight), 67328, 8, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.1.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_1_NORM,
-     offsetof(struct blocks_params, blocks[1].norm.bias), 67584, 9, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.1.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_1_UP,
-     offsetof(struct blocks_params, blocks[1].up.weight), 67840, 10, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.1.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_1_UP,
-     offsetof(struct blocks_params, blocks[1].up.bias), 100608, 11, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.1.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_1_DOWN,
-     offsetof(struct blocks_params, blocks[1].down.weight), 101120, 12, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.1.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_1_DOWN,
-     offsetof(struct blocks_params, blocks[1].down.bias), 133888, 13, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.2.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_2,
-     offsetof(struct blocks_params, blocks[2].scale), 134144, 14, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.2.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_2_NORM,
-     offsetof(struct blocks_params, blocks[2].norm.weight), 134400, 15, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.2.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_2_NORM,
-     offsetof(struct blocks_params, blocks[2].norm.bias), 134656, 16, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.2.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_2_UP,
-     offsetof(struct blocks_params, blocks[2].up.weight), 134912, 17, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.2.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_2_UP,
-     offsetof(struct blocks_params, blocks[2].up.bias), 167680, 18, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.2.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_2_DOWN,
-     offsetof(struct blocks_params, blocks[2].down.weight), 168192, 19, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.2.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_2_DOWN,
-     offsetof(struct blocks_params, blocks[2].down.bias), 200960, 20, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.3.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_3,
-     offsetof(struct blocks_params, blocks[3].scale), 201216, 21, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.3.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_3_NORM,
-     offsetof(struct blocks_params, blocks[3].norm.weight), 201472, 22, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.3.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_3_NORM,
-     offsetof(struct blocks_params, blocks[3].norm.bias), 201728, 23, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.3.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_3_UP,
-     offsetof(struct blocks_params, blocks[3].up.weight), 201984, 24, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.3.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_3_UP,
-     offsetof(struct blocks_params, blocks[3].up.bias), 234752, 25, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.3.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_3_DOWN,
-     offsetof(struct blocks_params, blocks[3].down.weight), 235264, 26, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.3.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_3_DOWN,
-     offsetof(struct blocks_params, blocks[3].down.bias), 268032, 27, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.4.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_4,
-     offsetof(struct blocks_params, blocks[4].scale), 268288, 28, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.4.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_4_NORM,
-     offsetof(struct blocks_params, blocks[4].norm.weight), 268544, 29, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.4.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_4_NORM,
-     offsetof(struct blocks_params, blocks[4].norm.bias), 268800, 30, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.4.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_4_UP,
-     offsetof(struct blocks_params, blocks[4].up.weight), 269056, 31, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.4.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_4_UP,
-     offsetof(struct blocks_params, blocks[4].up.bias), 301824, 32, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.4.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_4_DOWN,
-     offsetof(struct blocks_params, blocks[4].down.weight), 302336, 33, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.4.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_4_DOWN,
-     offsetof(struct blocks_params, blocks[4].down.bias), 335104, 34, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.5.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_5,
-     offsetof(struct blocks_params, blocks[5].scale), 335360, 35, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.5.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_5_NORM,
-     offsetof(struct blocks_params, blocks[5].norm.weight), 335616, 36, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.5.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_5_NORM,
-     offsetof(struct blocks_params, blocks[5].norm.bias), 335872, 37, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.5.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_5_UP,
-     offsetof(struct blocks_params, blocks[5].up.weight), 336128, 38, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.5.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_5_UP,
-     offsetof(struct blocks_params, blocks[5].up.bias), 368896, 39, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.5.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_5_DOWN,
-     offsetof(struct blocks_params, blocks[5].down.weight), 369408, 40, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.5.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_5_DOWN,
-     offsetof(struct blocks_params, blocks[5].down.bias), 402176, 41, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.6.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_6,
-     offsetof(struct blocks_params, blocks[6].scale), 402432, 42, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.6.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_6_NORM,
-     offsetof(struct blocks_params, blocks[6].norm.weight), 402688, 43, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.6.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_6_NORM,
-     offsetof(struct blocks_params, blocks[6].norm.bias), 402944, 44, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.6.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_6_UP,
-     offsetof(struct blocks_params, blocks[6].up.weight), 403200, 45, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.6.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_6_UP,
-     offsetof(struct blocks_params, blocks[6].up.bias), 435968, 46, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.6.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_6_DOWN,
-     offsetof(struct blocks_params, blocks[6].down.weight), 436480, 47, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.6.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_6_DOWN,
-     offsetof(struct blocks_params, blocks[6].down.bias), 469248, 48, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.7.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_7,
-     offsetof(struct blocks_params, blocks[7].scale), 469504, 49, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.7.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_7_NORM,
-     offsetof(struct blocks_params, blocks[7].norm.weight), 469760, 50, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.7.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_7_NORM,
-     offsetof(struct blocks_params, blocks[7].norm.bias), 470016, 51, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.7.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_7_UP,
-     offsetof(struct blocks_params, blocks[7].up.weight), 470272, 52, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.7.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_7_UP,
-     offsetof(struct blocks_params, blocks[7].up.bias), 503040, 53, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.7.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_7_DOWN,
-     offsetof(struct blocks_params, blocks[7].down.weight), 503552, 54, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.7.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_7_DOWN,
-     offsetof(struct blocks_params, blocks[7].down.bias), 536320, 55, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.8.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_8,
-     offsetof(struct blocks_params, blocks[8].scale), 536576, 56, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.8.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_8_NORM,
-     offsetof(struct blocks_params, blocks[8].norm.weight), 536832, 57, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.8.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_8_NORM,
-     offsetof(struct blocks_params, blocks[8].norm.bias), 537088, 58, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.8.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_8_UP,
-     offsetof(struct blocks_params, blocks[8].up.weight), 537344, 59, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.8.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_8_UP,
-     offsetof(struct blocks_params, blocks[8].up.bias), 570112, 60, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.8.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_8_DOWN,
-     offsetof(struct blocks_params, blocks[8].down.weight), 570624, 61, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.8.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_8_DOWN,
-     offsetof(struct blocks_params, blocks[8].down.bias), 603392, 62, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.9.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_9,
-     offsetof(struct blocks_params, blocks[9].scale), 603648, 63, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.9.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_9_NORM,
-     offsetof(struct blocks_params, blocks[9].norm.weight), 603904, 64, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.9.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_9_NORM,
-     offsetof(struct blocks_params, blocks[9].norm.bias), 604160, 65, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.9.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_9_UP,
-     offsetof(struct blocks_params, blocks[9].up.weight), 604416, 66, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.9.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_9_UP,
-     offsetof(struct blocks_params, blocks[9].up.bias), 637184, 67, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"blocks.9.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_9_DOWN,
-     offsetof(struct blocks_params, blocks[9].down.weight), 637696, 68, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.9.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_9_DOWN,
-     offsetof(struct blocks_params, blocks[9].down.bias), 670464, 69, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.10.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_10,
-     offsetof(struct blocks_params, blocks[10].scale), 670720, 70, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.10.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_10_NORM,
-     offsetof(struct blocks_params, blocks[10].norm.weight), 670976, 71, MODC_INIT_CONSTANT, 1.0, 0.0,
-         NULL},
-    {"blocks.10.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_10_NORM,
-     offsetof(struct blocks_params, blocks[10].norm.bias), 671232, 72, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.10.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_10_UP,
-     offsetof(struct blocks_params, blocks[10].up.weight), 671488, 73, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.10.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_10_UP,
-     offsetof(struct blocks_params, blocks[10].up.bias), 704256, 74, MODC_INIT_UNIFORM, -0.125, 0.125,
-         NULL},
-    {"blocks.10.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_10_DOWN,
-     offsetof(struct blocks_params, blocks[10].down.weight), 704768, 75, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.10.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_10_DOWN,
-     offsetof(struct blocks_params, blocks[10].down.bias), 737536, 76, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
-    {"blocks.11.scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_BLOCKS_11,
-     offsetof(struct blocks_params, blocks[11].scale), 737792, 77, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.11.norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_11_NORM,
-     offsetof(struct blocks_params, blocks[11].norm.weight), 738048, 78, MODC_INIT_CONSTANT, 1.0, 0.0,
-         NULL},
-    {"blocks.11.norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_11_NORM,
-     offsetof(struct blocks_params, blocks[11].norm.bias), 738304, 79, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.11.up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_11_UP,
-     offsetof(struct blocks_params, blocks[11].up.weight), 738560, 80, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"blocks.11.up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_11_UP,
-     offsetof(struct blocks_params, blocks[11].up.bias), 771328, 81, MODC_INIT_UNIFORM, -0.125, 0.125,
-         NULL},
-    {"blocks.11.down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_11_DOWN,
-     offsetof(struct blocks_params, blocks[11].down.weight), 771840, 82, MODC_INIT_UNIFORM,
-         -0.08838834764831842, 0.08838834764831842, NULL},
-    {"blocks.11.down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     BLOCKS_BLOCKS_11_DOWN,
-     offsetof(struct blocks_params, blocks[11].down.bias), 804608, 83, MODC_INIT_UNIFORM,
-         -0.08838834764831843, 0.08838834764831843, NULL},
+    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0, blocks[0], 0, 0)
+    KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1, blocks[1], 7, 67072)
+    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2, blocks[2], 14, 134144)
+    KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3, blocks[3], 21, 201216)
+    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4, blocks[4], 28, 268288)
+    KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5, blocks[5], 35, 335360)
+    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6, blocks[6], 42, 402432)
+    KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7, blocks[7], 49, 469504)
+    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8, blocks[8], 56, 536576)
+    KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9, blocks[9], 63, 603648)
+    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10, blocks[10], 70, 670720)
+    KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11, blocks[11], 77, 737792)
     {"norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
      offsetof(struct blocks_params, norm.weight), 804864, 84, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
@@ -985,135 +740,53 @@ static const struct modc_key keys_table[] = {
      offsetof(struct blocks_params, head.bias), 807424, 87, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
 };
 
+#define DRAWS_OF_BLOCKS(key) \
+    {key + 3, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* up.weight */ \
+    {key + 4, MODC_INIT_UNIFORM, -0.125, 0.125}, /* up.bias */ \
+    {key + 5, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* down.weight */ \
+    {key + 6, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* down.bias */
+
 /* in the order in which PyTorch draws */
 static const struct modc_draw draws_table[] = {
-    {3, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.0.up.weight */
-    {4, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.0.up.bias */
-    {5, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.0.down.weight */
-    {6, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.0.down.bias */
-    {10, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.1.up.weight */
-    {11, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.1.up.bias */
-    {12, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.1.down.weight */
-    {13, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.1.down.bias */
-    {17, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.2.up.weight */
-    {18, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.2.up.bias */
-    {19, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.2.down.weight */
-    {20, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.2.down.bias */
-    {24, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.3.up.weight */
-    {25, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.3.up.bias */
-    {26, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.3.down.weight */
-    {27, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.3.down.bias */
-    {31, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.4.up.weight */
-    {32, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.4.up.bias */
-    {33, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.4.down.weight */
-    {34, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.4.down.bias */
-    {38, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.5.up.weight */
-    {39, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.5.up.bias */
-    {40, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.5.down.weight */
-    {41, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.5.down.bias */
-    {45, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.6.up.weight */
-    {46, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.6.up.bias */
-    {47, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.6.down.weight */
-    {48, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.6.down.bias */
-    {52, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.7.up.weight */
-    {53, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.7.up.bias */
-    {54, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.7.down.weight */
-    {55, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.7.down.bias */
-    {59, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.8.up.weight */
-    {60, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.8.up.bias */
-    {61, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.8.down.weight */
-    {62, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.8.down.bias */
-    {66, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.9.up.weight */
-    {67, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.9.up.bias */
-    {68, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.9.down.weight */
-    {69, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.9.down.bias */
-    {73, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.10.up.weight */
-    {74, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.10.up.bias */
-    {75, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.10.down.weight */
-    {76, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.10.down.bias */
-    {80, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* blocks.11.up.weight */
-    {81, MODC_INIT_UNIFORM, -0.125, 0.125}, /* blocks.11.up.bias */
-    {82, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* blocks.11.down.weight */
-    {83, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* blocks.11.down.bias */
+    DRAWS_OF_BLOCKS(0)
+    DRAWS_OF_BLOCKS(7)
+    DRAWS_OF_BLOCKS(14)
+    DRAWS_OF_BLOCKS(21)
+    DRAWS_OF_BLOCKS(28)
+    DRAWS_OF_BLOCKS(35)
+    DRAWS_OF_BLOCKS(42)
+    DRAWS_OF_BLOCKS(49)
+    DRAWS_OF_BLOCKS(56)
+    DRAWS_OF_BLOCKS(63)
+    DRAWS_OF_BLOCKS(70)
+    DRAWS_OF_BLOCKS(77)
     {86, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* head.weight */
     {87, MODC_INIT_UNIFORM, -0.125, 0.125}, /* head.bias */
 };
 
+#define MODULES_OF_BLOCKS(path, name, module) \
+    {path, name, "Block", "", 1, 4, false}, \
+    {path ".norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", module, 0, \
+     false}, \
+    {path ".up", "up", "Linear", "in_features=64, out_features=128, bias=True", module, 0, false}, \
+    {path ".act", "act", "GELU", "approximate='none'", module, 0, false}, \
+    {path ".down", "down", "Linear", "in_features=128, out_features=64, bias=True", module, 0, false},
+
 static const struct modc_module modules_table[] = {
     {"", "", "blocks", "", -1, 63, false},
     {"blocks", "blocks", "Sequential", "", 0, 60, false},
-    {"blocks.0", "0", "Block", "", 1, 4, false},
-    {"blocks.0.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 2, 0,
-     false},
-    {"blocks.0.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 2, 0, false},
-    {"blocks.0.act", "act", "GELU", "approximate='none'", 2, 0, false},
-    {"blocks.0.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 2, 0, false},
-    {"blocks.1", "1", "Block", "", 1, 4, false},
-    {"blocks.1.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 7, 0,
-     false},
-    {"blocks.1.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 7, 0, false},
-    {"blocks.1.act", "act", "GELU", "approximate='none'", 7, 0, false},
-    {"blocks.1.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 7, 0, false},
-    {"blocks.2", "2", "Block", "", 1, 4, false},
-    {"blocks.2.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 12, 0,
-     false},
-    {"blocks.2.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 12, 0, false},
-    {"blocks.2.act", "act", "GELU", "approximate='none'", 12, 0, false},
-    {"blocks.2.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 12, 0, false},
-    {"blocks.3", "3", "Block", "", 1, 4, false},
-    {"blocks.3.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 17, 0,
-     false},
-    {"blocks.3.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 17, 0, false},
-    {"blocks.3.act", "act", "GELU", "approximate='none'", 17, 0, false},
-    {"blocks.3.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 17, 0, false},
-    {"blocks.4", "4", "Block", "", 1, 4, false},
-    {"blocks.4.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 22, 0,
-     false},
-    {"blocks.4.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 22, 0, false},
-    {"blocks.4.act", "act", "GELU", "approximate='none'", 22, 0, false},
-    {"blocks.4.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 22, 0, false},
-    {"blocks.5", "5", "Block", "", 1, 4, false},
-    {"blocks.5.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 27, 0,
-     false},
-    {"blocks.5.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 27, 0, false},
-    {"blocks.5.act", "act", "GELU", "approximate='none'", 27, 0, false},
-    {"blocks.5.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 27, 0, false},
-    {"blocks.6", "6", "Block", "", 1, 4, false},
-    {"blocks.6.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 32, 0,
-     false},
-    {"blocks.6.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 32, 0, false},
-    {"blocks.6.act", "act", "GELU", "approximate='none'", 32, 0, false},
-    {"blocks.6.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 32, 0, false},
-    {"blocks.7", "7", "Block", "", 1, 4, false},
-    {"blocks.7.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 37, 0,
-     false},
-    {"blocks.7.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 37, 0, false},
-    {"blocks.7.act", "act", "GELU", "approximate='none'", 37, 0, false},
-    {"blocks.7.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 37, 0, false},
-    {"blocks.8", "8", "Block", "", 1, 4, false},
-    {"blocks.8.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 42, 0,
-     false},
-    {"blocks.8.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 42, 0, false},
-    {"blocks.8.act", "act", "GELU", "approximate='none'", 42, 0, false},
-    {"blocks.8.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 42, 0, false},
-    {"blocks.9", "9", "Block", "", 1, 4, false},
-    {"blocks.9.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 47, 0,
-     false},
-    {"blocks.9.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 47, 0, false},
-    {"blocks.9.act", "act", "GELU", "approximate='none'", 47, 0, false},
-    {"blocks.9.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 47, 0, false},
-    {"blocks.10", "10", "Block", "", 1, 4, false},
-    {"blocks.10.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 52, 0,
-     false},
-    {"blocks.10.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 52, 0, false},
-    {"blocks.10.act", "act", "GELU", "approximate='none'", 52, 0, false},
-    {"blocks.10.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 52, 0, false},
-    {"blocks.11", "11", "Block", "", 1, 4, false},
-    {"blocks.11.norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 57, 0,
-     false},
-    {"blocks.11.up", "up", "Linear", "in_features=64, out_features=128, bias=True", 57, 0, false},
-    {"blocks.11.act", "act", "GELU", "approximate='none'", 57, 0, false},
-    {"blocks.11.down", "down", "Linear", "in_features=128, out_features=64, bias=True", 57, 0, false},
+    MODULES_OF_BLOCKS("blocks.0", "0", BLOCKS_BLOCKS_0)
+    MODULES_OF_BLOCKS("blocks.1", "1", BLOCKS_BLOCKS_1)
+    MODULES_OF_BLOCKS("blocks.2", "2", BLOCKS_BLOCKS_2)
+    MODULES_OF_BLOCKS("blocks.3", "3", BLOCKS_BLOCKS_3)
+    MODULES_OF_BLOCKS("blocks.4", "4", BLOCKS_BLOCKS_4)
+    MODULES_OF_BLOCKS("blocks.5", "5", BLOCKS_BLOCKS_5)
+    MODULES_OF_BLOCKS("blocks.6", "6", BLOCKS_BLOCKS_6)
+    MODULES_OF_BLOCKS("blocks.7", "7", BLOCKS_BLOCKS_7)
+    MODULES_OF_BLOCKS("blocks.8", "8", BLOCKS_BLOCKS_8)
+    MODULES_OF_BLOCKS("blocks.9", "9", BLOCKS_BLOCKS_9)
+    MODULES_OF_BLOCKS("blocks.10", "10", BLOCKS_BLOCKS_10)
+    MODULES_OF_BLOCKS("blocks.11", "11", BLOCKS_BLOCKS_11)
     {"norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0, false},
     {"head", "head", "Linear", "in_features=64, out_features=8, bias=True", 0, 0, false},
 };

@@ -1029,29 +1029,28 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
 static const struct modc_size sizes_table[] = {{"batch", 6}};
 
+#define KEYS_OF_BLOCKS(path, module, member, key, block) \
+    {path ".norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
+     offsetof(struct family_deep_params, member.norm.weight), block, key, MODC_INIT_CONSTANT, 1.0, 0.0, \
+         NULL}, \
+    {path ".norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
+     offsetof(struct family_deep_params, member.norm.bias), block + 64, key + 1, MODC_INIT_CONSTANT, 0.0, \
+         0.0, NULL}, \
+    {path ".up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
+     offsetof(struct family_deep_params, member.up.weight), block + 128, key + 2, MODC_INIT_UNIFORM, \
+         -0.3535533905932737, 0.3535533905932737, NULL}, \
+    {path ".up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
+     offsetof(struct family_deep_params, member.up.bias), block + 640, key + 3, MODC_INIT_UNIFORM, \
+         -0.35355339059327373, 0.35355339059327373, NULL}, \
+    {path ".down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 4, \
+     offsetof(struct family_deep_params, member.down.weight), block + 704, key + 4, MODC_INIT_UNIFORM, \
+         -0.24999999999999997, 0.24999999999999997, NULL}, \
+    {path ".down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 4, \
+     offsetof(struct family_deep_params, member.down.bias), block + 1216, key + 5, MODC_INIT_UNIFORM, \
+         -0.25, 0.25, NULL},
+
 static const struct modc_key keys_table[] = {
-    {"blocks.0.norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_0_NORM,
-     offsetof(struct family_deep_params, blocks._0.norm.weight), 0, 0, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"blocks.0.norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_0_NORM,
-     offsetof(struct family_deep_params, blocks._0.norm.bias), 64, 1, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"blocks.0.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_0_UP,
-     offsetof(struct family_deep_params, blocks._0.up.weight), 128, 2, MODC_INIT_UNIFORM,
-         -0.3535533905932737, 0.3535533905932737, NULL},
-    {"blocks.0.up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_0_UP,
-     offsetof(struct family_deep_params, blocks._0.up.bias), 640, 3, MODC_INIT_UNIFORM,
-         -0.35355339059327373, 0.35355339059327373, NULL},
-    {"blocks.0.down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_0_DOWN,
-     offsetof(struct family_deep_params, blocks._0.down.weight), 704, 4, MODC_INIT_UNIFORM,
-         -0.24999999999999997, 0.24999999999999997, NULL},
-    {"blocks.0.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_0_DOWN,
-     offsetof(struct family_deep_params, blocks._0.down.bias), 1216, 5, MODC_INIT_UNIFORM, -0.25, 0.25,
-         NULL},
+    KEYS_OF_BLOCKS("blocks.0", FAMILY_DEEP_BLOCKS_0, blocks._0, 0, 0)
     {"blocks.1.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
      FAMILY_DEEP_BLOCKS_1_UP,
      offsetof(struct family_deep_params, blocks._1.up.weight), 1280, 6, MODC_INIT_UNIFORM,
@@ -1068,30 +1067,7 @@ static const struct modc_key keys_table[] = {
      FAMILY_DEEP_BLOCKS_1_DOWN,
      offsetof(struct family_deep_params, blocks._1.down.bias), 2368, 9, MODC_INIT_UNIFORM, -0.25, 0.25,
          NULL},
-    {"blocks.2.norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_2_NORM,
-     offsetof(struct family_deep_params, blocks._2.norm.weight), 2432, 10, MODC_INIT_CONSTANT, 1.0, 0.0,
-         NULL},
-    {"blocks.2.norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_2_NORM,
-     offsetof(struct family_deep_params, blocks._2.norm.bias), 2496, 11, MODC_INIT_CONSTANT, 0.0, 0.0,
-         NULL},
-    {"blocks.2.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_2_UP,
-     offsetof(struct family_deep_params, blocks._2.up.weight), 2560, 12, MODC_INIT_UNIFORM,
-         -0.3535533905932737, 0.3535533905932737, NULL},
-    {"blocks.2.up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_2_UP,
-     offsetof(struct family_deep_params, blocks._2.up.bias), 3072, 13, MODC_INIT_UNIFORM,
-         -0.35355339059327373, 0.35355339059327373, NULL},
-    {"blocks.2.down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_2_DOWN,
-     offsetof(struct family_deep_params, blocks._2.down.weight), 3136, 14, MODC_INIT_UNIFORM,
-         -0.24999999999999997, 0.24999999999999997, NULL},
-    {"blocks.2.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FAMILY_DEEP_BLOCKS_2_DOWN,
-     offsetof(struct family_deep_params, blocks._2.down.bias), 3648, 15, MODC_INIT_UNIFORM, -0.25, 0.25,
-         NULL},
+    KEYS_OF_BLOCKS("blocks.2", FAMILY_DEEP_BLOCKS_2, blocks._2, 10, 2432)
     {"head.0.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
      FAMILY_DEEP_HEAD_0,
      offsetof(struct family_deep_params, head._0.weight), 3712, 16, MODC_INIT_UNIFORM, -0.3535533905932737,
@@ -1132,26 +1108,24 @@ static const struct modc_draw draws_table[] = {
     {20, MODC_INIT_UNIFORM, -0.44721359549995787, 0.44721359549995787}, /* head.last.weight */
 };
 
+#define MODULES_OF_BLOCKS(path, name, module) \
+    {path, name, "Block", "", 1, 4, false}, \
+    {path ".norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", module, 0, \
+     false}, \
+    {path ".up", "up", "Linear", "in_features=8, out_features=16, bias=True", module, 0, false}, \
+    {path ".act", "act", "GELU", "approximate='none'", module, 0, false}, \
+    {path ".down", "down", "Linear", "in_features=16, out_features=8, bias=True", module, 0, false},
+
 static const struct modc_module modules_table[] = {
     {"", "", "family_deep", "", -1, 21, false},
     {"blocks", "blocks", "Sequential", "", 0, 15, false},
-    {"blocks.0", "0", "Block", "", 1, 4, false},
-    {"blocks.0.norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", 2, 0,
-     false},
-    {"blocks.0.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 2, 0, false},
-    {"blocks.0.act", "act", "GELU", "approximate='none'", 2, 0, false},
-    {"blocks.0.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 2, 0, false},
+    MODULES_OF_BLOCKS("blocks.0", "0", FAMILY_DEEP_BLOCKS_0)
     {"blocks.1", "1", "Block", "", 1, 4, false},
     {"blocks.1.norm", "norm", "Identity", "", 7, 0, false},
     {"blocks.1.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 7, 0, false},
     {"blocks.1.act", "act", "GELU", "approximate='none'", 7, 0, false},
     {"blocks.1.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 7, 0, false},
-    {"blocks.2", "2", "Block", "", 1, 4, false},
-    {"blocks.2.norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", 12, 0,
-     false},
-    {"blocks.2.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 12, 0, false},
-    {"blocks.2.act", "act", "GELU", "approximate='none'", 12, 0, false},
-    {"blocks.2.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 12, 0, false},
+    MODULES_OF_BLOCKS("blocks.2", "2", FAMILY_DEEP_BLOCKS_2)
     {"head", "head", "Sequential", "", 0, 4, false},
     {"head.0", "0", "Linear", "in_features=8, out_features=16, bias=True", 17, 0, false},
     {"head.1", "1", "LeakyReLU", "negative_slope=0.1", 17, 0, false},

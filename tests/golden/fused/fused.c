@@ -1134,6 +1134,13 @@ static const struct modc_module modules_table[] = {
     {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
 };
 
+static const struct modc_gradient gradients_table[] = {
+    {0, 0}, /* 0.weight */
+    {1, 0}, /* 0.bias */
+    {2, 0}, /* 2.weight */
+    {3, 0}, /* 2.bias */
+};
+
 static const struct modc_io forward_inputs[] = {
     {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
 };
@@ -1205,13 +1212,6 @@ static enum modc_status loss_call(struct modc_context *net, const int *sizes, co
 {
     return fused_loss((struct fused *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
 }
-
-static const struct modc_gradient gradients_table[] = {
-    {0, 0}, /* 0.weight */
-    {1, 0}, /* 0.bias */
-    {2, 0}, /* 2.weight */
-    {3, 0}, /* 2.bias */
-};
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,

@@ -45,10 +45,9 @@ enum {
 
 /* Gradients of parameters, in the order of modc_optimizer_update. */
 enum {
-    FUSED_GRADIENT_0_WEIGHT,
-    FUSED_GRADIENT_0_BIAS,
-    FUSED_GRADIENT_2_WEIGHT,
-    FUSED_GRADIENT_2_BIAS
+    FUSED_GRADIENT_0_WEIGHT, FUSED_GRADIENT_0_BIAS,
+    FUSED_GRADIENT_2_WEIGHT, FUSED_GRADIENT_2_BIAS,
+    FUSED_GRADIENTS
 };
 
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */

@@ -389,7 +389,7 @@ static const struct modc_key keys_table[] = {
 /* in the order in which PyTorch draws */
 static const struct modc_draw draws_table[] = {
     {0, MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* embed.weight */
-    {-2, MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* head.weight; dropped, since it is tied */
+    {-1 - (1), MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* head.weight; dropped, since it is tied */
     {2, MODC_INIT_UNIFORM, -0.4082482904638631, 0.4082482904638631}, /* head.bias */
 };
 

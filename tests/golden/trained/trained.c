@@ -1349,6 +1349,12 @@ static const struct modc_module modules_table[] = {
     {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
 };
 
+static const struct modc_gradient gradients_table[] = {
+    {0, 0}, /* 0.weight */
+    {2, 256}, /* 2.weight */
+    {3, 448}, /* 2.bias */
+};
+
 static const struct modc_io forward_inputs[] = {
     {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
 };
@@ -1437,12 +1443,6 @@ static enum modc_status loss_backward_call(struct modc_context *net, const int *
     (void)input_gradients;
     return trained_loss_backward((struct trained *)(void *)net, sizes[0]);
 }
-
-static const struct modc_gradient gradients_table[] = {
-    {0, 0}, /* 0.weight */
-    {2, 256}, /* 2.weight */
-    {3, 448}, /* 2.bias */
-};
 
 static const struct modc_entry entries_table[] = {
     {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,

@@ -48,8 +48,8 @@ enum {
 /* Gradients of parameters, in the order of modc_gradient_at. */
 enum {
     TRAINED_GRADIENT_0_WEIGHT,
-    TRAINED_GRADIENT_2_WEIGHT,
-    TRAINED_GRADIENT_2_BIAS
+    TRAINED_GRADIENT_2_WEIGHT, TRAINED_GRADIENT_2_BIAS,
+    TRAINED_GRADIENTS
 };
 
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#ifndef RACES_ALONE
+#define RACES_ALONE 0
+#endif
 enum { BATCH = STUDENT_MAX_BATCH, STEPS = 12, FILE_BYTES = 1 << 16 };
 
 /* What a program places for one model that is trained. */
@@ -280,6 +283,8 @@ int main(void)
     CHECK_OK(modc_pool_create(2, &pool));
     test_same_bytes(pool);
     modc_pool_destroy(pool);
+    if (RACES_ALONE) /* one thread has none */
+        return 0;
     keep();
     test_indices();
     test_sizes();

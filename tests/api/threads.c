@@ -5,7 +5,10 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { THREADS = 4, CALLS = 200, BATCH = POLICY_MAX_BATCH };
+#ifndef CALLS
+#define CALLS 200
+#endif
+enum { THREADS = 4, BATCH = POLICY_MAX_BATCH };
 
 struct results {
     float logits[BATCH * 2], value[BATCH], act[BATCH * 2];
@@ -19,12 +22,17 @@ struct job {
     struct results found;
 };
 
+static pthread_barrier_t
+    all; /* here before one begins, and until all are done: else ThreadSanitizer sees one after the other */
+
 static void *work(void *argument)
 {
     struct job *job = argument;
     struct policy *net;
 
     CHECK_OK(policy_create(job->params, &net));
+    if (job->expected)
+        pthread_barrier_wait(&all);
     for (int i = 0; i < (job->expected ? CALLS : 1); i++) {
         memset(&job->found, 0, sizeof job->found);
         CHECK_OK(policy_forward(net, BATCH, job->observation, job->found.logits, job->found.value));
@@ -33,6 +41,8 @@ static void *work(void *argument)
         if (job->expected)
             CHECK(memcmp(&job->found, job->expected, sizeof job->found) == 0);
     }
+    if (job->expected)
+        pthread_barrier_wait(&all);
     policy_destroy(net);
     return NULL;
 }
@@ -57,6 +67,7 @@ int main(void)
     CHECK(single.observation);
     memcpy((void *)(uintptr_t)single.observation, item.data, item.bytes);
     work(&single);
+    CHECK(pthread_barrier_init(&all, NULL, THREADS) == 0);
     for (int i = 0; i < THREADS; i++) {
         jobs[i].params = single.params;
         jobs[i].observation = single.observation;
@@ -65,6 +76,7 @@ int main(void)
     }
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_join(jobs[i].thread, NULL) == 0);
+    pthread_barrier_destroy(&all);
     free((void *)(uintptr_t)single.observation);
     modc_params_destroy(base);
     modc_unmap(bytes, length);

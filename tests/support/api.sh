@@ -10,7 +10,7 @@ set -euo pipefail
 modc=$1 work=$2 program=$3
 shift 3
 warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
-c="${CC:-cc} -std=c99 -O2 ${FLAGS:-} -Wvla $warnings -I$work -Iruntime -Itests/api"
+c="${CC:-cc} -std=c99 -O1 ${FLAGS:-} -Wvla $warnings -I$work -Iruntime -Itests/api"
 shared=${SHARED:+-fPIC}
 
 rm -rf "$work"
@@ -41,7 +41,7 @@ if [ -n "$shared" ]; then
 fi
 link=${CC:-cc}
 case $program in
-*.cc) link=${CXX:-g++} && ${CXX:-g++} -std=c++17 -O2 ${FLAGS:-} $warnings -I"$work" -Iruntime -c -o "$work/program.o" "$program" ;;
+*.cc) link=${CXX:-g++} && ${CXX:-g++} -std=c++17 -O1 ${FLAGS:-} $warnings -I"$work" -Iruntime -c -o "$work/program.o" "$program" ;;
 *) $c -D_POSIX_C_SOURCE=200809L -c -o "$work/program.o" "$program" ;;
 esac
 $link ${FLAGS:-} -o "$work/program" "$work/program.o" ${models[@]+"${models[@]}"} "${runtime[@]}" -lm -lpthread -ldl \

@@ -427,7 +427,8 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     if (!dim_equals(operand->row, 0)) {
         text_printf(&at, "(%s)", row);
         if (!dim_equals(operand->row, 1))
-            text_printf(&at, " * %s", dim_c_text(r->cx, operand->row, true));
+            text_printf(&at, " * %s",
+                        operand->row_name ? operand->row_name : dim_c_text(r->cx, operand->row, true));
     }
     if (!splat)
         text_printf(&at, "%s(%s)", at.length ? " + " : "", column);
@@ -631,6 +632,10 @@ static void print_template(struct rendering *r, struct text *out)
              parameters_text(cx, kernel, kernel->extra_first, kernel->parameter_count - kernel->extra_first));
     if (kernel->tail)
         dag_mark_sizes(kernel->tail, in_tail);
+    for (int i = 0; i < kernel->shape_count; i++) {
+        text_printf(&extras.args, ", const int %s", kernel->shapes[i].name);
+        text_printf(&extras.pass, ", %s", kernel->shapes[i].name);
+    }
     add_sizes(r, &extras, kernel, kernel->used);
     add_sizes(r, &tail, kernel, in_tail);
     r->tail_args = tail.args.data;
@@ -661,6 +666,30 @@ static void print_template(struct rendering *r, struct text *out)
     if (r->vector_tail_called)
         print_tail(r, out, true);
     text_add(out, body.data);
+    if (kernel->split.slices > 1 && kernel->shape_count == 0)
+        print_template_split(r, out);
+}
+
+/* A function of one statement: see note [cores]. */
+static void print_wrapper(const struct rendering *r, struct text *out)
+{
+    struct cx *cx = r->cx;
+    const struct kernel *kernel = r->kernel, *core = kernel->core;
+    struct extras sizes = extras_new(cx), tail = extras_new(cx);
+    const char *slice = kernel->split.slices > 1 ? ", const int slice" : "";
+    const char *parameters = parameters_text(cx, kernel, 0, kernel->parameter_count);
+    struct text call = text_new(&cx->arena);
+
+    add_sizes(r, &sizes, kernel, kernel->used);
+    add_sizes(r, &tail, core, core->used);
+    for (int i = 0; i < kernel->parameter_count; i++)
+        text_printf(&call, "%s%s", i ? ", " : "", kernel->parameters[i].name);
+    for (int i = 0; i < kernel->shape_count; i++)
+        text_printf(&call, ", %s", dim_c_text(cx, kernel->shapes[i].dim, false));
+    text_printf(&call, "%s%s", tail.pass.data, *slice ? ", slice" : "");
+    text_printf(out, "/* %s */\n", kernel->comment);
+    text_printf(out, "static MODC_KERNEL void %s(%s%s%s)\n{\n    %s(%s);\n}\n", kernel->name, parameters + 2,
+                sizes.args.data, slice, core->name, call.data);
     if (kernel->split.slices > 1)
         print_template_split(r, out);
 }
@@ -672,6 +701,8 @@ const char *kernel_text(struct cx *cx, const struct plan *plan, const struct ker
 
     if (kernel->form == KERNEL_TEMPLATE)
         print_template(&r, &out);
+    else if (kernel->form == KERNEL_WRAPPER)
+        print_wrapper(&r, &out);
     else
         print_nest(&r, &out);
     return out.data;

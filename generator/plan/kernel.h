@@ -57,6 +57,13 @@ struct kernel_parameter {
 struct tail_operand {
     enum dtype dtype;
     const struct dim *row, *column;
+    const char *row_name; /* in a core, where the row's is an argument; or NULL */
+};
+
+/* An extent or a distance that a core takes as an argument, which is a constant or a size of each call. */
+struct kernel_shape {
+    const char *name; /* "M" */
+    const struct dim *dim;
 };
 
 /* Of loop nests: what they do with their operands. */
@@ -81,7 +88,10 @@ struct slicing {
  * these see, and how many the first of them. */
 enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
 
-enum kernel_form { KERNEL_TEMPLATE, KERNEL_NEST };
+/* note [cores]
+ * A template whose row says so is printed once for each type, tail and set of flags, as a core that is always inlined: extents
+ * and distances are its arguments. What calls name is a wrapper of one statement, which states the shapes. */
+enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 
 struct kernel {
     const char *name;    /* in C; plan_kernels gives it */
@@ -99,6 +109,11 @@ struct kernel {
     struct split split;       /* slices 1: it is one call */
     const struct dim
         *enough; /* so many results are compared with split.values before threads share it; NULL: always */
+
+    /* TEMPLATE that is a core, WRAPPER */
+    struct kernel_shape *shapes;
+    int shape_count;
+    const struct kernel *core; /* WRAPPER */
 
     /* TEMPLATE */
     const char *template;       /* "c/gemm_panel.c" */

@@ -51,8 +51,27 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
+/* An argument of cores: "LDX" is the hole T_ldx. */
+static const char *hole_of(const char *word, char *room, size_t size)
+{
+    size_t length = strlen(word);
+
+    if (length + 3 > size)
+        return word;
+    memcpy(room, "T_", 2);
+    for (size_t i = 0; i <= length; i++) {
+        if (islower((unsigned char)word[i]))
+            return word;
+        room[2 + i] = (char)tolower((unsigned char)word[i]);
+    }
+    return room;
+}
+
 bool template_uses(const char *word)
 {
+    char room[32];
+
+    word = hole_of(word, room, sizeof room);
     for (int i = 0; i < embedded_file_count; i++)
         if (strncmp(embedded_files[i].name, "templates/c/", 12) == 0 &&
             has_word(embedded_files[i].bytes, word))

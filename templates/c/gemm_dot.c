@@ -92,7 +92,7 @@ MODC_INLINE void T_NAME_rows(T_real *T_RESTRICT y, const T_real *restrict x, con
 }
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     const int tiles = T_m / MODC_DOT_ROWS;

@@ -101,50 +101,50 @@ MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, co
     const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
 #endif
 
-    if (T_n * T_k * (int)sizeof(T_stored) <= 256 * 1024) {
-        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++) {
-            for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
-                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
-            if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
-                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
-                            0 T_PASS);
-        }
-        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++) {
-            for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
-                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
-            if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
-                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                            0 T_PASS);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = T_n * T_k * (int)sizeof(T_stored) > 1024 * 1024 && part <= T_line ? part : 0;
-
-        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++) {
-            for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
-                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
-                            t T_PASS);
-            for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
-                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
-                            tall + t T_PASS);
-        }
-        for (int t = T_IF(T_by_rows, tall_from, 0);
-             T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, tall_to, tall); t++)
+#if T_small
+    for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++) {
+        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
+            T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
+        if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
             T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
                         0 T_PASS);
-        for (int t = T_IF(T_by_rows, flat_from, 0);
-             T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, flat_to, flat); t++)
-            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
     }
+    for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++) {
+        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
+            T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
+        if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
+            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                        0 T_PASS);
+    }
+#else
+    const int part = (band + tall + flat - 1) / (tall + flat);
+    const int share = T_IF(T_streams, part <= T_line ? part : 0, 0);
+
+    for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++) {
+        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
+            T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
+                        t T_PASS);
+        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
+            T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
+                        tall + t T_PASS);
+    }
+    for (int t = T_IF(T_by_rows, tall_from, 0);
+         T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, tall_to, tall); t++)
+        T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
+                    0 T_PASS);
+    for (int t = T_IF(T_by_rows, flat_from, 0);
+         T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, flat_to, flat); t++)
+        T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
+#endif
 }
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_fixed_m
     /* as even as it goes: 32 rows are 11 + 11 + 10 */
-    enum { tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles };
+    const int tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles;
 
     T_NAME_strip(y, x, w, bias, rows, 0, tall, tiles - tall T_PASS);
 #else

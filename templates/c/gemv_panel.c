@@ -88,20 +88,16 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, con
 }
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_streams
     /* More than L2 holds: panel after panel, which is one stream through memory; K is split over the accumulators. */
-    enum {
-        band = MODC_LANES > 1 ? T_P : MODC_TILE_VECTORS(1),
-        sets = MODC_TILE_VECTORS(1) * T_LANES / band,
-        bands = T_n / band,
-        rest = T_n % band
-    };
+    enum { band = MODC_LANES > 1 ? T_P : MODC_TILE_VECTORS(1), sets = MODC_TILE_VECTORS(1) * T_LANES / band };
 #else
-    enum { band = MODC_TILE_VECTORS(1) * T_LANES, sets = 1, bands = T_n / band, rest = T_n % band };
+    enum { band = MODC_TILE_VECTORS(1) * T_LANES, sets = 1 };
 #endif
+    const int bands = T_n / band, rest = T_n % band;
 #if T_by_columns
     const int all = bands + (rest > 0);
     const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);

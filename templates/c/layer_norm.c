@@ -5,7 +5,7 @@
  * of one value becomes 0, however small T_eps is. Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k
  * may be sizes. */
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
     const int four = T_k / (4 * T_LANES) * (4 * T_LANES), full = T_k / T_LANES * T_LANES;

@@ -181,7 +181,7 @@ MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, co
 #endif
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
 #if T_by_batches
@@ -201,7 +201,7 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, c
             const int first = (batch0 * T_batch1 + batch1) * T_m;
 #if T_form == 1
 #if T_fixed_m
-            enum { tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles };
+            const int tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles;
 
             if (tall > 0)
                 T_NAME_strip(yb, xb, wb, bias, rows + 1, first, 0, tall T_PASS);

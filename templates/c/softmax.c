@@ -20,9 +20,9 @@ MODC_INLINE T_vec T_NAME_first(T_real *restrict row, const int r, const int k T_
 #endif
 T_COMMENT
 #if T_in_place
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_ARGS)
 #else
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 #endif
 {
 #if T_by_rows

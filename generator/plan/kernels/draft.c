@@ -282,6 +282,67 @@ static const struct kernel *parts_kernel(const struct draft *draft)
     return keep_kernel(draft->cx, draft->plan, parts);
 }
 
+/* ---- cores --------------------------------------------------------------------------------------------------- */
+
+/* "T_ldx" -> "LDX": words of templates are small, so none is that. */
+static const char *shape_name(struct cx *cx, const char *hole)
+{
+    char *name = arena_string(&cx->arena, hole + 2);
+
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return name;
+}
+
+static void add_shape(struct cx *cx, struct kernel *core, struct kernel *wrapper, const char *name,
+                      const struct dim *dim)
+{
+    ARENA_PUSH(&cx->arena, core->shapes, core->shape_count, ((struct kernel_shape){name, NULL}));
+    ARENA_PUSH(&cx->arena, wrapper->shapes, wrapper->shape_count, ((struct kernel_shape){name, dim}));
+}
+
+/* Makes the draft a wrapper of a core, of which there may be one: see note [cores]. */
+static const struct kernel *wrap_core(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    struct kernel *wrapper = draft->kernel, *core = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
+    bool *used = core->used;
+
+    *core = *wrapper;
+    core->used = used;
+    core->block = NULL;
+    core->enough = NULL;
+    core->split.values = 0;
+    core->stem = core_stem(draft);
+    core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)draft->step->algorithm->how[0]),
+                                 draft->step->algorithm->how + 1);
+    core->holes = NULL;
+    core->hole_count = 0;
+    wrapper->form = KERNEL_WRAPPER;
+    for (int i = 0; i < wrapper->hole_count; i++) {
+        struct hole hole = wrapper->holes[i];
+
+        if (hole.kind == HOLE_DIM) {
+            hole = (struct hole){
+                .name = hole.name, .kind = HOLE_WORD, .word = shape_name(cx, hole.name), .dim = hole.dim};
+            add_shape(cx, core, wrapper, hole.word, hole.dim);
+        }
+        ARENA_PUSH(&cx->arena, core->holes, core->hole_count, hole);
+    }
+    core->extras = ARENA_ARRAY(&cx->arena, core->extra_count + 1, struct tail_operand);
+    for (int i = 0; i < core->extra_count; i++) {
+        core->extras[i] = wrapper->extras[i];
+        if (dim_equals(core->extras[i].row, 0) || dim_equals(core->extras[i].row, 1))
+            continue;
+        core->extras[i].row_name = arena_format(&cx->arena, "LDE%d", i);
+        add_shape(cx, core, wrapper, core->extras[i].row_name, core->extras[i].row);
+    }
+    if (core->tail)
+        dag_mark_sizes(core->tail, core->used);
+    wrapper->core = keep_kernel(cx, draft->plan, core);
+    return keep_kernel(cx, draft->plan, wrapper);
+}
+
 /* ---- a kernel of a template ---------------------------------------------------------------------------------- */
 
 static void add_extras(struct draft *draft)
@@ -313,8 +374,9 @@ static void finish_comment(struct draft *draft)
         kernel->comment = arena_format(arena, "%s;\n * %s %s", kernel->comment,
                                        kernel->tail == draft->op->tail ? "then" : "before that y is",
                                        dag_text(draft->cx, kernel->tail));
-    kernel->comment = arena_format(arena, "%s.\n * %c%s", kernel->comment, toupper((unsigned char)*how),
-                                   how + 1);
+    if (!draft->step->algorithm->core)
+        kernel->comment = arena_format(arena, "%s.\n * %c%s", kernel->comment, toupper((unsigned char)*how),
+                                       how + 1);
     if (kernel->split.slices > 1)
         kernel->comment = arena_format(arena, "%s;\n * one of %d slices, by %s", kernel->comment,
                                        kernel->split.slices, split_names[kernel->split.axis]);
@@ -364,6 +426,8 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     if (kernel->split.slices > 1)
         kernel->enough = enough_results(cx, y, kernel->split);
     kernel->stem = template_stem(draft);
+    if (step->algorithm->core)
+        return wrap_core(draft);
     if (step->algorithm->parts && draft->apart)
         kernel->parts = parts_kernel(draft);
     else

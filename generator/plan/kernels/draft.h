@@ -128,6 +128,9 @@ void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *con
 /* What is fused behind the op's own function: "linear_tanh" -> "_tanh". */
 const char *tail_name(const struct op *op, const char *base);
 
+/* What a core is named by: its algorithm, its flags, its tail. */
+const char *core_stem(const struct draft *draft);
+
 /* Gives all kernels names that have none yet. */
 void name_kernels(struct cx *cx, struct plan *plan);
 

@@ -108,8 +108,19 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
         if (!same_hole(&a->holes[i], &b->holes[i]))
             return false;
     for (int i = 0; i < a->extra_count; i++)
-        if (!dim_equal(a->extras[i].row, b->extras[i].row) ||
+        if (!same_text(a->extras[i].row_name, b->extras[i].row_name) ||
+            (!a->extras[i].row_name && !dim_equal(a->extras[i].row, b->extras[i].row)) ||
             !dim_equal(a->extras[i].column, b->extras[i].column))
+            return false;
+    return true;
+}
+
+static bool same_wrapper(const struct kernel *a, const struct kernel *b)
+{
+    if (a->core != b->core)
+        return false;
+    for (int i = 0; i < a->shape_count; i++) /* as many as the core has */
+        if (!dim_equal(a->shapes[i].dim, b->shapes[i].dim))
             return false;
     return true;
 }
@@ -162,7 +173,11 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
         memcmp(a->used, b->used, (size_t)a->used_count * sizeof *a->used) != 0 ||
         !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
         return false;
-    return same_parameters(a, b) && (a->form == KERNEL_TEMPLATE ? same_template(a, b) : same_loops(a, b));
+    if (!same_parameters(a, b))
+        return false;
+    return a->form == KERNEL_TEMPLATE  ? same_template(a, b)
+           : a->form == KERNEL_WRAPPER ? same_wrapper(a, b)
+                                       : same_loops(a, b);
 }
 
 /* ---- the registry ------------------------------------------------------------------------------------------- */

@@ -41,12 +41,71 @@ const char *tail_name(const struct op *op, const char *base)
     return op->tail && op->label && strncmp(op->label, base, length) == 0 ? op->label + length : "";
 }
 
+/* What is fused behind the op's own word: "_relu". A softmax has it before. */
+static const char *tail_words(const struct op *op)
+{
+    static const char *const words[] = {"linear", "matmul", "layer_norm", "softmax", "log_softmax"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tail_name(op, words[i])[0])
+            return tail_name(op, words[i]);
+    return op->head ? "_of" : "_then";
+}
+
 const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name)
 {
     for (int i = 0; i < tree->size_count; i++)
         if (strcmp(tree->sizes[i].c_name, name) == 0)
             return size_name(cx, tree, arena_format(&cx->arena, "%s_", name));
     return name;
+}
+
+/* Flags that make one core another one, and the words for them, in the order in which they stand. */
+static const struct flag_word {
+    const char *hole;
+    int64_t value;
+    const char *word;
+} flag_words[] = {
+    {"T_form", 2, "dot"},
+    {"T_form", 0, "plain"},
+    {"T_bias", 1, "bias"},
+    {"T_weight", 1, "weight"},
+    {"T_fixed_m", 1, "rows"},
+    {"T_fixed_n", 0, "any"},
+    {"T_small", 0, "bands"},
+    {"T_cached", 1, "cached"},
+    {"T_streams", 1, "streams"},
+    {"T_log", 1, "log"},
+    {"T_wide", 1, "wide"},
+    {"T_in_place", 1, "in_place"},
+    {"T_scaled", 1, "scaled"},
+    {"T_causal", 1, "causal"},
+    {"T_safe", 1, "safe"},
+    {"T_by_rows", 1, "slice"},
+    {"T_by_columns", 1, "slice_of_columns"},
+    {"T_by_batches", 1, "slice_of_batches"},
+};
+
+const char *core_stem(const struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct kernel *kernel = draft->kernel;
+    const char *label = draft->op->label ? draft->op->label : "";
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text, draft->step->algorithm->name);
+    if (draft->narrow)
+        text_printf(&text, "_%s", dtype_rows[step_packed(draft->step, 1)->dtype].name);
+    for (size_t f = 0; f < sizeof flag_words / sizeof *flag_words; f++)
+        for (int i = 0; i < kernel->hole_count; i++)
+            if (strcmp(kernel->holes[i].name, flag_words[f].hole) == 0 &&
+                kernel->holes[i].integer == flag_words[f].value)
+                text_printf(&text, "_%s", flag_words[f].word);
+    if (kernel->tail && strchr(label, '_'))
+        text_add(&text, tail_words(draft->op));
+    if (!kernel->parameters[0].restricted)
+        text_add(&text, "_onto");
+    return text.data;
 }
 
 /* ---- the names of all kernels --------------------------------------------------------------------------------- */

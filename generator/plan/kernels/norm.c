@@ -108,7 +108,8 @@ static void holes_softmax(struct draft *draft)
     const char *inner = op->outputs[0] == x ? "y" : "x";
     double scale = 1;
 
-    add_input(draft);
+    if (op->outputs[0] != x)
+        add_input(draft);
     add_scratch(draft, "v");
     hole_extent(draft, "T_m", dims_product(cx, x, 0, axis));
     if (draft->causal) {

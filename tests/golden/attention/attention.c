@@ -19,34 +19,34 @@ MODC_KERNELS_BEGIN
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_tokensx24_to_72_tile(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int rows, const int columns, const int sets,
-                                             const int row, const int column, const int share,
-                                             const int turn, int tokens)
+MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int columns,
+                                      const int sets, const int row, const int column, const int share,
+                                      const int turn, const int M, const int N, const int K, const int LDX,
+                                      const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 24;
-    w += column / 16 * (24 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 24 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 24 + (turn * 24 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 24 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -54,13 +54,13 @@ MODC_INLINE void linear_tokensx24_to_72_tile(float *restrict y, const float *res
             }
         }
     }
-    for (int k = 24 / sets * sets; k < 24; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 24 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -73,95 +73,82 @@ MODC_INLINE void linear_tokensx24_to_72_tile(float *restrict y, const float *res
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 72 + c, sum[i]);
+            modc_f32_store(y + r * LDY + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 72 + c, sum[i], rest);
+        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_tokensx24_to_72_strip(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              const int rows, const int row, const int tall, const int flat,
-                                              int tokens)
+MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row,
+                                       const int tall, const int flat, const int M, const int N,
+                                       const int K, const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 72 / band, rest = 72 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 24);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 24);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (72 * 24 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                            n * band, 0, 0, tokens);
-            if (rest > 0)
-                linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                            bands * band, 0, 0, tokens);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_tokensx24_to_72_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                            0, 0, tokens);
-            if (rest > 0)
-                linear_tokensx24_to_72_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                            bands * band, 0, 0, tokens);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 72 * 24 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                            n * band, share, t, tokens);
-            for (int t = 0; t < flat; t++)
-                linear_tokensx24_to_72_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                            share, tall + t, tokens);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_tokensx24_to_72_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                        bands * band, 0, 0, tokens);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_tokensx24_to_72_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                        bands * band, 0, 0, tokens);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
+                                 M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                 bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
+                                 K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                                 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_tokensx24_to_72(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               int tokens)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const int M, const int N, const int K,
+                                 const int LDX, const int LDY)
 {
-    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_tokensx24_to_72_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, tokens);
+        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((tokens - row) & 8) {
-        linear_tokensx24_to_72_strip(y, x, w, bias, 8, row, 0, 1, tokens);
+    if ((M - row) & 8) {
+        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((tokens - row) & 4) {
-        linear_tokensx24_to_72_strip(y, x, w, bias, 4, row, 0, 1, tokens);
+    if ((M - row) & 4) {
+        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((tokens - row) & 2) {
-        linear_tokensx24_to_72_strip(y, x, w, bias, 2, row, 0, 1, tokens);
+    if ((M - row) & 2) {
+        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (tokens - row)
-        linear_tokensx24_to_72_strip(y, x, w, bias, 1, row, 0, 1, tokens);
+    if (M - row)
+        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
+}
+
+/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
+static MODC_KERNEL void linear_tokensx24_to_72(float *restrict y, const float *restrict x,
+                                               const float *restrict w, const float *restrict bias,
+                                               int tokens)
+{
+    gemm_panel_bias(y, x, w, bias, tokens, 72, 24, 24, 72);
 }
 
 /* y (12, tokens) = x0 */
@@ -172,33 +159,36 @@ static MODC_KERNEL void keys_12xtokens(float *y, const float *x0, int tokens)
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_queriesx12_to_seen_part_tile(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     const int rows, const int vectors, const int part,
-                                                     const int first, const int row, const int column,
-                                                     int queries, int seen)
+MODC_INLINE void matmul_strided_any_tile(float *restrict y, const float *restrict x,
+                                         const float *restrict w, const float *restrict bias,
+                                         const int rows, const int vectors, const int part, const int first,
+                                         const int row, const int column, const int BATCH0, const int Y0,
+                                         const int X0, const int W0, const int BATCH1, const int Y1,
+                                         const int X1, const int W1, const int M, const int N, const int K,
+                                         const int YM, const int XM, const int XK, const int WK,
+                                         const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 72;
+    x += row * XM;
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 208 + j * MODC_LANES;
+            const float *const start = w + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * 72 + k];
+            const float a = x[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -211,71 +201,82 @@ MODC_INLINE void matmul_queriesx12_to_seen_part_tile(float *restrict y, const fl
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 208 + c, sum[i]);
+            modc_f32_store(y + r * YM + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 208 + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_queriesx12_to_seen_part_strip(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias,
-                                                      const int rows, const int first, const int row,
-                                                      const int count, int queries, int seen)
+MODC_INLINE void matmul_strided_any_strip(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int first, const int row, const int count,
+                                          const int BATCH0, const int Y0, const int X0, const int W0,
+                                          const int BATCH1, const int Y1, const int X1, const int W1,
+                                          const int M, const int N, const int K, const int YM, const int XM,
+                                          const int XK, const int WK, const int WN)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = seen / band * band;
-    const int whole = seen / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+    const int whole = N / MODC_LANES * MODC_LANES;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_queriesx12_to_seen_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                                row + t * rows, c, queries, seen);
+            matmul_strided_any_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                    BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         for (int c = full; c < whole; c += MODC_LANES)
-            matmul_queriesx12_to_seen_part_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c,
-                                                queries, seen);
-        if (seen > whole)
-            matmul_queriesx12_to_seen_part_tile(y, x, w, bias, rows, 1, seen - whole, first, row + t * rows,
-                                                whole, queries, seen);
+            matmul_strided_any_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BATCH0, Y0, X0, W0,
+                                    BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > whole)
+            matmul_strided_any_tile(y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BATCH0,
+                                    Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
-/* y (queries, seen) = x (queries, 12) . w (12, seen).
- * In register tiles from where both operands lie: neither is a weight that could be packed;
- * y is a part of a larger value */
-static MODC_KERNEL void matmul_queriesx12_to_seen_part(float *restrict y, const float *restrict x,
-                                                       const float *restrict w, const float *restrict bias,
-                                                       int queries, int seen)
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided_any(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int BATCH0, const int Y0,
+                                    const int X0, const int W0, const int BATCH1, const int Y1,
+                                    const int X1, const int W1, const int M, const int N, const int K,
+                                    const int YM, const int XM, const int XK, const int WK, const int WN)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 1; batch1++) {
-            float *const yb = y;
-            const float *const xb = x;
-            const float *const wb = w;
-            const int first = (batch0 + batch1) * queries;
-            const int most = queries / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_queriesx12_to_seen_part_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
-                                                 most / MODC_TILE_ROWS, queries, seen);
+            matmul_strided_any_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
+                                     BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
-            matmul_queriesx12_to_seen_part_strip(yb, xb, wb, bias, 4, first, most, (queries - most) / 4,
-                                                 queries, seen);
-            matmul_queriesx12_to_seen_part_strip(yb, xb, wb, bias, 1, first, queries - (queries - most) % 4,
-                                                 (queries - most) % 4, queries, seen);
+            matmul_strided_any_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
+                                     BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0,
+                                     Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
 }
 
-/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r values.
- * A row at a time: its maximum, then exponentials and their sum, then the result;
+/* y (queries, seen) = x (queries, 12) . w (12, seen);
  * y is a part of a larger value */
-static MODC_KERNEL void softmax_queriesxseen_part(float *restrict y, int queries, int seen, int reach)
+static MODC_KERNEL void matmul_queriesx12_to_seen_part(float *restrict y, const float *restrict x,
+                                                       const float *restrict w, const float *restrict bias,
+                                                       int queries, int seen)
 {
-    for (int r = 0; r < queries; r++) {
-        float *const out = y + r * 208;
+    matmul_strided_any(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
+}
+
+/* A row at a time: its maximum, then exponentials and their sum, then the result. */
+MODC_INLINE void softmax_wide_in_place_scaled_causal(float *restrict y, const int M, const int ALL,
+                                                     const int REACH, const int LDX, const int LDY)
+{
+    for (int r = 0; r < M; r++) {
+        float *const out = y + r * LDY;
         const float *const row = out;
-        const int width = modc_min(reach + r, seen);
+        const int width = modc_min(REACH + r, ALL);
         const int full = width / MODC_LANES * MODC_LANES, rest = width - full;
         modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
         float most, last;
@@ -319,40 +320,49 @@ static MODC_KERNEL void softmax_queriesxseen_part(float *restrict y, int queries
 
             out[k] = value;
         }
-        for (int k = width; k < seen; k++)
+        for (int k = width; k < ALL; k++)
             out[k] = 0;
     }
 }
 
+/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r values;
+ * y is a part of a larger value */
+static MODC_KERNEL void softmax_queriesxseen_part(float *restrict y, int queries, int seen, int reach)
+{
+    softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
+}
+
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_queriesxseen_to_12_part_tile(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     const int rows, const int vectors, const int part,
-                                                     const int first, const int row, const int column,
-                                                     int queries, int seen)
+MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                     const float *restrict bias, const int rows, const int vectors,
+                                     const int part, const int first, const int row, const int column,
+                                     const int BATCH0, const int Y0, const int X0, const int W0,
+                                     const int BATCH1, const int Y1, const int X1, const int W1,
+                                     const int M, const int N, const int K, const int YM, const int XM,
+                                     const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 208;
+    x += row * XM;
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < seen; k++) {
+    for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 72 + j * MODC_LANES;
+            const float *const start = w + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * 208 + k];
+            const float a = x[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -365,57 +375,68 @@ MODC_INLINE void matmul_queriesxseen_to_12_part_tile(float *restrict y, const fl
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 24 + c, sum[i]);
+            modc_f32_store(y + r * YM + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 24 + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_queriesxseen_to_12_part_strip(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias,
-                                                      const int rows, const int first, const int row,
-                                                      const int count, int queries, int seen)
+MODC_INLINE void matmul_strided_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int first,
+                                      const int row, const int count, const int BATCH0, const int Y0,
+                                      const int X0, const int W0, const int BATCH1, const int Y1,
+                                      const int X1, const int W1, const int M, const int N, const int K,
+                                      const int YM, const int XM, const int XK, const int WK, const int WN)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 12 / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                                row + t * rows, c, queries, seen);
-        if (12 > full)
-            matmul_queriesxseen_to_12_part_tile(y, x, w, bias, rows,
-                                                (12 - full + MODC_LANES - 1) / MODC_LANES, 12 % MODC_LANES,
-                                                first, row + t * rows, full, queries, seen);
+            matmul_strided_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BATCH0,
+                                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > full)
+            matmul_strided_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
+                                N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                                X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
-/* y (queries, 12) = x (queries, seen) . w (seen, 12).
- * In register tiles from where both operands lie: neither is a weight that could be packed;
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, const int BATCH0, const int Y0, const int X0,
+                                const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+                                const int M, const int N, const int K, const int YM, const int XM,
+                                const int XK, const int WK, const int WN)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BATCH0,
+                                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#if MODC_LANES > 1
+            matmul_strided_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
+                                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0, Y0,
+                                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#endif
+        }
+    }
+}
+
+/* y (queries, 12) = x (queries, seen) . w (seen, 12);
  * y is a part of a larger value */
 static MODC_KERNEL void matmul_queriesxseen_to_12_part(float *restrict y, const float *restrict x,
                                                        const float *restrict w, const float *restrict bias,
                                                        int queries, int seen)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 1; batch1++) {
-            float *const yb = y;
-            const float *const xb = x;
-            const float *const wb = w;
-            const int first = (batch0 + batch1) * queries;
-            const int most = queries / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_queriesxseen_to_12_part_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
-                                                 most / MODC_TILE_ROWS, queries, seen);
-#if MODC_LANES > 1
-            matmul_queriesxseen_to_12_part_strip(yb, xb, wb, bias, 4, first, most, (queries - most) / 4,
-                                                 queries, seen);
-            matmul_queriesxseen_to_12_part_strip(yb, xb, wb, bias, 1, first, queries - (queries - most) % 4,
-                                                 (queries - most) % 4, queries, seen);
-#endif
-        }
-    }
+    matmul_strided(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1);
 }
 
 /* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
@@ -445,151 +466,12 @@ static MODC_KERNEL void attention_2xtokensx12_over_tokens_part(float *restrict y
     }
 }
 
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_tokensx24_to_24_tile(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int rows, const int columns, const int sets,
-                                             const int row, const int column, const int share,
-                                             const int turn, int tokens)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * 24;
-    w += column / 16 * (24 * 16) + column % 16;
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < 24 / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 24 + (turn * 24 + k) * share);
-        MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * 24 + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
-    }
-    for (int k = 24 / sets * sets; k < 24; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (24 * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 24 + k] * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 24 + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * 24 + c, sum[i], rest);
-    }
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_tokensx24_to_24_strip(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              const int rows, const int row, const int tall, const int flat,
-                                              int tokens)
-{
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 24 / band, rest = 24 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 24);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 24);
-    const int flat_row = row + tall * (rows + 1);
-
-    if (24 * 24 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                            n * band, 0, 0, tokens);
-            if (rest > 0)
-                linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                            bands * band, 0, 0, tokens);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_tokensx24_to_24_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                            0, 0, tokens);
-            if (rest > 0)
-                linear_tokensx24_to_24_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                            bands * band, 0, 0, tokens);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 24 * 24 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                            n * band, share, t, tokens);
-            for (int t = 0; t < flat; t++)
-                linear_tokensx24_to_24_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                            share, tall + t, tokens);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_tokensx24_to_24_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                        bands * band, 0, 0, tokens);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_tokensx24_to_24_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                        bands * band, 0, 0, tokens);
-    }
-}
-
-/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
 static MODC_KERNEL void linear_tokensx24_to_24(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias,
                                                int tokens)
 {
-    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_tokensx24_to_24_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, tokens);
-#if MODC_TILE_ROWS > 8
-    if ((tokens - row) & 8) {
-        linear_tokensx24_to_24_strip(y, x, w, bias, 8, row, 0, 1, tokens);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((tokens - row) & 4) {
-        linear_tokensx24_to_24_strip(y, x, w, bias, 4, row, 0, 1, tokens);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((tokens - row) & 2) {
-        linear_tokensx24_to_24_strip(y, x, w, bias, 2, row, 0, 1, tokens);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (tokens - row)
-        linear_tokensx24_to_24_strip(y, x, w, bias, 1, row, 0, 1, tokens);
-#endif
+    gemm_panel_bias(y, x, w, bias, tokens, 24, 24, 24, 24);
 }
 
 /* y in panels [5][24][16] = x0 */

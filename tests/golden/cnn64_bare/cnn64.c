@@ -524,16 +524,16 @@ static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(double *restrict y, const
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx128_to_10_tile(double *restrict y, const double *restrict x,
-                                             const double *restrict w, const double *restrict bias,
-                                             const int rows, const int outputs, const int row,
-                                             const int column, int batch)
+MODC_INLINE void gemm_dot_bias_tile(double *restrict y, const double *restrict x, const double *restrict w,
+                                    const double *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 128 / MODC_LANES64 * MODC_LANES64;
+    const int full = K / MODC_LANES64 * MODC_LANES64;
 
-    x += row * 128;
-    w += column * 128;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f64_set(0);
@@ -541,12 +541,12 @@ MODC_INLINE void linear_batchx128_to_10_tile(double *restrict y, const double *r
     for (int k = 0; k < full; k += MODC_LANES64) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f64_load(x + i * 128 + k);
+            a[i] = modc_f64_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f64 b = modc_f64_load(w + j * 128 + k);
+            modc_f64 b = modc_f64_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -555,13 +555,13 @@ MODC_INLINE void linear_batchx128_to_10_tile(double *restrict y, const double *r
         }
     }
 #if MODC_LANES > 1
-    if (full < 128) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f64_load_part(x + i * 128 + full, 128 - full);
+            a[i] = modc_f64_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f64 b = modc_f64_load_part(w + j * 128 + full, 128 - full);
+            const modc_f64 b = modc_f64_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -585,37 +585,44 @@ MODC_INLINE void linear_batchx128_to_10_tile(double *restrict y, const double *r
         for (int j = 0; j < outputs; j++) {
             const double value = total[j] + bias[column + j];
 
-            y[r * 10 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx128_to_10_rows(double *restrict y, const double *restrict x,
-                                             const double *restrict w, const double *restrict bias,
-                                             const int rows, const int row, int batch)
+MODC_INLINE void gemm_dot_bias_rows(double *restrict y, const double *restrict x, const double *restrict w,
+                                    const double *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 10 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_batchx128_to_10_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
-                                    batch);
-    if (10 > full)
-        linear_batchx128_to_10_tile(y, x, w, bias, rows, 10 - full, row, full, batch);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(double *restrict y, const double *restrict x, const double *restrict w,
+                               const double *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
 static MODC_KERNEL void linear_batchx128_to_10(double *restrict y, const double *restrict x,
                                                const double *restrict w, const double *restrict bias,
                                                int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx128_to_10_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        linear_batchx128_to_10_rows(y, x, w, bias, 1, row, batch);
+    gemm_dot_bias(y, x, w, bias, batch, 10, 128, 128, 10, 128);
 }
 
 /* Channels of a register tile. */

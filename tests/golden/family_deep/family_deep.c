@@ -27,15 +27,15 @@ typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY
 
 MODC_KERNELS_BEGIN
 
-/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
- * A row at a time: its mean, then its variance, then the result */
-static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias, int batch)
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias, const int M, const int K, const int LDX,
+                                        const int LDY)
 {
-    const int four = 8 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 8 / MODC_LANES * MODC_LANES;
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
-    for (int r = 0; r < batch; r++) {
-        const float *const row = x + r * 8;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
             off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
@@ -48,9 +48,9 @@ static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restr
         for (int k = four; k < full; k += MODC_LANES)
             part[0] += modc_f32_load(row + k);
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 8; k++)
+        for (int k = full; k < K; k++)
             sum += row[k];
-        mean = sum / (float)8;
+        mean = sum / (float)K;
 
         middle = modc_f32_set(mean);
         MODC_UNROLL
@@ -73,67 +73,74 @@ static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restr
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
         error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < 8; k++) {
+        for (int k = full; k < K; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
             error += row[k] - mean;
         }
-        error /= (float)8;
+        error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)8 - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * 8 + k, value);
+            modc_f32_store(y + r * LDY + k, value);
         }
-        for (int k = full; k < 8; k++) {
+        for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * 8 + k] = value;
+            y[r * LDY + k] = value;
         }
     }
 }
 
-MODC_INLINE modc_f32 linear_batchx8_to_16_gelu_tail_v(modc_f32 x)
+/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias, int batch)
+{
+    layer_norm_bias_weight(y, x, w, bias, batch, 8, 8, 8);
+}
+
+MODC_INLINE modc_f32 gemm_panel_bias_gelu_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx8_to_16_gelu_tile(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int rows, const int columns, const int sets,
-                                                const int row, const int column, const int share,
-                                                const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn, const int M,
+                                           const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 8;
-    w += column / 16 * (8 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 8 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 8 + (turn * 8 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 8 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -141,13 +148,13 @@ MODC_INLINE void linear_batchx8_to_16_gelu_tile(float *restrict y, const float *
             }
         }
     }
-    for (int k = 8 / sets * sets; k < 8; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 8 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -160,128 +167,118 @@ MODC_INLINE void linear_batchx8_to_16_gelu_tile(float *restrict y, const float *
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, linear_batchx8_to_16_gelu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_bias_gelu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 16 + c, linear_batchx8_to_16_gelu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_gelu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx8_to_16_gelu_strip(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int row, const int tall,
-                                                 const int flat, int batch)
+MODC_INLINE void gemm_panel_bias_gelu_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const int M, const int N, const int K, const int LDX,
+                                            const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 8);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 8);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (16 * 8 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                               n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                               row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                               n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                               bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 16 * 8 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                               n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                               n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx8_to_16_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
+                                      0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
+                                      M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx8_to_16_gelu(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_gelu(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int M, const int N, const int K,
+                                      const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx8_to_16_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_bias_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
+                                   LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_gelu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_gelu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_gelu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx8_to_16_gelu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_gelu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
+}
+
+/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void linear_batchx8_to_16_gelu(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    gemm_panel_bias_gelu(y, x, w, bias, batch, 16, 8, 8, 16);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx16_to_8_add_tile(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               const int rows, const int columns, const int sets,
-                                               const int row, const int column, const int share,
-                                               const int turn, const float *restrict e0, int batch)
+MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int columns, const int sets, const int row,
+                                          const int column, const int share, const int turn,
+                                          const float *restrict e0, const int M, const int N, const int K,
+                                          const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 16;
-    w += column / 16 * (16 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 16 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 16 + (turn * 16 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 16 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -289,13 +286,13 @@ MODC_INLINE void linear_batchx16_to_8_add_tile(float *restrict y, const float *r
             }
         }
     }
-    for (int k = 16 / sets * sets; k < 16; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 16 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -308,138 +305,128 @@ MODC_INLINE void linear_batchx16_to_8_add_tile(float *restrict y, const float *r
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 8 + c, modc_f32_load(e0 + (r) * 8 + (c)) + sum[i]);
+            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + (r) * LDE0 + (c)) + sum[i]);
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * 8 + c + l] = e0[(r) * 8 + (c + l)] + part[l];
+            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] + part[l];
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx16_to_8_add_strip(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int rows, const int row, const int tall,
-                                                const int flat, const float *restrict e0, int batch)
+MODC_INLINE void gemm_panel_bias_add_strip(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int row, const int tall, const int flat,
+                                           const float *restrict e0, const int M, const int N, const int K,
+                                           const int LDX, const int LDY, const int LDE0)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 8 / band, rest = 8 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 16);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 16);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (8 * 16 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                              n * band, 0, 0, e0, batch);
-            if (rest > 0)
-                linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                              row + t * (rows + 1), bands * band, 0, 0, e0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx16_to_8_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                              n * band, 0, 0, e0, batch);
-            if (rest > 0)
-                linear_batchx16_to_8_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                              bands * band, 0, 0, e0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 8 * 16 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                              n * band, share, t, e0, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx16_to_8_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                              n * band, share, tall + t, e0, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx16_to_8_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                          bands * band, 0, 0, e0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx16_to_8_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                          bands * band, 0, 0, e0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0,
+                                     0, e0, M, N, K, LDX, LDY, LDE0);
+        if (rest > 0)
+            gemm_panel_bias_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                     bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
+                                     e0, M, N, K, LDX, LDY, LDE0);
+        if (rest > 0)
+            gemm_panel_bias_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                     bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
     }
 }
 
-/* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
- * then x1 + x0.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx16_to_8_add(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const float *restrict e0, int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_add(float *restrict y, const float *restrict x, const float *restrict w,
+                                     const float *restrict bias, const float *restrict e0, const int M,
+                                     const int N, const int K, const int LDX, const int LDY,
+                                     const int LDE0)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx16_to_8_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0,
-                                       batch);
+        gemm_panel_bias_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, M, N, K,
+                                  LDX, LDY, LDE0);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx16_to_8_add_strip(y, x, w, bias, 8, row, 0, 1, e0, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_add_strip(y, x, w, bias, 8, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx16_to_8_add_strip(y, x, w, bias, 4, row, 0, 1, e0, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_add_strip(y, x, w, bias, 4, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx16_to_8_add_strip(y, x, w, bias, 2, row, 0, 1, e0, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_add_strip(y, x, w, bias, 2, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx16_to_8_add_strip(y, x, w, bias, 1, row, 0, 1, e0, batch);
+    if (M - row)
+        gemm_panel_bias_add_strip(y, x, w, bias, 1, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
 #endif
 }
 
-MODC_INLINE modc_f32 linear_batchx8_to_16_leaky_relu_tail_v(modc_f32 x)
+/* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void linear_batchx16_to_8_add(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const float *restrict e0, int batch)
+{
+    gemm_panel_bias_add(y, x, w, bias, e0, batch, 8, 16, 16, 8, 8);
+}
+
+MODC_INLINE modc_f32 gemm_panel_bias_leaky_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_gt(x, modc_f32_set(0.0f)), x, x * 0.100000001f);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx8_to_16_leaky_relu_tile(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias,
-                                                      const int rows, const int columns, const int sets,
-                                                      const int row, const int column, const int share,
-                                                      const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_leaky_relu_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int columns, const int sets,
+                                                 const int row, const int column, const int share,
+                                                 const int turn, const int M, const int N, const int K,
+                                                 const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 8;
-    w += column / 16 * (8 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 8 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 8 + (turn * 8 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 8 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -447,13 +434,13 @@ MODC_INLINE void linear_batchx8_to_16_leaky_relu_tile(float *restrict y, const f
             }
         }
     }
-    for (int k = 8 / sets * sets; k < 8; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (8 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 8 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -466,110 +453,99 @@ MODC_INLINE void linear_batchx8_to_16_leaky_relu_tile(float *restrict y, const f
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, linear_batchx8_to_16_leaky_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_bias_leaky_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 16 + c, linear_batchx8_to_16_leaky_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_leaky_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx8_to_16_leaky_relu_strip(float *restrict y, const float *restrict x,
-                                                       const float *restrict w, const float *restrict bias,
-                                                       const int rows, const int row, const int tall,
-                                                       const int flat, int batch)
+MODC_INLINE void gemm_panel_bias_leaky_relu_strip(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int row, const int tall,
+                                                  const int flat, const int M, const int N, const int K,
+                                                  const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 8);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 8);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (16 * 8 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, band, sets,
-                                                     row + t * (rows + 1), n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                     row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                     n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, rest, rest_sets,
-                                                     flat_row + t * rows, bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 16 * 8 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, band, sets,
-                                                     row + t * (rows + 1), n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                     n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                 row + t * (rows + 1), bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx8_to_16_leaky_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                 bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
+                                            n * band, 0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                            bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
+                                            0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                            bands * band, 0, 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then where(x0 > 0.0, x0, x0 * 0.10000000149011612).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx8_to_16_leaky_relu(float *restrict y, const float *restrict x,
-                                                        const float *restrict w, const float *restrict bias,
-                                                        int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_leaky_relu(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int M, const int N, const int K, const int LDX,
+                                            const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS,
-                                              batch);
+        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K,
+                                         LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx8_to_16_leaky_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
 }
 
+/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
+ * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
+static MODC_KERNEL void linear_batchx8_to_16_leaky_relu(float *restrict y, const float *restrict x,
+                                                        const float *restrict w, const float *restrict bias,
+                                                        int batch)
+{
+    gemm_panel_bias_leaky_relu(y, x, w, bias, batch, 16, 8, 8, 16);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx16_to_5_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int outputs, const int row,
-                                           const int column, int batch)
+MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 16 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 16;
-    w += column * 16;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -577,12 +553,12 @@ MODC_INLINE void linear_batchx16_to_5_tile(float *restrict y, const float *restr
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 16 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 16 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -591,13 +567,13 @@ MODC_INLINE void linear_batchx16_to_5_tile(float *restrict y, const float *restr
         }
     }
 #if MODC_LANES > 1
-    if (full < 16) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -621,67 +597,76 @@ MODC_INLINE void linear_batchx16_to_5_tile(float *restrict y, const float *restr
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 5 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx16_to_5_rows(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, int batch)
+MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 5 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_batchx16_to_5_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
-    if (5 > full)
-        linear_batchx16_to_5_tile(y, x, w, bias, rows, 5 - full, row, full, batch);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
 static MODC_KERNEL void linear_batchx16_to_5(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx16_to_5_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        linear_batchx16_to_5_rows(y, x, w, bias, 1, row, batch);
+    gemm_dot_bias(y, x, w, bias, batch, 5, 16, 16, 5, 16);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void matmul_batchx5_to_5_tile(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int columns, const int sets, const int row,
-                                          const int column, const int share, const int turn, int batch)
+MODC_INLINE void gemm_panel_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const int rows, const int columns,
+                                 const int sets, const int row, const int column, const int share,
+                                 const int turn, const int M, const int N, const int K, const int LDX,
+                                 const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 5;
-    w += column / 16 * (5 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 5 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 5 + (turn * 5 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (5 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 5 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -689,13 +674,13 @@ MODC_INLINE void matmul_batchx5_to_5_tile(float *restrict y, const float *restri
             }
         }
     }
-    for (int k = 5 / sets * sets; k < 5; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (5 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 5 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -708,104 +693,91 @@ MODC_INLINE void matmul_batchx5_to_5_tile(float *restrict y, const float *restri
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 5 + c, sum[i]);
+            modc_f32_store(y + r * LDY + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 5 + c, sum[i], rest);
+        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void matmul_batchx5_to_5_strip(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, const int tall, const int flat,
-                                           int batch)
+MODC_INLINE void gemm_panel_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                  const float *restrict bias, const int rows, const int row, const int tall,
+                                  const int flat, const int M, const int N, const int K, const int LDX,
+                                  const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 5 / band, rest = 5 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 5);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 5);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (5 * 5 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                         n * band, 0, 0, batch);
-            if (rest > 0)
-                matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                         bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                matmul_batchx5_to_5_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
-                                         0, batch);
-            if (rest > 0)
-                matmul_batchx5_to_5_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                         bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 5 * 5 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                         n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                matmul_batchx5_to_5_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                         share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            matmul_batchx5_to_5_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                     bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            matmul_batchx5_to_5_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                     bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, M, N,
+                            K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
+                            0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N, K,
+                            LDX, LDY);
+        if (rest > 0)
+            gemm_panel_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0,
+                            M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias, int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel(float *restrict y, const float *restrict x, const float *restrict w,
+                            const float *restrict bias, const int M, const int N, const int K,
+                            const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        matmul_batchx5_to_5_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        matmul_batchx5_to_5_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        matmul_batchx5_to_5_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        matmul_batchx5_to_5_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        matmul_batchx5_to_5_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
 }
 
-/* y (batch, 5) = softmax(x) along the last dimension.
- * A row at a time: its maximum, then exponentials and their sum, then the result */
-static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict x, int batch)
+/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
+static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias, int batch)
 {
-    for (int r = 0; r < batch; r++) {
-        const float *const row = x + r * 5;
-        float *const out = y + r * 5;
-        const int full = 5 / MODC_LANES * MODC_LANES, rest = 5 - full;
+    gemm_panel(y, x, w, bias, batch, 5, 5, 5, 5);
+}
+
+/* A row at a time: its maximum, then exponentials and their sum, then the result. */
+MODC_INLINE void softmax(float *restrict y, const float *restrict x, const int M, const int K,
+                         const int LDX, const int LDY)
+{
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        float *const out = y + r * LDY;
+        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
         modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
         float most, last;
 
@@ -834,12 +806,18 @@ static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict
 
             modc_f32_store(out + k, value);
         }
-        for (int k = full; k < 5; k++) {
+        for (int k = full; k < K; k++) {
             const float value = out[k] * last;
 
             out[k] = value;
         }
     }
+}
+
+/* y (batch, 5) = softmax(x) along the last dimension */
+static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict x, int batch)
+{
+    softmax(y, x, batch, 5, 5, 5);
 }
 
 /* y in panels [1][8][16] = x0 */

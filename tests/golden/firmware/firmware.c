@@ -458,15 +458,15 @@ static MODC_KERNEL void copy_1x6x2x2(float *y, const float *x0)
     }
 }
 
-/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
- * A row at a time: its mean, then its variance, then the result */
-static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias)
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias, const int M, const int K, const int LDX,
+                                        const int LDY)
 {
-    const int four = 24 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 24 / MODC_LANES * MODC_LANES;
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
-    for (int r = 0; r < 1; r++) {
-        const float *const row = x + r * 24;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
             off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
@@ -479,9 +479,9 @@ static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict
         for (int k = four; k < full; k += MODC_LANES)
             part[0] += modc_f32_load(row + k);
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 24; k++)
+        for (int k = full; k < K; k++)
             sum += row[k];
-        mean = sum / (float)24;
+        mean = sum / (float)K;
 
         middle = modc_f32_set(mean);
         MODC_UNROLL
@@ -504,42 +504,50 @@ static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
         error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < 24; k++) {
+        for (int k = full; k < K; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
             error += row[k] - mean;
         }
-        error /= (float)24;
+        error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)24 - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * 24 + k, value);
+            modc_f32_store(y + r * LDY + k, value);
         }
-        for (int k = full; k < 24; k++) {
+        for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * 24 + k] = value;
+            y[r * LDY + k] = value;
         }
     }
 }
 
+/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias)
+{
+    layer_norm_bias_weight(y, x, w, bias, 1, 24, 24, 24);
+}
+
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int columns, const int sets, const int column)
+MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int columns, const int sets, const int column,
+                                                  const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-        whole = MODC_LANES < 8 ? 0 : 24 / MODC_LANES * MODC_LANES;
+        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    w += column / 16 * (24 * 16) + column % 16;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
@@ -556,25 +564,25 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
             for (int j = 0; j < vectors; j++) {
                 const int c = j * MODC_LANES;
 
-                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + (k + i) * 16);
+                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + i) * 16);
             }
         }
     }
     MODC_ROLL
-    for (int k = whole; k + sets <= 24; k += sets) {
+    for (int k = whole; k + sets <= K; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
 
-            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + (k + s) * 16);
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (int k = 24 - (24 - whole) % sets; k < 24; k++) {
+    for (int k = K - (K - whole) % sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;
 
-            sum[j] += x[k] * modc_f32_load(w + c / 16 * (24 * 16) + c % 16 + k * 16);
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + k * 16);
         }
     }
     MODC_UNROLL
@@ -593,32 +601,41 @@ MODC_INLINE void linear_1x24_to_16_tanh_band(float *restrict y, const float *res
     }
 }
 
+/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
+MODC_INLINE void gemv_panel_bias_cached_tanh(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int N, const int K)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
+    const int bands = N / band, rest = N % band;
+
+    for (int n = 0; n < bands; n++)
+        gemv_panel_bias_cached_tanh_band(y, x, w, bias, band, sets, n * band, N, K);
+    if (rest > 0)
+        gemv_panel_bias_cached_tanh_band(y, x, w, bias, rest,
+                                         MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
+                                         bands * band, N, K);
+}
+
 /* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
- * then tanh(x0).
- * One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once */
+ * then tanh(x0) */
 static MODC_KERNEL void linear_1x24_to_16_tanh(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias)
 {
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1, bands = 16 / band, rest = 16 % band };
-
-    for (int n = 0; n < bands; n++)
-        linear_1x24_to_16_tanh_band(y, x, w, bias, band, sets, n * band);
-    if (rest > 0)
-        linear_1x24_to_16_tanh_band(y, x, w, bias, rest,
-                                    MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 24),
-                                    bands * band);
+    gemv_panel_bias_cached_tanh(y, x, w, bias, 16, 24);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_1x16_to_3_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int outputs,
-                                       const int row, const int column)
+MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 16 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 16;
-    w += column * 16;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -626,12 +643,12 @@ MODC_INLINE void linear_1x16_to_3_tile(float *restrict y, const float *restrict 
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 16 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 16 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -640,13 +657,13 @@ MODC_INLINE void linear_1x16_to_3_tile(float *restrict y, const float *restrict 
         }
     }
 #if MODC_LANES > 1
-    if (full < 16) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -670,44 +687,53 @@ MODC_INLINE void linear_1x16_to_3_tile(float *restrict y, const float *restrict 
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 3 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_1x16_to_3_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row)
+MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 3 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_1x16_to_3_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS);
-    if (3 > full)
-        linear_1x16_to_3_tile(y, x, w, bias, rows, 3 - full, row, full);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
 static MODC_KERNEL void linear_1x16_to_3(float *restrict y, const float *restrict x,
                                          const float *restrict w, const float *restrict bias)
 {
-    const int tiles = 1 / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_1x16_to_3_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS);
-    for (int row = tiles * MODC_DOT_ROWS; row < 1; row++)
-        linear_1x16_to_3_rows(y, x, w, bias, 1, row);
+    gemm_dot_bias(y, x, w, bias, 1, 3, 16, 16, 3, 16);
 }
 
-/* y (1, 3) = softmax(x) along the last dimension.
- * A row at a time: its maximum, then exponentials and their sum, then the result */
-static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
+/* A row at a time: its maximum, then exponentials and their sum, then the result. */
+MODC_INLINE void softmax(float *restrict y, const float *restrict x, const int M, const int K,
+                         const int LDX, const int LDY)
 {
-    for (int r = 0; r < 1; r++) {
-        const float *const row = x + r * 3;
-        float *const out = y + r * 3;
-        const int full = 3 / MODC_LANES * MODC_LANES, rest = 3 - full;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        float *const out = y + r * LDY;
+        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
         modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
         float most, last;
 
@@ -736,12 +762,18 @@ static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
 
             modc_f32_store(out + k, value);
         }
-        for (int k = full; k < 3; k++) {
+        for (int k = full; k < K; k++) {
             const float value = out[k] * last;
 
             out[k] = value;
         }
     }
+}
+
+/* y (1, 3) = softmax(x) along the last dimension */
+static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
+{
+    softmax(y, x, 1, 3, 3, 3);
 }
 
 /* Channels of a register tile. */

@@ -16,41 +16,41 @@ typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 linear_batchx64_to_32_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_bias_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx64_to_32_relu_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int columns, const int sets,
-                                                 const int row, const int column, const int share,
-                                                 const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn, const int M,
+                                           const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 64;
-    w += column / 16 * (64 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 64 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 64 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -58,13 +58,13 @@ MODC_INLINE void linear_batchx64_to_32_relu_tile(float *restrict y, const float 
             }
         }
     }
-    for (int k = 64 / sets * sets; k < 64; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -77,128 +77,117 @@ MODC_INLINE void linear_batchx64_to_32_relu_tile(float *restrict y, const float 
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 32 + c, linear_batchx64_to_32_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 32 + c, linear_batchx64_to_32_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx64_to_32_relu_strip(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int row, const int tall,
-                                                  const int flat, int batch)
+MODC_INLINE void gemm_panel_bias_relu_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const int M, const int N, const int K, const int LDX,
+                                            const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band, rest = 32 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (32 * 64 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 32 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx64_to_32_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                            bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx64_to_32_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                            bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
+                                      0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
+                                      M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
     }
 }
 
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_relu(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int M, const int N, const int K,
+                                      const int LDX, const int LDY)
+{
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        gemm_panel_bias_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
+                                   LDY);
+#if MODC_TILE_ROWS > 8
+    if ((M - row) & 8) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((M - row) & 4) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((M - row) & 2) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (M - row)
+        gemm_panel_bias_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+#endif
+}
+
 /* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+ * then where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL void linear_batchx64_to_32_relu(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_batchx64_to_32_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
-#if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx64_to_32_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx64_to_32_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx64_to_32_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx64_to_32_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
-#endif
+    gemm_panel_bias_relu(y, x, w, bias, batch, 32, 64, 64, 32);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx32_to_10_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int columns, const int sets,
-                                            const int row, const int column, const int share,
-                                            const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int columns,
+                                      const int sets, const int row, const int column, const int share,
+                                      const int turn, const int M, const int N, const int K, const int LDX,
+                                      const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 32;
-    w += column / 16 * (32 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 32 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 32 + (turn * 32 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 32 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -206,13 +195,13 @@ MODC_INLINE void linear_batchx32_to_10_tile(float *restrict y, const float *rest
             }
         }
     }
-    for (int k = 32 / sets * sets; k < 32; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 32 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -225,95 +214,82 @@ MODC_INLINE void linear_batchx32_to_10_tile(float *restrict y, const float *rest
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 10 + c, sum[i]);
+            modc_f32_store(y + r * LDY + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 10 + c, sum[i], rest);
+        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx32_to_10_strip(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int rows, const int row, const int tall, const int flat,
-                                             int batch)
+MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row,
+                                       const int tall, const int flat, const int M, const int N,
+                                       const int K, const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 10 / band, rest = 10 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (10 * 32 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx32_to_10_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           0, 0, batch);
-            if (rest > 0)
-                linear_batchx32_to_10_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 10 * 32 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx32_to_10_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx32_to_10_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                       bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx32_to_10_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                       bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
+                                 M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                 bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
+                                 K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                                 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx32_to_10(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const int M, const int N, const int K,
+                                 const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx32_to_10_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx32_to_10_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx32_to_10_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx32_to_10_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx32_to_10_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
+}
+
+/* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
+static MODC_KERNEL void linear_batchx32_to_10(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch)
+{
+    gemm_panel_bias(y, x, w, bias, batch, 10, 32, 32, 10);
 }
 
 /* y (batch, 1, 8, 8) = x0 */
@@ -322,151 +298,12 @@ static MODC_KERNEL void copy_batchx1x8x8(float *y, const float *x0, int batch)
     memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
 }
 
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx64_to_32_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int columns, const int sets,
-                                            const int row, const int column, const int share,
-                                            const int turn, int batch)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * 64;
-    w += column / 16 * (64 * 16) + column % 16;
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < 64 / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
-        MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * 64 + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
-    }
-    for (int k = 64 / sets * sets; k < 64; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 64 + k] * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 32 + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * 32 + c, sum[i], rest);
-    }
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx64_to_32_strip(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int rows, const int row, const int tall, const int flat,
-                                             int batch)
-{
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 32 / band, rest = 32 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
-    const int flat_row = row + tall * (rows + 1);
-
-    if (32 * 64 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_32_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_32_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 32 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx64_to_32_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx64_to_32_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                       bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx64_to_32_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                       bands * band, 0, 0, batch);
-    }
-}
-
-/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
 static MODC_KERNEL void linear_batchx64_to_32(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_batchx64_to_32_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
-#if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx64_to_32_strip(y, x, w, bias, 8, row, 0, 1, batch);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx64_to_32_strip(y, x, w, bias, 4, row, 0, 1, batch);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx64_to_32_strip(y, x, w, bias, 2, row, 0, 1, batch);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx64_to_32_strip(y, x, w, bias, 1, row, 0, 1, batch);
-#endif
+    gemm_panel_bias(y, x, w, bias, batch, 32, 64, 64, 32);
 }
 
 /* One vector of what relu_batchx32 computes. */

@@ -29,41 +29,46 @@ typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 linear_batchx256_to_512_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_bias_bands_slice_of_columns_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx256_to_512_relu_tile(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   const int rows, const int columns, const int sets,
-                                                   const int row, const int column, const int share,
-                                                   const int turn, int batch, const int slice)
+MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_tile(float *restrict y,
+                                                                  const float *restrict x,
+                                                                  const float *restrict w,
+                                                                  const float *restrict bias,
+                                                                  const int rows, const int columns,
+                                                                  const int sets, const int row,
+                                                                  const int column, const int share,
+                                                                  const int turn, const int M, const int N,
+                                                                  const int K, const int LDX, const int LDY,
+                                                                  const int slice)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 256;
-    w += column / 16 * (256 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 256 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 256 + (turn * 256 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (256 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 256 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -71,13 +76,13 @@ MODC_INLINE void linear_batchx256_to_512_relu_tile(float *restrict y, const floa
             }
         }
     }
-    for (int k = 256 / sets * sets; k < 256; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (256 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 256 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -90,101 +95,104 @@ MODC_INLINE void linear_batchx256_to_512_relu_tile(float *restrict y, const floa
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 512 + c, linear_batchx256_to_512_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_bias_bands_slice_of_columns_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 512 + c, linear_batchx256_to_512_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_bands_slice_of_columns_relu_tail_v(sum[i]),
+                            rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx256_to_512_relu_strip(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int rows, const int row, const int tall,
-                                                    const int flat, int batch, const int slice)
+MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_strip(float *restrict y,
+                                                                   const float *restrict x,
+                                                                   const float *restrict w,
+                                                                   const float *restrict bias,
+                                                                   const int rows, const int row,
+                                                                   const int tall, const int flat,
+                                                                   const int M, const int N, const int K,
+                                                                   const int LDX, const int LDY,
+                                                                   const int slice)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 512 / band,
-        rest = 512 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 256);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 256);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
     const int all = bands + (rest > 0);
     const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
 
-    if (512 * 256 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = from; n < modc_min(to, bands); n++)
-                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                  n * band, 0, 0, batch, slice);
-            if (rest > 0 && to > bands)
-                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                  row + t * (rows + 1), bands * band, 0, 0, batch, slice);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = from; n < modc_min(to, bands); n++)
-                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                  n * band, 0, 0, batch, slice);
-            if (rest > 0 && to > bands)
-                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                  bands * band, 0, 0, batch, slice);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 512 * 256 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+    const int part = (band + tall + flat - 1) / (tall + flat);
+    const int share = 0;
 
-        for (int n = from; n < modc_min(to, bands); n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                  n * band, share, t, batch, slice);
-            for (int t = 0; t < flat; t++)
-                linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                  n * band, share, tall + t, batch, slice);
-        }
-        for (int t = 0; rest > 0 && to > bands && t < tall; t++)
-            linear_batchx256_to_512_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                              row + t * (rows + 1), bands * band, 0, 0, batch, slice);
-        for (int t = 0; rest > 0 && to > bands && t < flat; t++)
-            linear_batchx256_to_512_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                              bands * band, 0, 0, batch, slice);
+    for (int n = from; n < modc_min(to, bands); n++) {
+        for (int t = 0; t < tall; t++)
+            gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows + 1, band, sets,
+                                                             row + t * (rows + 1), n * band, share, t, M, N,
+                                                             K, LDX, LDY, slice);
+        for (int t = 0; t < flat; t++)
+            gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows, band, sets,
+                                                             flat_row + t * rows, n * band, share, tall + t,
+                                                             M, N, K, LDX, LDY, slice);
     }
+    for (int t = 0; rest > 0 && to > bands && t < tall; t++)
+        gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
+                                                         row + t * (rows + 1), bands * band, 0, 0, M, N, K,
+                                                         LDX, LDY, slice);
+    for (int t = 0; rest > 0 && to > bands && t < flat; t++)
+        gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows, rest, rest_sets,
+                                                         flat_row + t * rows, bands * band, 0, 0, M, N, K,
+                                                         LDX, LDY, slice);
+}
+
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu(float *restrict y, const float *restrict x,
+                                                             const float *restrict w,
+                                                             const float *restrict bias, const int M,
+                                                             const int N, const int K, const int LDX,
+                                                             const int LDY, const int slice)
+{
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0,
+                                                          row / MODC_TILE_ROWS, M, N, K, LDX, LDY, slice);
+#if MODC_TILE_ROWS > 8
+    if ((M - row) & 8) {
+        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY,
+                                                          slice);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((M - row) & 4) {
+        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY,
+                                                          slice);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((M - row) & 2) {
+        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY,
+                                                          slice);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (M - row)
+        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY,
+                                                          slice);
+#endif
 }
 
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers;
+ * then where(x0 <= 0.0, 0.0, x0);
  * one of 2 slices, by columns */
 static MODC_KERNEL void linear_batchx256_to_512_relu(float *restrict y, const float *restrict x,
                                                      const float *restrict w, const float *restrict bias,
                                                      int batch, const int slice)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_batchx256_to_512_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch,
-                                           slice);
-#if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx256_to_512_relu_strip(y, x, w, bias, 8, row, 0, 1, batch, slice);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx256_to_512_relu_strip(y, x, w, bias, 4, row, 0, 1, batch, slice);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx256_to_512_relu_strip(y, x, w, bias, 2, row, 0, 1, batch, slice);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx256_to_512_relu_strip(y, x, w, bias, 1, row, 0, 1, batch, slice);
-#endif
+    gemm_panel_bias_bands_slice_of_columns_relu(y, x, w, bias, batch, 512, 256, 256, 512, slice);
 }
 
 struct linear_batchx256_to_512_relu_call {
@@ -210,16 +218,17 @@ static void linear_batchx256_to_512_relu_split(const struct modc_threading *thre
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx512_to_8_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int outputs, const int row,
-                                            const int column, int batch, const int slice)
+MODC_INLINE void gemm_dot_bias_slice_tile(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int outputs, const int row,
+                                          const int column, const int M, const int N, const int K,
+                                          const int LDX, const int LDY, const int LDW, const int slice)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 512 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 512;
-    w += column * 512;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -227,12 +236,12 @@ MODC_INLINE void linear_batchx512_to_8_tile(float *restrict y, const float *rest
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 512 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 512 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -241,13 +250,13 @@ MODC_INLINE void linear_batchx512_to_8_tile(float *restrict y, const float *rest
         }
     }
 #if MODC_LANES > 1
-    if (full < 512) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 512 + full, 512 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 512 + full, 512 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -271,40 +280,50 @@ MODC_INLINE void linear_batchx512_to_8_tile(float *restrict y, const float *rest
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 8 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx512_to_8_rows(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, int batch, const int slice)
+MODC_INLINE void gemm_dot_bias_slice_rows(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int row, const int M, const int N,
+                                          const int K, const int LDX, const int LDY, const int LDW,
+                                          const int slice)
 {
-    const int tiles = 8 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_batchx512_to_8_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch,
-                                   slice);
-    if (8 > full)
-        linear_batchx512_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, batch, slice);
+        gemm_dot_bias_slice_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K,
+                                 LDX, LDY, LDW, slice);
+    if (N > full)
+        gemm_dot_bias_slice_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW, slice);
 }
 
-/* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies;
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias_slice(float *restrict y, const float *restrict x, const float *restrict w,
+                                     const float *restrict bias, const int M, const int N, const int K,
+                                     const int LDX, const int LDY, const int LDW, const int slice)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+    const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
+    const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
+
+    for (int t = from; t < modc_min(to, tiles); t++)
+        gemm_dot_bias_slice_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW,
+                                 slice);
+    for (int row = tiles * MODC_DOT_ROWS; to > tiles && row < M; row++)
+        gemm_dot_bias_slice_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW, slice);
+}
+
+/* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias;
  * one of 2 slices, by rows */
 static MODC_KERNEL void linear_batchx512_to_8(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch, const int slice)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-    const int all = (batch + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
-    const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
-
-    for (int t = from; t < modc_min(to, tiles); t++)
-        linear_batchx512_to_8_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch, slice);
-    for (int row = tiles * MODC_DOT_ROWS; to > tiles && row < batch; row++)
-        linear_batchx512_to_8_rows(y, x, w, bias, 1, row, batch, slice);
+    gemm_dot_bias_slice(y, x, w, bias, batch, 8, 512, 512, 8, 512, slice);
 }
 
 struct linear_batchx512_to_8_call {

@@ -17,34 +17,34 @@ MODC_KERNELS_BEGIN
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx4_to_64_tanh_tile(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int rows, const int columns, const int sets,
-                                                const int row, const int column, const int share,
-                                                const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_tanh_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn, const int M,
+                                           const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 4;
-    w += column / 16 * (4 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 4 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 4 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -52,13 +52,13 @@ MODC_INLINE void linear_batchx4_to_64_tanh_tile(float *restrict y, const float *
             }
         }
     }
-    for (int k = 4 / sets * sets; k < 4; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -71,257 +71,107 @@ MODC_INLINE void linear_batchx4_to_64_tanh_tile(float *restrict y, const float *
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, modc_f32_tanh(sum[i]));
+            modc_f32_store(y + r * LDY + c, modc_f32_tanh(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 64 + c, modc_f32_tanh(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, modc_f32_tanh(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx4_to_64_tanh_strip(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int row, const int tall,
-                                                 const int flat, int batch)
+MODC_INLINE void gemm_panel_bias_tanh_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const int M, const int N, const int K, const int LDX,
+                                            const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (64 * 4 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                               n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                               row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                               n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                               bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                               n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                               n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx4_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
+                                      0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
+                                      M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
     }
 }
 
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_tanh(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int M, const int N, const int K,
+                                      const int LDX, const int LDY)
+{
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    if (row > 0)
+        gemm_panel_bias_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
+                                   LDY);
+#if MODC_TILE_ROWS > 8
+    if ((M - row) & 8) {
+        gemm_panel_bias_tanh_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        row += 8;
+    }
+#endif
+#if MODC_TILE_ROWS > 4
+    if ((M - row) & 4) {
+        gemm_panel_bias_tanh_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        row += 4;
+    }
+#endif
+#if MODC_TILE_ROWS > 2
+    if ((M - row) & 2) {
+        gemm_panel_bias_tanh_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        row += 2;
+    }
+#endif
+#if MODC_TILE_ROWS > 1
+    if (M - row)
+        gemm_panel_bias_tanh_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+#endif
+}
+
 /* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
- * then tanh(x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+ * then tanh(x0) */
 static MODC_KERNEL void linear_batchx4_to_64_tanh(float *restrict y, const float *restrict x,
                                                   const float *restrict w, const float *restrict bias,
                                                   int batch)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_batchx4_to_64_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
-#if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 8, row, 0, 1, batch);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 4, row, 0, 1, batch);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 2, row, 0, 1, batch);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx4_to_64_tanh_strip(y, x, w, bias, 1, row, 0, 1, batch);
-#endif
-}
-
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx64_to_64_tanh_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int columns, const int sets,
-                                                 const int row, const int column, const int share,
-                                                 const int turn, int batch)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * 64;
-    w += column / 16 * (64 * 16) + column % 16;
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < 64 / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
-        MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * 64 + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
-    }
-    for (int k = 64 / sets * sets; k < 64; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 64 + k] * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, modc_f32_tanh(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(y + r * 64 + c, modc_f32_tanh(sum[i]), rest);
-    }
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx64_to_64_tanh_strip(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int row, const int tall,
-                                                  const int flat, int batch)
-{
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
-    const int flat_row = row + tall * (rows + 1);
-
-    if (64 * 64 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                            bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx64_to_64_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                            bands * band, 0, 0, batch);
-    }
+    gemm_panel_bias_tanh(y, x, w, bias, batch, 64, 4, 4, 64);
 }
 
 /* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
- * then tanh(x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+ * then tanh(x0) */
 static MODC_KERNEL void linear_batchx64_to_64_tanh(float *restrict y, const float *restrict x,
                                                    const float *restrict w, const float *restrict bias,
                                                    int batch)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_batchx64_to_64_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
-#if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 8, row, 0, 1, batch);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 4, row, 0, 1, batch);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 2, row, 0, 1, batch);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx64_to_64_tanh_strip(y, x, w, bias, 1, row, 0, 1, batch);
-#endif
+    gemm_panel_bias_tanh(y, x, w, bias, batch, 64, 64, 64, 64);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx64_to_2_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int outputs, const int row,
-                                           const int column, int batch)
+MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 64 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 64;
-    w += column * 64;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -329,12 +179,12 @@ MODC_INLINE void linear_batchx64_to_2_tile(float *restrict y, const float *restr
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 64 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 64 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -343,13 +193,13 @@ MODC_INLINE void linear_batchx64_to_2_tile(float *restrict y, const float *restr
         }
     }
 #if MODC_LANES > 1
-    if (full < 64) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -373,130 +223,52 @@ MODC_INLINE void linear_batchx64_to_2_tile(float *restrict y, const float *restr
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 2 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx64_to_2_rows(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, int batch)
+MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 2 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_batchx64_to_2_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
-    if (2 > full)
-        linear_batchx64_to_2_tile(y, x, w, bias, rows, 2 - full, row, full, batch);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias */
 static MODC_KERNEL void linear_batchx64_to_2(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx64_to_2_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        linear_batchx64_to_2_rows(y, x, w, bias, 1, row, batch);
+    gemm_dot_bias(y, x, w, bias, batch, 2, 64, 64, 2, 64);
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx64_to_1_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int outputs, const int row,
-                                           const int column, int batch)
-{
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 64 / MODC_LANES * MODC_LANES;
-
-    x += row * 64;
-    w += column * 64;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 64 + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 64 + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < 64) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
-
-            y[r + column + j] = value;
-        }
-    }
-}
-
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx64_to_1_rows(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, int batch)
-{
-    const int tiles = 1 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx64_to_1_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
-    if (1 > full)
-        linear_batchx64_to_1_tile(y, x, w, bias, rows, 1 - full, row, full, batch);
-}
-
-/* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias */
 static MODC_KERNEL void linear_batchx64_to_1(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx64_to_1_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        linear_batchx64_to_1_rows(y, x, w, bias, 1, row, batch);
+    gemm_dot_bias(y, x, w, bias, batch, 1, 64, 64, 1, 64);
 }
 
 /* y (batch, 4) = x0 */
@@ -507,33 +279,34 @@ static MODC_KERNEL void copy_batchx4(float *y, const float *x0, int batch)
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx4_to_64_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int columns,
+                                      const int sets, const int row, const int column, const int share,
+                                      const int turn, const int M, const int N, const int K, const int LDX,
+                                      const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 4;
-    w += column / 16 * (4 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 4 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 4 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -541,13 +314,13 @@ MODC_INLINE void linear_batchx4_to_64_tile(float *restrict y, const float *restr
             }
         }
     }
-    for (int k = 4 / sets * sets; k < 4; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -560,95 +333,82 @@ MODC_INLINE void linear_batchx4_to_64_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, sum[i]);
+            modc_f32_store(y + r * LDY + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 64 + c, sum[i], rest);
+        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx4_to_64_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            int batch)
+MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row,
+                                       const int tall, const int flat, const int M, const int N,
+                                       const int K, const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (64 * 4 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                          n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                          bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx4_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
-                                          0, batch);
-            if (rest > 0)
-                linear_batchx4_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                          bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                          n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx4_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                          share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx4_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx4_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
+                                 M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                 bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
+                                 K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                                 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx4_to_64(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const int M, const int N, const int K,
+                                 const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx4_to_64_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx4_to_64_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx4_to_64_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx4_to_64_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx4_to_64_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
+}
+
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
+static MODC_KERNEL void linear_batchx4_to_64(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             int batch)
+{
+    gemm_panel_bias(y, x, w, bias, batch, 64, 4, 4, 64);
 }
 
 /* y (batch, 64) = tanh(x0) */
@@ -663,151 +423,12 @@ static MODC_KERNEL void tanh_batchx64(float *y, const float *x0, int batch)
         modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
 }
 
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx64_to_64_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int columns, const int sets,
-                                            const int row, const int column, const int share,
-                                            const int turn, int batch)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * 64;
-    w += column / 16 * (64 * 16) + column % 16;
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < 64 / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
-        MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * 64 + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
-    }
-    for (int k = 64 / sets * sets; k < 64; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 64 + k] * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * 64 + c, sum[i], rest);
-    }
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx64_to_64_strip(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int rows, const int row, const int tall, const int flat,
-                                             int batch)
-{
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
-    const int flat_row = row + tall * (rows + 1);
-
-    if (64 * 64 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx64_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           0, 0, batch);
-            if (rest > 0)
-                linear_batchx64_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx64_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx64_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                       bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx64_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                       bands * band, 0, 0, batch);
-    }
-}
-
-/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
 static MODC_KERNEL void linear_batchx64_to_64(float *restrict y, const float *restrict x,
                                               const float *restrict w, const float *restrict bias,
                                               int batch)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        linear_batchx64_to_64_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
-#if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx64_to_64_strip(y, x, w, bias, 8, row, 0, 1, batch);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx64_to_64_strip(y, x, w, bias, 4, row, 0, 1, batch);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx64_to_64_strip(y, x, w, bias, 2, row, 0, 1, batch);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx64_to_64_strip(y, x, w, bias, 1, row, 0, 1, batch);
-#endif
+    gemm_panel_bias(y, x, w, bias, batch, 64, 64, 64, 64);
 }
 
 /* y (batch, 2) = x0 */

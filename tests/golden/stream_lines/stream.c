@@ -44,15 +44,16 @@ static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int columns, const int sets, const int column)
+MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int columns, const int sets, const int column,
+                                                  const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-        whole = MODC_LANES < 8 ? 0 : 40 / MODC_LANES * MODC_LANES;
+        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    w += column / 16 * (40 * 16) + column % 16;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
@@ -69,25 +70,25 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
             for (int j = 0; j < vectors; j++) {
                 const int c = j * MODC_LANES;
 
-                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + i) * 16);
+                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + i) * 16);
             }
         }
     }
     MODC_ROLL
-    for (int k = whole; k + sets <= 40; k += sets) {
+    for (int k = whole; k + sets <= K; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
 
-            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (int k = 40 - (40 - whole) % sets; k < 40; k++) {
+    for (int k = K - (K - whole) % sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;
 
-            sum[j] += x[k] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + k * 16);
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + k * 16);
         }
     }
     MODC_UNROLL
@@ -106,32 +107,41 @@ MODC_INLINE void linear_1x40_to_16_tanh_band(float *restrict y, const float *res
     }
 }
 
+/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
+MODC_INLINE void gemv_panel_bias_cached_tanh(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int N, const int K)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
+    const int bands = N / band, rest = N % band;
+
+    for (int n = 0; n < bands; n++)
+        gemv_panel_bias_cached_tanh_band(y, x, w, bias, band, sets, n * band, N, K);
+    if (rest > 0)
+        gemv_panel_bias_cached_tanh_band(y, x, w, bias, rest,
+                                         MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
+                                         bands * band, N, K);
+}
+
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
- * then tanh(x0).
- * One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once */
+ * then tanh(x0) */
 static MODC_KERNEL void linear_1x40_to_16_tanh(float *restrict y, const float *restrict x,
                                                const float *restrict w, const float *restrict bias)
 {
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1, bands = 16 / band, rest = 16 % band };
-
-    for (int n = 0; n < bands; n++)
-        linear_1x40_to_16_tanh_band(y, x, w, bias, band, sets, n * band);
-    if (rest > 0)
-        linear_1x40_to_16_tanh_band(y, x, w, bias, rest,
-                                    MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 40),
-                                    bands * band);
+    gemv_panel_bias_cached_tanh(y, x, w, bias, 16, 40);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_1x16_to_2_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int outputs,
-                                       const int row, const int column)
+MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 16 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 16;
-    w += column * 16;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -139,12 +149,12 @@ MODC_INLINE void linear_1x16_to_2_tile(float *restrict y, const float *restrict 
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 16 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 16 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -153,13 +163,13 @@ MODC_INLINE void linear_1x16_to_2_tile(float *restrict y, const float *restrict 
         }
     }
 #if MODC_LANES > 1
-    if (full < 16) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -183,34 +193,43 @@ MODC_INLINE void linear_1x16_to_2_tile(float *restrict y, const float *restrict 
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 2 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_1x16_to_2_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row)
+MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 2 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_1x16_to_2_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS);
-    if (2 > full)
-        linear_1x16_to_2_tile(y, x, w, bias, rows, 2 - full, row, full);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias */
 static MODC_KERNEL void linear_1x16_to_2(float *restrict y, const float *restrict x,
                                          const float *restrict w, const float *restrict bias)
 {
-    const int tiles = 1 / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_1x16_to_2_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS);
-    for (int row = tiles * MODC_DOT_ROWS; row < 1; row++)
-        linear_1x16_to_2_rows(y, x, w, bias, 1, row);
+    gemm_dot_bias(y, x, w, bias, 1, 2, 16, 16, 2, 16);
 }
 
 /* y () = x0 */
@@ -232,15 +251,16 @@ static MODC_KERNEL void copy_40(float *y, const float *x0)
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias, const int columns, const int sets,
-                                        const int column)
+MODC_INLINE void gemv_panel_bias_cached_band(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const int columns, const int sets, const int column,
+                                             const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-        whole = MODC_LANES < 8 ? 0 : 40 / MODC_LANES * MODC_LANES;
+        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    w += column / 16 * (40 * 16) + column % 16;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++) {
         sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
@@ -257,25 +277,25 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
             for (int j = 0; j < vectors; j++) {
                 const int c = j * MODC_LANES;
 
-                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + i) * 16);
+                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + i) * 16);
             }
         }
     }
     MODC_ROLL
-    for (int k = whole; k + sets <= 40; k += sets) {
+    for (int k = whole; k + sets <= K; k += sets) {
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * MODC_LANES;
 
-            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + (k + s) * 16);
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + s) * 16);
         }
     }
-    for (int k = 40 - (40 - whole) % sets; k < 40; k++) {
+    for (int k = K - (K - whole) % sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = j * MODC_LANES;
 
-            sum[j] += x[k] * modc_f32_load(w + c / 16 * (40 * 16) + c % 16 + k * 16);
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + k * 16);
         }
     }
     MODC_UNROLL
@@ -294,18 +314,26 @@ MODC_INLINE void linear_1x40_to_16_band(float *restrict y, const float *restrict
     }
 }
 
-/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias.
- * One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once */
+/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
+MODC_INLINE void gemv_panel_bias_cached(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias, const int N, const int K)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
+    const int bands = N / band, rest = N % band;
+
+    for (int n = 0; n < bands; n++)
+        gemv_panel_bias_cached_band(y, x, w, bias, band, sets, n * band, N, K);
+    if (rest > 0)
+        gemv_panel_bias_cached_band(y, x, w, bias, rest,
+                                    MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
+                                    N, K);
+}
+
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
 static MODC_KERNEL void linear_1x40_to_16(float *restrict y, const float *restrict x,
                                           const float *restrict w, const float *restrict bias)
 {
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1, bands = 16 / band, rest = 16 % band };
-
-    for (int n = 0; n < bands; n++)
-        linear_1x40_to_16_band(y, x, w, bias, band, sets, n * band);
-    if (rest > 0)
-        linear_1x40_to_16_band(y, x, w, bias, rest,
-                               MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, 40), bands * band);
+    gemv_panel_bias_cached(y, x, w, bias, 16, 40);
 }
 
 /* y (16) = tanh(x0) */

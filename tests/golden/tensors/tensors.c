@@ -32,33 +32,36 @@ static MODC_KERNEL void mul_add_where_batchxtokensx8(float *y, const bool *x0, c
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_8xbatch_tokens_to_8_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int vectors, const int part,
-                                                 const int first, const int row, const int column,
-                                                 int batch, int tokens)
+MODC_INLINE void matmul_strided_rows_tile(float *restrict y, const float *restrict x,
+                                          const float *restrict w, const float *restrict bias,
+                                          const int rows, const int vectors, const int part,
+                                          const int first, const int row, const int column,
+                                          const int BATCH0, const int Y0, const int X0, const int W0,
+                                          const int BATCH1, const int Y1, const int X1, const int W1,
+                                          const int M, const int N, const int K, const int YM, const int XM,
+                                          const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row;
+    x += row * XM;
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < (batch * tokens); k++) {
+    for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 8 + j * MODC_LANES;
+            const float *const start = w + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i + k * 8];
+            const float a = x[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -71,66 +74,82 @@ MODC_INLINE void matmul_8xbatch_tokens_to_8_tile(float *restrict y, const float 
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 8 + c, sum[i]);
+            modc_f32_store(y + r * YM + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 8 + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_8xbatch_tokens_to_8_strip(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int first, const int row,
-                                                  const int count, int batch, int tokens)
+MODC_INLINE void matmul_strided_rows_strip(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int first, const int row, const int count,
+                                           const int BATCH0, const int Y0, const int X0, const int W0,
+                                           const int BATCH1, const int Y1, const int X1, const int W1,
+                                           const int M, const int N, const int K, const int YM,
+                                           const int XM, const int XK, const int WK, const int WN)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 8 / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                            row + t * rows, c, batch, tokens);
-        if (8 > full)
-            matmul_8xbatch_tokens_to_8_tile(y, x, w, bias, rows, (8 - full + MODC_LANES - 1) / MODC_LANES,
-                                            8 % MODC_LANES, first, row + t * rows, full, batch, tokens);
+            matmul_strided_rows_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
+                                     BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > full)
+            matmul_strided_rows_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
+                                     N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0,
+                                     BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
-/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8).
- * In register tiles from where both operands lie: neither is a weight that could be packed */
-static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch, int tokens)
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                     const float *restrict bias, const int BATCH0, const int Y0,
+                                     const int X0, const int W0, const int BATCH1, const int Y1,
+                                     const int X1, const int W1, const int M, const int N, const int K,
+                                     const int YM, const int XM, const int XK, const int WK, const int WN)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 1; batch1++) {
-            float *const yb = y;
-            const float *const xb = x;
-            const float *const wb = w;
-            const int first = (batch0 + batch1) * 8;
-            enum { tiles = (8 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 8 / tiles, tall = 8 % tiles };
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
 
             if (tall > 0)
-                matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, batch, tokens);
-            matmul_8xbatch_tokens_to_8_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall,
-                                             batch, tokens);
+                matmul_strided_rows_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, BATCH0, Y0, X0, W0,
+                                          BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_rows_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall,
+                                      BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
 }
 
-/* rows x outputs dot products at (row, column); both are constants of the call. */
-MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, const float *restrict x,
-                                                            const float *restrict w,
-                                                            const float *restrict bias, const int rows,
-                                                            const int outputs, const int first,
-                                                            const int row, const int column, int batch,
-                                                            int tokens)
+/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
+static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch, int tokens)
 {
-    const int full = 4 / MODC_LANES * MODC_LANES;
+    matmul_strided_rows(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
+}
+
+/* rows x outputs dot products at (row, column); both are constants of the call. */
+MODC_INLINE void matmul_strided_dot_any_mul_tile(float *restrict y, const float *restrict x,
+                                                 const float *restrict w, const float *restrict bias,
+                                                 const int rows, const int outputs, const int first,
+                                                 const int row, const int column, const int BATCH0,
+                                                 const int Y0, const int X0, const int W0, const int BATCH1,
+                                                 const int Y1, const int X1, const int W1, const int M,
+                                                 const int N, const int K, const int YM, const int XM,
+                                                 const int XK, const int WK, const int WN)
+{
+    const int full = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
-    x += row * 8;
-    w += column * 8;
+    x += row * XM;
+    w += column * WN;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -138,12 +157,12 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, c
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 8 + k);
+            a[i] = modc_f32_load(x + i * XM + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 8 + k);
+            modc_f32 b = modc_f32_load(w + j * WN + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -152,13 +171,13 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, c
         }
     }
 #if MODC_LANES > 1
-    if (full < 4) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 8 + full, 4 - full);
+            a[i] = modc_f32_load_part(x + i * XM + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 8 + full, 4 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * WN + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -182,84 +201,101 @@ MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_tile(float *restrict y, c
         for (int j = 0; j < outputs; j++) {
             const float value = total[j];
 
-            y[r * tokens + column + j] = value * 0.5f;
+            y[r * YM + column + j] = value * 0.5f;
         }
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_batchx2xtokensx4_to_tokens_mul_strip(float *restrict y, const float *restrict x,
-                                                             const float *restrict w,
-                                                             const float *restrict bias, const int rows,
-                                                             const int first, const int row,
-                                                             const int count, int batch, int tokens)
+MODC_INLINE void matmul_strided_dot_any_mul_strip(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  const int rows, const int first, const int row,
+                                                  const int count, const int BATCH0, const int Y0,
+                                                  const int X0, const int W0, const int BATCH1,
+                                                  const int Y1, const int X1, const int W1, const int M,
+                                                  const int N, const int K, const int YM, const int XM,
+                                                  const int XK, const int WK, const int WN)
 {
-    const int full = tokens / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
+    const int full = N / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
-            matmul_batchx2xtokensx4_to_tokens_mul_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, first,
-                                                       row + t * rows, c, batch, tokens);
-        for (int c = full; c < tokens; c++)
-            matmul_batchx2xtokensx4_to_tokens_mul_tile(y, x, w, bias, rows, 1, first, row + t * rows, c,
-                                                       batch, tokens);
+            matmul_strided_dot_any_mul_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c,
+                                            BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                                            WN);
+        for (int c = full; c < N; c++)
+            matmul_strided_dot_any_mul_tile(y, x, w, bias, rows, 1, first, row + t * rows, c, BATCH0, Y0,
+                                            X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+    }
+}
+
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided_dot_any_mul(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int BATCH0, const int Y0, const int X0, const int W0,
+                                            const int BATCH1, const int Y1, const int X1, const int W1,
+                                            const int M, const int N, const int K, const int YM,
+                                            const int XM, const int XK, const int WK, const int WN)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+            matmul_strided_dot_any_mul_strip(yb, xb, wb, bias, MODC_DOT_ROWS, first, 0,
+                                             most / MODC_DOT_ROWS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
+                                             M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_dot_any_mul_strip(yb, xb, wb, bias, 1, first, most, M - most, BATCH0, Y0, X0, W0,
+                                             BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        }
     }
 }
 
 /* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
- * then x0 * 0.5.
- * In register tiles from where both operands lie: neither is a weight that could be packed */
+ * then x0 * 0.5 */
 static MODC_KERNEL void matmul_batchx2xtokensx4_to_tokens_mul(float *restrict y, const float *restrict x,
                                                               const float *restrict w,
                                                               const float *restrict bias, int batch,
                                                               int tokens)
 {
-    for (int batch0 = 0; batch0 < batch; batch0++) {
-        for (int batch1 = 0; batch1 < 2; batch1++) {
-            float *const yb = y + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens);
-            const float *const xb = x + batch0 * (8 * tokens) + batch1 * 4;
-            const float *const wb = w + batch0 * (8 * tokens) + batch1 * 4;
-            const int first = (batch0 * 2 + batch1) * tokens;
-            const int most = tokens / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-            matmul_batchx2xtokensx4_to_tokens_mul_strip(yb, xb, wb, bias, MODC_DOT_ROWS, first, 0,
-                                                        most / MODC_DOT_ROWS, batch, tokens);
-            matmul_batchx2xtokensx4_to_tokens_mul_strip(yb, xb, wb, bias, 1, first, most, tokens - most,
-                                                        batch, tokens);
-        }
-    }
+    matmul_strided_dot_any_mul(y, x, w, bias, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2,
+                               tokens * tokens, 4, 4, tokens, tokens, 4, tokens, 8, 1, 1, 8);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_tile(float *restrict y, const float *restrict x,
-                                                             const float *restrict w,
-                                                             const float *restrict bias, const int rows,
-                                                             const int vectors, const int part,
-                                                             const int first, const int row,
-                                                             const int column, int batch, int tokens)
+MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                     const float *restrict bias, const int rows, const int vectors,
+                                     const int part, const int first, const int row, const int column,
+                                     const int BATCH0, const int Y0, const int X0, const int W0,
+                                     const int BATCH1, const int Y1, const int X1, const int W1,
+                                     const int M, const int N, const int K, const int YM, const int XM,
+                                     const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * tokens;
+    x += row * XM;
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < tokens; k++) {
+    for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 8 + j * MODC_LANES;
+            const float *const start = w + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * tokens + k];
+            const float a = x[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -272,61 +308,70 @@ MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_tile(float *restrict y, 
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 8 + c, sum[i]);
+            modc_f32_store(y + r * YM + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 8 + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_part_strip(float *restrict y, const float *restrict x,
-                                                              const float *restrict w,
-                                                              const float *restrict bias, const int rows,
-                                                              const int first, const int row,
-                                                              const int count, int batch, int tokens)
+MODC_INLINE void matmul_strided_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int first,
+                                      const int row, const int count, const int BATCH0, const int Y0,
+                                      const int X0, const int W0, const int BATCH1, const int Y1,
+                                      const int X1, const int W1, const int M, const int N, const int K,
+                                      const int YM, const int XM, const int XK, const int WK, const int WN)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                                        row + t * rows, c, batch, tokens);
-        if (4 > full)
-            matmul_batchx2xtokensxtokens_to_4_part_tile(y, x, w, bias, rows,
-                                                        (4 - full + MODC_LANES - 1) / MODC_LANES,
-                                                        4 % MODC_LANES, first, row + t * rows, full, batch,
-                                                        tokens);
+            matmul_strided_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BATCH0,
+                                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > full)
+            matmul_strided_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
+                                N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                                X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
-/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4).
- * In register tiles from where both operands lie: neither is a weight that could be packed;
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, const int BATCH0, const int Y0, const int X0,
+                                const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+                                const int M, const int N, const int K, const int YM, const int XM,
+                                const int XK, const int WK, const int WN)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BATCH0,
+                                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#if MODC_LANES > 1
+            matmul_strided_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
+                                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0, Y0,
+                                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#endif
+        }
+    }
+}
+
+/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
  * y is a part of a larger value */
 static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4_part(float *restrict y, const float *restrict x,
                                                                const float *restrict w,
                                                                const float *restrict bias, int batch,
                                                                int tokens)
 {
-    for (int batch0 = 0; batch0 < batch; batch0++) {
-        for (int batch1 = 0; batch1 < 2; batch1++) {
-            float *const yb = y + batch0 * (8 * tokens) + batch1 * 4;
-            const float *const xb = x + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens);
-            const float *const wb = w + batch0 * (8 * tokens) + batch1 * 4;
-            const int first = (batch0 * 2 + batch1) * tokens;
-            const int most = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_batchx2xtokensxtokens_to_4_part_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
-                                                         most / MODC_TILE_ROWS, batch, tokens);
-#if MODC_LANES > 1
-            matmul_batchx2xtokensxtokens_to_4_part_strip(yb, xb, wb, bias, 4, first, most,
-                                                         (tokens - most) / 4, batch, tokens);
-            matmul_batchx2xtokensxtokens_to_4_part_strip(yb, xb, wb, bias, 1, first,
-                                                         tokens - (tokens - most) % 4, (tokens - most) % 4,
-                                                         batch, tokens);
-#endif
-        }
-    }
+    matmul_strided(y, x, w, bias, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4, tokens * tokens,
+                   4, tokens, 4, tokens, 8, tokens, 1, 8, 1);
 }
 
 /* y (batch) = sum of where(x0, x1, -x1) */
@@ -461,100 +506,14 @@ static MODC_KERNEL void copy_batchxtokens_(bool *y, const bool *x0, int batch, i
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_tile(float *restrict y, const float *restrict x,
-                                                        const float *restrict w, const float *restrict bias,
-                                                        const int rows, const int vectors, const int part,
-                                                        const int first, const int row, const int column,
-                                                        int batch, int tokens)
-{
-    const int tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * tokens;
-    w += column;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < tokens; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 8 + j * MODC_LANES;
-
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
-        }
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = x[i * tokens + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
-
-        if (count == MODC_LANES) {
-            modc_f32_store(y + r * 4 + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * 4 + c, sum[i], count);
-    }
-}
-
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_batchx2xtokensxtokens_to_4_strip(float *restrict y, const float *restrict x,
-                                                         const float *restrict w,
-                                                         const float *restrict bias, const int rows,
-                                                         const int first, const int row, const int count,
-                                                         int batch, int tokens)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += band)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                                   row + t * rows, c, batch, tokens);
-        if (4 > full)
-            matmul_batchx2xtokensxtokens_to_4_tile(y, x, w, bias, rows,
-                                                   (4 - full + MODC_LANES - 1) / MODC_LANES, 4 % MODC_LANES,
-                                                   first, row + t * rows, full, batch, tokens);
-    }
-}
-
-/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4).
- * In register tiles from where both operands lie: neither is a weight that could be packed */
+/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
 static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(float *restrict y, const float *restrict x,
                                                           const float *restrict w,
                                                           const float *restrict bias, int batch,
                                                           int tokens)
 {
-    for (int batch0 = 0; batch0 < batch; batch0++) {
-        for (int batch1 = 0; batch1 < 2; batch1++) {
-            float *const yb = y + batch0 * (8 * tokens) + batch1 * (4 * tokens);
-            const float *const xb = x + batch0 * (2 * tokens * tokens) + batch1 * (tokens * tokens);
-            const float *const wb = w + batch0 * (8 * tokens) + batch1 * 4;
-            const int first = (batch0 * 2 + batch1) * tokens;
-            const int most = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_batchx2xtokensxtokens_to_4_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0,
-                                                    most / MODC_TILE_ROWS, batch, tokens);
-#if MODC_LANES > 1
-            matmul_batchx2xtokensxtokens_to_4_strip(yb, xb, wb, bias, 4, first, most, (tokens - most) / 4,
-                                                    batch, tokens);
-            matmul_batchx2xtokensxtokens_to_4_strip(yb, xb, wb, bias, 1, first,
-                                                    tokens - (tokens - most) % 4, (tokens - most) % 4,
-                                                    batch, tokens);
-#endif
-        }
-    }
+    matmul_strided(y, x, w, bias, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4 * tokens,
+                   tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1);
 }
 
 /* y (batch, tokens, 2, 4) = x0 */

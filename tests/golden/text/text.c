@@ -51,16 +51,15 @@ static MODC_KERNEL void add_batchxlengthx32(float *y, const float *x0, const flo
     }
 }
 
-/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
- * A row at a time: its mean, then its variance, then the result */
-static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch, int length)
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
+                                        const float *restrict bias, const int M, const int K, const int LDX,
+                                        const int LDY)
 {
-    const int four = 32 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 32 / MODC_LANES * MODC_LANES;
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
-    for (int r = 0; r < (batch * length); r++) {
-        const float *const row = x + r * 32;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
             off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
@@ -73,9 +72,9 @@ static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const floa
         for (int k = four; k < full; k += MODC_LANES)
             part[0] += modc_f32_load(row + k);
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 32; k++)
+        for (int k = full; k < K; k++)
             sum += row[k];
-        mean = sum / (float)32;
+        mean = sum / (float)K;
 
         middle = modc_f32_set(mean);
         MODC_UNROLL
@@ -98,30 +97,38 @@ static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const floa
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
         error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < 32; k++) {
+        for (int k = full; k < K; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
             error += row[k] - mean;
         }
-        error /= (float)32;
+        error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)32 - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * 32 + k, value);
+            modc_f32_store(y + r * LDY + k, value);
         }
-        for (int k = full; k < 32; k++) {
+        for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * 32 + k] = value;
+            y[r * LDY + k] = value;
         }
     }
+}
+
+/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch, int length)
+{
+    layer_norm_bias_weight(y, x, w, bias, batch * length, 32, 32, 32);
 }
 
 /* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
@@ -154,41 +161,41 @@ static MODC_KERNEL void sum_div_batchxlengthx32_over_1(float *y, const float *x0
     }
 }
 
-MODC_INLINE modc_f32 linear_batchx32_to_64_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_bias_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx32_to_64_relu_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int columns, const int sets,
-                                                 const int row, const int column, const int share,
-                                                 const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn, const int M,
+                                           const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 32;
-    w += column / 16 * (32 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 32 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 32 + (turn * 32 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 32 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -196,13 +203,13 @@ MODC_INLINE void linear_batchx32_to_64_relu_tile(float *restrict y, const float 
             }
         }
     }
-    for (int k = 32 / sets * sets; k < 32; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 32 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -215,109 +222,98 @@ MODC_INLINE void linear_batchx32_to_64_relu_tile(float *restrict y, const float 
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, linear_batchx32_to_64_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 64 + c, linear_batchx32_to_64_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx32_to_64_relu_strip(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int row, const int tall,
-                                                  const int flat, int batch)
+MODC_INLINE void gemm_panel_bias_relu_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const int M, const int N, const int K, const int LDX,
+                                            const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (64 * 32 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 32 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx32_to_64_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                            bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx32_to_64_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                            bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
+                                      0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
+                                      M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx32_to_64_relu(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_relu(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int M, const int N, const int K,
+                                      const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx32_to_64_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_bias_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
+                                   LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx32_to_64_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx32_to_64_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx32_to_64_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx32_to_64_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
 }
 
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void linear_batchx32_to_64_relu(float *restrict y, const float *restrict x,
+                                                   const float *restrict w, const float *restrict bias,
+                                                   int batch)
+{
+    gemm_panel_bias_relu(y, x, w, bias, batch, 64, 32, 32, 64);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx64_to_4_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int outputs, const int row,
-                                           const int column, int batch)
+MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 64 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 64;
-    w += column * 64;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -325,12 +321,12 @@ MODC_INLINE void linear_batchx64_to_4_tile(float *restrict y, const float *restr
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 64 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 64 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -339,13 +335,13 @@ MODC_INLINE void linear_batchx64_to_4_tile(float *restrict y, const float *restr
         }
     }
 #if MODC_LANES > 1
-    if (full < 64) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -369,36 +365,44 @@ MODC_INLINE void linear_batchx64_to_4_tile(float *restrict y, const float *restr
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 4 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx64_to_4_rows(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, int batch)
+MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 4 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_batchx64_to_4_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
-    if (4 > full)
-        linear_batchx64_to_4_tile(y, x, w, bias, rows, 4 - full, row, full, batch);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
 static MODC_KERNEL void linear_batchx64_to_4(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx64_to_4_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        linear_batchx64_to_4_rows(y, x, w, bias, 1, row, batch);
+    gemm_dot_bias(y, x, w, bias, batch, 4, 64, 64, 4, 64);
 }
 
 /* y (batch) = argmax of x0 */
@@ -460,34 +464,34 @@ static MODC_KERNEL void embedding_lengthx32(float *y, const float *x0, const int
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx32_to_64_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int columns, const int sets,
-                                            const int row, const int column, const int share,
-                                            const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int columns,
+                                      const int sets, const int row, const int column, const int share,
+                                      const int turn, const int M, const int N, const int K, const int LDX,
+                                      const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 32;
-    w += column / 16 * (32 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 32 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 32 + (turn * 32 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 32 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -495,13 +499,13 @@ MODC_INLINE void linear_batchx32_to_64_tile(float *restrict y, const float *rest
             }
         }
     }
-    for (int k = 32 / sets * sets; k < 32; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (32 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 32 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -514,95 +518,82 @@ MODC_INLINE void linear_batchx32_to_64_tile(float *restrict y, const float *rest
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, sum[i]);
+            modc_f32_store(y + r * LDY + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 64 + c, sum[i], rest);
+        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx32_to_64_strip(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int rows, const int row, const int tall, const int flat,
-                                             int batch)
+MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row,
+                                       const int tall, const int flat, const int M, const int N,
+                                       const int K, const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 32);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 32);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (64 * 32 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx32_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           0, 0, batch);
-            if (rest > 0)
-                linear_batchx32_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 32 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                           n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx32_to_64_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                           share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx32_to_64_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                       bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx32_to_64_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                       bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
+                                 M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                 bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
+                                 K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                                 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx32_to_64(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const int M, const int N, const int K,
+                                 const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx32_to_64_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx32_to_64_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx32_to_64_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx32_to_64_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx32_to_64_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
+}
+
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
+static MODC_KERNEL void linear_batchx32_to_64(float *restrict y, const float *restrict x,
+                                              const float *restrict w, const float *restrict bias,
+                                              int batch)
+{
+    gemm_panel_bias(y, x, w, bias, batch, 64, 32, 32, 64);
 }
 
 /* One vector of what relu_batchx64 computes. */

@@ -15,41 +15,41 @@ typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 linear_batchx4_to_16_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_bias_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_batchx4_to_16_relu_tile(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int rows, const int columns, const int sets,
-                                                const int row, const int column, const int share,
-                                                const int turn, int batch)
+MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restrict x,
+                                           const float *restrict w, const float *restrict bias,
+                                           const int rows, const int columns, const int sets, const int row,
+                                           const int column, const int share, const int turn, const int M,
+                                           const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 4;
-    w += column / 16 * (4 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 4 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 4 + (turn * 4 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 4 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -57,13 +57,13 @@ MODC_INLINE void linear_batchx4_to_16_relu_tile(float *restrict y, const float *
             }
         }
     }
-    for (int k = 4 / sets * sets; k < 4; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (4 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 4 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -76,109 +76,98 @@ MODC_INLINE void linear_batchx4_to_16_relu_tile(float *restrict y, const float *
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, linear_batchx4_to_16_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 16 + c, linear_batchx4_to_16_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_batchx4_to_16_relu_strip(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int row, const int tall,
-                                                 const int flat, int batch)
+MODC_INLINE void gemm_panel_bias_relu_strip(float *restrict y, const float *restrict x,
+                                            const float *restrict w, const float *restrict bias,
+                                            const int rows, const int row, const int tall, const int flat,
+                                            const int M, const int N, const int K, const int LDX,
+                                            const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 4);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 4);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (16 * 4 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                               n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                               row + t * (rows + 1), bands * band, 0, 0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                               n * band, 0, 0, batch);
-            if (rest > 0)
-                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                               bands * band, 0, 0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 16 * 4 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                               n * band, share, t, batch);
-            for (int t = 0; t < flat; t++)
-                linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                               n * band, share, tall + t, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            linear_batchx4_to_16_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                           bands * band, 0, 0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            linear_batchx4_to_16_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                           bands * band, 0, 0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
+                                      0, 0, M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
+                                      M, N, K, LDX, LDY);
+        if (rest > 0)
+            gemm_panel_bias_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
+                                      bands * band, 0, 0, M, N, K, LDX, LDY);
     }
 }
 
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_batchx4_to_16_relu(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_bias_relu(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int M, const int N, const int K,
+                                      const int LDX, const int LDY)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_batchx4_to_16_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, batch);
+        gemm_panel_bias_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
+                                   LDY);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        linear_batchx4_to_16_relu_strip(y, x, w, bias, 8, row, 0, 1, batch);
+    if ((M - row) & 8) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        linear_batchx4_to_16_relu_strip(y, x, w, bias, 4, row, 0, 1, batch);
+    if ((M - row) & 4) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        linear_batchx4_to_16_relu_strip(y, x, w, bias, 2, row, 0, 1, batch);
+    if ((M - row) & 2) {
+        gemm_panel_bias_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        linear_batchx4_to_16_relu_strip(y, x, w, bias, 1, row, 0, 1, batch);
+    if (M - row)
+        gemm_panel_bias_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
 #endif
 }
 
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void linear_batchx4_to_16_relu(float *restrict y, const float *restrict x,
+                                                  const float *restrict w, const float *restrict bias,
+                                                  int batch)
+{
+    gemm_panel_bias_relu(y, x, w, bias, batch, 16, 4, 4, 16);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_batchx16_to_3_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int outputs, const int row,
-                                           const int column, int batch)
+MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int outputs,
+                                    const int row, const int column, const int M, const int N, const int K,
+                                    const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 16 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 16;
-    w += column * 16;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -186,12 +175,12 @@ MODC_INLINE void linear_batchx16_to_3_tile(float *restrict y, const float *restr
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 16 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 16 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -200,13 +189,13 @@ MODC_INLINE void linear_batchx16_to_3_tile(float *restrict y, const float *restr
         }
     }
 #if MODC_LANES > 1
-    if (full < 16) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 16 + full, 16 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 16 + full, 16 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -230,36 +219,44 @@ MODC_INLINE void linear_batchx16_to_3_tile(float *restrict y, const float *restr
         for (int j = 0; j < outputs; j++) {
             const float value = total[j] + bias[column + j];
 
-            y[r * 3 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_batchx16_to_3_rows(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, int batch)
+MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const int rows, const int row, const int M,
+                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = 3 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_batchx16_to_3_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, batch);
-    if (3 > full)
-        linear_batchx16_to_3_tile(y, x, w, bias, rows, 3 - full, row, full, batch);
+        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
+                           LDY, LDW);
+    if (N > full)
+        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const int M, const int N, const int K,
+                               const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
 static MODC_KERNEL void linear_batchx16_to_3(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    const int tiles = batch / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_batchx16_to_3_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, batch);
-    for (int row = tiles * MODC_DOT_ROWS; row < batch; row++)
-        linear_batchx16_to_3_rows(y, x, w, bias, 1, row, batch);
+    gemm_dot_bias(y, x, w, bias, batch, 3, 16, 16, 3, 16);
 }
 
 /* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
@@ -275,44 +272,50 @@ static MODC_KERNEL void sum_accumulate_batchx3_over_0(float *y, const float *x0,
     }
 }
 
-MODC_INLINE float matmul_3xbatch_to_16_tail(float x, float e0, float e1)
+MODC_INLINE float matmul_strided_rows_then_onto_tail(float x, float e0, float e1)
 {
     return e1 != 0.0f ? e0 + x : x;
 }
 
-MODC_INLINE modc_f32 matmul_3xbatch_to_16_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
+MODC_INLINE modc_f32 matmul_strided_rows_then_onto_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
 {
     return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_3xbatch_to_16_tile(float *y, const float *restrict x, const float *restrict w,
-                                           const float *restrict bias, const int rows, const int vectors,
-                                           const int part, const int first, const int row, const int column,
-                                           const float *e0, const float *e1, int batch)
+MODC_INLINE void matmul_strided_rows_then_onto_tile(float *y, const float *restrict x,
+                                                    const float *restrict w, const float *restrict bias,
+                                                    const int rows, const int vectors, const int part,
+                                                    const int first, const int row, const int column,
+                                                    const float *e0, const float *e1, const int BATCH0,
+                                                    const int Y0, const int X0, const int W0,
+                                                    const int BATCH1, const int Y1, const int X1,
+                                                    const int W1, const int M, const int N, const int K,
+                                                    const int YM, const int XM, const int XK, const int WK,
+                                                    const int WN, const int LDE0)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row;
+    x += row * XM;
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < batch; k++) {
+    for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 16 + j * MODC_LANES;
+            const float *const start = w + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i + k * 3];
+            const float a = x[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -325,90 +328,115 @@ MODC_INLINE void matmul_3xbatch_to_16_tile(float *y, const float *restrict x, co
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, matmul_3xbatch_to_16_tail_v(sum[i],
-                                                                       modc_f32_load(e0 + (first + r) * 16 + (c)),
-                                                                       modc_f32_set(e1[0])));
+            modc_f32_store(y + r * YM + c, matmul_strided_rows_then_onto_tail_v(sum[i],
+                                                                                modc_f32_load(e0 + (first + r) * LDE0 + (c)),
+                                                                                modc_f32_set(e1[0])));
             continue;
         }
         float lanes[MODC_LANES];
 
         modc_f32_store(lanes, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * 16 + c + l] = matmul_3xbatch_to_16_tail(lanes[l], e0[(first + r) * 16 + (c + l)], e1[0]);
+            y[r * YM + c + l] = matmul_strided_rows_then_onto_tail(lanes[l],
+                                                                   e0[(first + r) * LDE0 + (c + l)],
+                                                                   e1[0]);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_3xbatch_to_16_strip(float *y, const float *restrict x, const float *restrict w,
-                                            const float *restrict bias, const int rows, const int first,
-                                            const int row, const int count, const float *e0,
-                                            const float *e1, int batch)
+MODC_INLINE void matmul_strided_rows_then_onto_strip(float *y, const float *restrict x,
+                                                     const float *restrict w, const float *restrict bias,
+                                                     const int rows, const int first, const int row,
+                                                     const int count, const float *e0, const float *e1,
+                                                     const int BATCH0, const int Y0, const int X0,
+                                                     const int W0, const int BATCH1, const int Y1,
+                                                     const int X1, const int W1, const int M, const int N,
+                                                     const int K, const int YM, const int XM, const int XK,
+                                                     const int WK, const int WN, const int LDE0)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 16 / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
-                                      e0, e1, batch);
-        if (16 > full)
-            matmul_3xbatch_to_16_tile(y, x, w, bias, rows, (16 - full + MODC_LANES - 1) / MODC_LANES,
-                                      16 % MODC_LANES, first, row + t * rows, full, e0, e1, batch);
+            matmul_strided_rows_then_onto_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
+                                               row + t * rows, c, e0, e1, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                                               X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0);
+        if (N > full)
+            matmul_strided_rows_then_onto_tile(y, x, w, bias, rows,
+                                               (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                                               first, row + t * rows, full, e0, e1, BATCH0, Y0, X0, W0,
+                                               BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0);
     }
 }
 
-/* y (3, 16) = x (3, batch) . w (batch, 16);
- * then where(x2 != 0.0, x1 + x0, x0).
- * In register tiles from where both operands lie: neither is a weight that could be packed */
-static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x, const float *restrict w,
-                                             const float *restrict bias, const float *e0, const float *e1,
-                                             int batch)
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided_rows_then_onto(float *y, const float *restrict x, const float *restrict w,
+                                               const float *restrict bias, const float *e0, const float *e1,
+                                               const int BATCH0, const int Y0, const int X0, const int W0,
+                                               const int BATCH1, const int Y1, const int X1, const int W1,
+                                               const int M, const int N, const int K, const int YM,
+                                               const int XM, const int XK, const int WK, const int WN,
+                                               const int LDE0)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 1; batch1++) {
-            float *const yb = y;
-            const float *const xb = x;
-            const float *const wb = w;
-            const int first = (batch0 + batch1) * 3;
-            enum { tiles = (3 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 3 / tiles, tall = 3 % tiles };
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
 
             if (tall > 0)
-                matmul_3xbatch_to_16_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, batch);
-            matmul_3xbatch_to_16_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0,
-                                       e1, batch);
+                matmul_strided_rows_then_onto_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1,
+                                                    BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM,
+                                                    XK, WK, WN, LDE0);
+            matmul_strided_rows_then_onto_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1),
+                                                tiles - tall, e0, e1, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                                                W1, M, N, K, YM, XM, XK, WK, WN, LDE0);
         }
     }
 }
 
+/* y (3, 16) = x (3, batch) . w (batch, 16);
+ * then where(x2 != 0.0, x1 + x0, x0) */
+static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x, const float *restrict w,
+                                             const float *restrict bias, const float *e0, const float *e1,
+                                             int batch)
+{
+    matmul_strided_rows_then_onto(y, x, w, bias, e0, e1, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16,
+                                  1, 16);
+}
+
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void matmul_batchx3_to_16_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn,
-                                           const float *restrict e0, int batch)
+MODC_INLINE void gemm_panel_then_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int columns,
+                                      const int sets, const int row, const int column, const int share,
+                                      const int turn, const float *restrict e0, const int M, const int N,
+                                      const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 3;
-    w += column / 16 * (3 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 3 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 3 + (turn * 3 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 3 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -416,13 +444,13 @@ MODC_INLINE void matmul_batchx3_to_16_tile(float *restrict y, const float *restr
             }
         }
     }
-    for (int k = 3 / sets * sets; k < 3; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 3 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -435,237 +463,134 @@ MODC_INLINE void matmul_batchx3_to_16_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 16 + c, modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * 16 + (c)),
-                                                                       modc_f32_set(0.0f)),
-                                                           modc_f32_set(0.0f), sum[i]));
+            modc_f32_store(y + r * LDY + c,
+                           modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
+                                                       modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * 16 + c + l] = e0[(r) * 16 + (c + l)] <= 0.0f ? 0.0f : part[l];
+            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void matmul_batchx3_to_16_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const float *restrict e0, int batch)
+MODC_INLINE void gemm_panel_then_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                       const float *restrict bias, const int rows, const int row,
+                                       const int tall, const int flat, const float *restrict e0,
+                                       const int M, const int N, const int K, const int LDX, const int LDY,
+                                       const int LDE0)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 16 / band, rest = 16 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 3);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 3);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (16 * 3 * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                          n * band, 0, 0, e0, batch);
-            if (rest > 0)
-                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                          bands * band, 0, 0, e0, batch);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                matmul_batchx3_to_16_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0,
-                                          0, e0, batch);
-            if (rest > 0)
-                matmul_batchx3_to_16_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                          bands * band, 0, 0, e0, batch);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 16 * 3 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                          n * band, share, t, e0, batch);
-            for (int t = 0; t < flat; t++)
-                matmul_batchx3_to_16_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                          share, tall + t, e0, batch);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            matmul_batchx3_to_16_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, e0, batch);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            matmul_batchx3_to_16_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, e0, batch);
+    for (int t = 0; t < tall; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_then_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
+                                 e0, M, N, K, LDX, LDY, LDE0);
+        if (rest > 0)
+            gemm_panel_then_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
+                                 bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
+    }
+    for (int t = 0; t < flat; t++) {
+        for (int n = 0; n < bands; n++)
+            gemm_panel_then_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0,
+                                 M, N, K, LDX, LDY, LDE0);
+        if (rest > 0)
+            gemm_panel_then_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                                 0, e0, M, N, K, LDX, LDY, LDE0);
     }
 }
 
-/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
- * then where(x1 <= 0.0, 0.0, x0).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void matmul_batchx3_to_16(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const float *restrict e0, int batch)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_then(float *restrict y, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const float *restrict e0, const int M,
+                                 const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
-    int row = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        matmul_batchx3_to_16_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, batch);
+        gemm_panel_then_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, M, N, K, LDX,
+                              LDY, LDE0);
 #if MODC_TILE_ROWS > 8
-    if ((batch - row) & 8) {
-        matmul_batchx3_to_16_strip(y, x, w, bias, 8, row, 0, 1, e0, batch);
+    if ((M - row) & 8) {
+        gemm_panel_then_strip(y, x, w, bias, 8, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((batch - row) & 4) {
-        matmul_batchx3_to_16_strip(y, x, w, bias, 4, row, 0, 1, e0, batch);
+    if ((M - row) & 4) {
+        gemm_panel_then_strip(y, x, w, bias, 4, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((batch - row) & 2) {
-        matmul_batchx3_to_16_strip(y, x, w, bias, 2, row, 0, 1, e0, batch);
+    if ((M - row) & 2) {
+        gemm_panel_then_strip(y, x, w, bias, 2, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (batch - row)
-        matmul_batchx3_to_16_strip(y, x, w, bias, 1, row, 0, 1, e0, batch);
+    if (M - row)
+        gemm_panel_then_strip(y, x, w, bias, 1, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
 #endif
 }
 
-MODC_INLINE float matmul_16xbatch_to_4_tail(float x, float e0, float e1)
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then where(x1 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void matmul_batchx3_to_16(float *restrict y, const float *restrict x,
+                                             const float *restrict w, const float *restrict bias,
+                                             const float *restrict e0, int batch)
 {
-    return e1 != 0.0f ? e0 + x : x;
-}
-
-MODC_INLINE modc_f32 matmul_16xbatch_to_4_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
-{
-    return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
-}
-
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_16xbatch_to_4_tile(float *y, const float *restrict x, const float *restrict w,
-                                           const float *restrict bias, const int rows, const int vectors,
-                                           const int part, const int first, const int row, const int column,
-                                           const float *e0, const float *e1, int batch)
-{
-    const int tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row;
-    w += column;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < batch; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 4 + j * MODC_LANES;
-
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
-        }
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = x[i + k * 16];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
-
-        if (count == MODC_LANES) {
-            modc_f32_store(y + r * 4 + c, matmul_16xbatch_to_4_tail_v(sum[i],
-                                                                      modc_f32_load(e0 + (first + r) * 4 + (c)),
-                                                                      modc_f32_set(e1[0])));
-            continue;
-        }
-        float lanes[MODC_LANES];
-
-        modc_f32_store(lanes, sum[i]);
-        for (int l = 0; l < count; l++)
-            y[r * 4 + c + l] = matmul_16xbatch_to_4_tail(lanes[l], e0[(first + r) * 4 + (c + l)], e1[0]);
-    }
-}
-
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_16xbatch_to_4_strip(float *y, const float *restrict x, const float *restrict w,
-                                            const float *restrict bias, const int rows, const int first,
-                                            const int row, const int count, const float *e0,
-                                            const float *e1, int batch)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += band)
-            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
-                                      e0, e1, batch);
-        if (4 > full)
-            matmul_16xbatch_to_4_tile(y, x, w, bias, rows, (4 - full + MODC_LANES - 1) / MODC_LANES,
-                                      4 % MODC_LANES, first, row + t * rows, full, e0, e1, batch);
-    }
+    gemm_panel_then(y, x, w, bias, e0, batch, 16, 3, 3, 16, 16);
 }
 
 /* y (16, 4) = x (16, batch) . w (batch, 4);
- * then where(x2 != 0.0, x1 + x0, x0).
- * In register tiles from where both operands lie: neither is a weight that could be packed */
+ * then where(x2 != 0.0, x1 + x0, x0) */
 static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x, const float *restrict w,
                                              const float *restrict bias, const float *e0, const float *e1,
                                              int batch)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 1; batch1++) {
-            float *const yb = y;
-            const float *const xb = x;
-            const float *const wb = w;
-            const int first = (batch0 + batch1) * 16;
-            enum { tiles = (16 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = 16 / tiles,
-                  tall = 16 % tiles };
-
-            if (tall > 0)
-                matmul_16xbatch_to_4_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, batch);
-            matmul_16xbatch_to_4_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0,
-                                       e1, batch);
-        }
-    }
+    matmul_strided_rows_then_onto(y, x, w, bias, e0, e1, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4,
+                                  1, 4);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_batchx16_to_4_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int vectors, const int part,
-                                           const int first, const int row, const int column, int batch)
+MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x, const float *restrict w,
+                                     const float *restrict bias, const int rows, const int vectors,
+                                     const int part, const int first, const int row, const int column,
+                                     const int BATCH0, const int Y0, const int X0, const int W0,
+                                     const int BATCH1, const int Y1, const int X1, const int W1,
+                                     const int M, const int N, const int K, const int YM, const int XM,
+                                     const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 16;
+    x += row * XM;
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
-    for (int k = 0; k < 16; k++) {
+    for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * 4 + j * MODC_LANES;
+            const float *const start = w + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * 16 + k];
+            const float a = x[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -678,54 +603,67 @@ MODC_INLINE void matmul_batchx16_to_4_tile(float *restrict y, const float *restr
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * 4 + c, sum[i]);
+            modc_f32_store(y + r * YM + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 4 + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_batchx16_to_4_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int first, const int row, const int count,
-                                            int batch)
+MODC_INLINE void matmul_strided_strip(float *restrict y, const float *restrict x, const float *restrict w,
+                                      const float *restrict bias, const int rows, const int first,
+                                      const int row, const int count, const int BATCH0, const int Y0,
+                                      const int X0, const int W0, const int BATCH1, const int Y1,
+                                      const int X1, const int W1, const int M, const int N, const int K,
+                                      const int YM, const int XM, const int XK, const int WK, const int WN)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = 4 / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_batchx16_to_4_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
-                                      batch);
-        if (4 > full)
-            matmul_batchx16_to_4_tile(y, x, w, bias, rows, (4 - full + MODC_LANES - 1) / MODC_LANES,
-                                      4 % MODC_LANES, first, row + t * rows, full, batch);
+            matmul_strided_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BATCH0,
+                                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > full)
+            matmul_strided_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
+                                N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                                X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
-/* y (batch, 4) = x (batch, 16) . w (16, 4).
- * In register tiles from where both operands lie: neither is a weight that could be packed */
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, const int BATCH0, const int Y0, const int X0,
+                                const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+                                const int M, const int N, const int K, const int YM, const int XM,
+                                const int XK, const int WK, const int WN)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BATCH0,
+                                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#if MODC_LANES > 1
+            matmul_strided_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
+                                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0, Y0,
+                                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#endif
+        }
+    }
+}
+
+/* y (batch, 4) = x (batch, 16) . w (16, 4) */
 static MODC_KERNEL void matmul_batchx16_to_4(float *restrict y, const float *restrict x,
                                              const float *restrict w, const float *restrict bias,
                                              int batch)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 1; batch1++) {
-            float *const yb = y;
-            const float *const xb = x;
-            const float *const wb = w;
-            const int first = (batch0 + batch1) * batch;
-            const int most = batch / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_batchx16_to_4_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
-                                       batch);
-#if MODC_LANES > 1
-            matmul_batchx16_to_4_strip(yb, xb, wb, bias, 4, first, most, (batch - most) / 4, batch);
-            matmul_batchx16_to_4_strip(yb, xb, wb, bias, 1, first, batch - (batch - most) % 4,
-                                       (batch - most) % 4, batch);
-#endif
-        }
-    }
+    matmul_strided(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1);
 }
 
 /* y (batch) = x0 != -100 */
@@ -742,14 +680,14 @@ static MODC_KERNEL void where_batch(int64_t *y, const bool *x0, const int64_t *x
         y[i] = x0[i] ? x1[i] : 0;
 }
 
-/* y (batch, 3) = log softmax(x) along the last dimension.
- * A row at a time: its maximum, then exponentials and their sum, then the result */
-static MODC_KERNEL void log_softmax_batchx3(float *restrict y, const float *restrict x, int batch)
+/* A row at a time: its maximum, then exponentials and their sum, then the result. */
+MODC_INLINE void softmax_log(float *restrict y, const float *restrict x, const int M, const int K,
+                             const int LDX, const int LDY)
 {
-    for (int r = 0; r < batch; r++) {
-        const float *const row = x + r * 3;
-        float *const out = y + r * 3;
-        const int full = 3 / MODC_LANES * MODC_LANES, rest = 3 - full;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        float *const out = y + r * LDY;
+        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
         modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
         float most, last;
 
@@ -776,12 +714,18 @@ static MODC_KERNEL void log_softmax_batchx3(float *restrict y, const float *rest
 
             modc_f32_store(out + k, value);
         }
-        for (int k = full; k < 3; k++) {
+        for (int k = full; k < K; k++) {
             const float value = (row[k] - most) - last;
 
             out[k] = value;
         }
     }
+}
+
+/* y (batch, 3) = log softmax(x) along the last dimension */
+static MODC_KERNEL void log_softmax_batchx3(float *restrict y, const float *restrict x, int batch)
+{
+    softmax_log(y, x, batch, 3, 3, 3);
 }
 
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
